@@ -12,7 +12,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tools::openapi::{Options, import};
-use tools::{Card, Catalogue, Connection, ConnectionName, Credential, Owner, Search, Slug};
+use tools::{
+    Catalogue, Connection, ConnectionName, ConnectionOwner, IntegrationSlug, SourceCard,
+    ToolCredential, ToolSearch,
+};
 
 /// What an agent does not notice.
 const SEARCH_NS_MAX: f64 = 5e6;
@@ -164,21 +167,21 @@ fn tokens(text: &str) -> Result<f64> {
     Ok(std::str::from_utf8(&counted.stdout)?.trim().parse()?)
 }
 
-fn wanted(query: &str) -> Search {
-    Search { query: query.to_owned(), limit: 12, ..Search::default() }
+fn wanted(query: &str) -> ToolSearch {
+    ToolSearch { query: query.to_owned(), limit: 12, ..ToolSearch::default() }
 }
 
 fn filled(text: &str) -> Result<Catalogue> {
     let api = import(text, Options::default())?;
     let catalogue = Catalogue::default();
     let connection = Connection {
-        owner: Owner::Org,
+        owner: ConnectionOwner::Org,
         name: ConnectionName::normalised("main").context("main is a name")?,
-        proof: Arc::new(Credential::none()),
+        proof: Arc::new(ToolCredential::none()),
     };
     let change = catalogue.put(
-        &Slug::parse("erp")?,
-        Card::default(),
+        &IntegrationSlug::parse("erp")?,
+        SourceCard::default(),
         Arc::new(api),
         vec![Arc::new(connection)],
     );

@@ -134,7 +134,7 @@ fn echo(link: &mut UnixStream) -> Result<()> {
 
 fn fork_on_request(link: &mut UnixStream) -> Result<()> {
     let execute = receive(link)?;
-    let world = runner::World::warm();
+    let world = runner::GuestWorld::warm();
     let (mut request, mut said) = ([0], vec![0; MESSAGE_BYTES_MAX]);
     while link.read_exact(&mut request).is_ok() {
         let (mut ours, theirs) = UnixStream::pair()?;

@@ -1,7 +1,7 @@
 //! Runs a program to its end; a closure answers what it asks.
 
 use engine::{Config, Engine};
-use lifecycle::{Answer, Outcome, ToolPath};
+use lifecycle::{Answer, ExecutionOutcome, ToolPath};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     for (_, line) in &ended.logs {
         println!("{line}");
     }
-    if let Outcome::Completed { value: Some(value) } = &ended.outcome {
+    if let ExecutionOutcome::Completed { value: Some(value) } = &ended.outcome {
         println!("{}", value.text());
     }
     engine.shutdown().await;

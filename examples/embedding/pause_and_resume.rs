@@ -1,7 +1,7 @@
 //! Stops at a question, throws the engine away, and resumes on another one that knows the journal alone.
 
-use engine::{Config, Engine, Progress};
-use lifecycle::{Answer, Json, Outcome, ToolPath};
+use engine::{Config, EmbeddedProgress, Engine};
+use lifecycle::{Answer, ExecutionOutcome, Json, ToolPath};
 use std::error::Error;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
@@ -18,19 +18,19 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     let store = SqliteStore::temporary()?;
     let first = engine(&store).await?;
     let started = first.execute_with_pause("return await tools.shop.order({ pieces: 6 })").await?;
-    let Progress::Paused(pause) = started else { return Err("it does not ask".into()) };
+    let EmbeddedProgress::Paused(pause) = started else { return Err("it does not ask".into()) };
     println!("{}", pause.question.message.lines().next().unwrap_or_default());
     first.shutdown().await;
 
     let second = engine(&store).await?;
     match second.resume(pause.id, Answer::Accept { content: None }).await? {
-        Progress::Completed(ended) => match ended.outcome {
-            Outcome::Completed { value: Some(value) } => println!("{}", value.text()),
-            Outcome::Completed { value: None } => println!("undefined"),
-            Outcome::Failed(failure) => println!("failed: {}", failure.message),
-            Outcome::Cancelled { by, .. } => println!("cancelled by {by}"),
+        EmbeddedProgress::Completed(ended) => match ended.outcome {
+            ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.text()),
+            ExecutionOutcome::Completed { value: None } => println!("undefined"),
+            ExecutionOutcome::Failed(failure) => println!("failed: {}", failure.message),
+            ExecutionOutcome::Cancelled { by, .. } => println!("cancelled by {by}"),
         },
-        Progress::Paused(pause) => println!("asks again: {}", pause.tool),
+        EmbeddedProgress::Paused(pause) => println!("asks again: {}", pause.tool),
     }
     second.shutdown().await;
     Ok(())

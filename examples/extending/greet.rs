@@ -1,7 +1,7 @@
 //! `airlock greet`: greets somebody.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 
 /// Greets somebody.
 #[derive(Debug, clap::Args)]
@@ -14,8 +14,8 @@ impl CommandVerb for Args {
     const NAME: &'static str = "greet";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 9);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         print::report(&format!("Hello, {}.", self.name));
-        Exit::Good
+        VerbExit::Good
     }
 }

@@ -1,6 +1,6 @@
 //! Hands over to the `bench` crate, which is built in release mode and links what it measures.
 
-use crate::cargo::Cargo;
+use crate::cargo::CargoCall;
 use crate::packages;
 use anyhow::Result;
 
@@ -29,18 +29,18 @@ pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
     Ok(())
 }
 
-fn calls(name: Option<&str>, check: bool) -> Vec<Cargo> {
+fn calls(name: Option<&str>, check: bool) -> Vec<CargoCall> {
     let mut calls = vec![];
     if name.is_none_or(|name| START_BINARY.contains(&name)) {
         // Alone, with the features that it is shipped with.
-        calls.push(Cargo::new(&["build", "--release", "--package", "airlock"]));
+        calls.push(CargoCall::new(&["build", "--release", "--package", "airlock"]));
     }
     calls.push(measure(name, check));
     calls
 }
 
-fn measure(name: Option<&str>, check: bool) -> Cargo {
-    let mut cargo = Cargo::new(&["run", "--release", "--package", "bench", "--"]);
+fn measure(name: Option<&str>, check: bool) -> CargoCall {
+    let mut cargo = CargoCall::new(&["run", "--release", "--package", "bench", "--"]);
     if let Some(name) = name {
         cargo = cargo.arg(name);
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn shown(name: Option<&str>, check: bool) -> Vec<String> {
-        calls(name, check).iter().map(Cargo::shown).collect()
+        calls(name, check).iter().map(CargoCall::shown).collect()
     }
 
     #[test]

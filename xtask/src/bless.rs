@@ -1,6 +1,6 @@
 //! Lets stories and fixtures rewrite what they expect.
 
-use crate::cargo::Cargo;
+use crate::cargo::CargoCall;
 use crate::nextest;
 use crate::print::say;
 use anyhow::Result;
@@ -13,9 +13,9 @@ pub(crate) fn run(package: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn rewrite(package: Option<&str>) -> Cargo {
+fn rewrite(package: Option<&str>) -> CargoCall {
     // One failing test must not keep the others from rewriting.
-    let cargo = Cargo::new(&["nextest", "run", "--no-fail-fast"])
+    let cargo = CargoCall::new(&["nextest", "run", "--no-fail-fast"])
         .env("AIRLOCK_BLESS", "1")
         .env("INSTA_UPDATE", "always");
     match package {

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 
 /// One way to call cargo.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Cargo {
+pub(crate) struct CargoCall {
     arguments: Vec<String>,
     variables: Vec<(&'static str, String)>,
 }
 
-impl Cargo {
+impl CargoCall {
     /// Cargo with these arguments.
     pub(crate) fn new(arguments: &[&str]) -> Self {
         let arguments = arguments.iter().map(|&text| text.to_owned()).collect();
@@ -108,7 +108,8 @@ mod tests {
 
     #[test]
     fn what_is_shown_can_be_typed() {
-        let cargo = Cargo::new(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").arg("-q");
+        let cargo =
+            CargoCall::new(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").arg("-q");
         assert_eq!(cargo.shown(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps -q");
     }
 

@@ -20,13 +20,13 @@ use std::process::ExitCode;
 /// The one tool of this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: XtaskVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum XtaskVerb {
     /// Everything that must hold before a change lands: format, lints, tidy, tests, docs.
     Test,
     /// Installs what tests need from npm, once, into target/npm.
@@ -57,13 +57,13 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().verb {
-        Verb::Test => test::run(),
-        Verb::Packages => packages::run().and_then(|()| python::run()),
-        Verb::Tidy(options) => tidy::run(options),
-        Verb::Bench { name, check } => bench::run(name.as_deref(), check),
-        Verb::Soak { name, options } => soak::run(name.as_deref(), options),
-        Verb::Bless { package } => bless::run(package.as_deref()),
+    let outcome = match XtaskArguments::parse().verb {
+        XtaskVerb::Test => test::run(),
+        XtaskVerb::Packages => packages::run().and_then(|()| python::run()),
+        XtaskVerb::Tidy(options) => tidy::run(options),
+        XtaskVerb::Bench { name, check } => bench::run(name.as_deref(), check),
+        XtaskVerb::Soak { name, options } => soak::run(name.as_deref(), options),
+        XtaskVerb::Bless { package } => bless::run(package.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

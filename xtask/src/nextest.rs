@@ -1,6 +1,6 @@
 //! Runs the tests with cargo-nextest, each in a process of its own. `.config/nextest.toml` says how.
 
-use crate::cargo::{Cargo, root};
+use crate::cargo::{CargoCall, root};
 use crate::print::say;
 use anyhow::{Context, Result};
 use std::fs;
@@ -31,10 +31,10 @@ struct TestReport {
 
 /// Installs it where it is missing.
 pub(crate) fn install() -> Result<()> {
-    if Cargo::new(&["nextest", "--version"]).read().is_ok() {
+    if CargoCall::new(&["nextest", "--version"]).read().is_ok() {
         return Ok(());
     }
-    Cargo::new(&["install", "--locked", "cargo-nextest"]).run()
+    CargoCall::new(&["install", "--locked", "cargo-nextest"]).run()
 }
 
 /// Runs all tests, and shows what was left out and what took longest.
@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     let report = root().join(REPORT);
     // Of an earlier run.
     let _ = fs::remove_file(&report);
-    let outcome = Cargo::new(&["nextest", "run", "--workspace", "--no-fail-fast"])
+    let outcome = CargoCall::new(&["nextest", "run", "--workspace", "--no-fail-fast"])
         .env(THREADS, threads())
         .run();
     // It is missing where the tests did not compile.

@@ -5,22 +5,22 @@ use anyhow::{Context as _, Result, bail};
 use std::process::{Command, Stdio};
 
 /// A program, and the packages that bring it.
-struct Program {
+struct TestProgram {
     name: &'static str,
     packages: &'static [&'static str],
 }
 
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[TestProgram] = &[
     // A real browser for the console, and what drives it.
-    Program { name: "chromedriver", packages: &["chromium", "chromium-driver"] },
+    TestProgram { name: "chromedriver", packages: &["chromium", "chromium-driver"] },
     // The judge of what stands on a terminal, and programs that draw on one.
-    Program { name: "tmux", packages: &["tmux"] },
-    Program { name: "vim", packages: &["vim"] },
-    Program { name: "less", packages: &["less"] },
-    Program { name: "top", packages: &["procps"] },
-    Program { name: "htop", packages: &["htop"] },
+    TestProgram { name: "tmux", packages: &["tmux"] },
+    TestProgram { name: "vim", packages: &["vim"] },
+    TestProgram { name: "less", packages: &["less"] },
+    TestProgram { name: "top", packages: &["procps"] },
+    TestProgram { name: "htop", packages: &["htop"] },
     // What drives the REPL's door from outside.
-    Program { name: "python3", packages: &["python3", "python3-venv"] },
+    TestProgram { name: "python3", packages: &["python3", "python3-venv"] },
 ];
 
 /// Installs what is not there yet.

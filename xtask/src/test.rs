@@ -1,6 +1,6 @@
 //! Everything that must hold before a change lands, cheapest first, with a summary at the end.
 
-use crate::cargo::Cargo;
+use crate::cargo::CargoCall;
 use crate::nextest;
 use crate::packages;
 use crate::print::say;
@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 const DOCS: &[&str] = &["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"];
 
 /// One thing that must hold.
-struct Step {
+struct TestStep {
     name: &'static str,
     run: Box<dyn Fn() -> Result<()>>,
 }
 
 /// How a step went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum StepEnding {
     Passed(Duration),
     Failed(Duration),
     NotRun,
@@ -34,37 +34,37 @@ pub(crate) fn run() -> Result<()> {
     for (name, ending) in &endings {
         say(&line(name, *ending));
     }
-    match endings.iter().find(|(_, ending)| matches!(ending, Ending::Failed(_))) {
+    match endings.iter().find(|(_, ending)| matches!(ending, StepEnding::Failed(_))) {
         None => Ok(()),
         Some((name, _)) => bail!("{name} failed"),
     }
 }
 
-fn steps() -> Vec<Step> {
-    let cargo = |name, cargo: Cargo| Step { name, run: Box::new(move || cargo.run()) };
+fn steps() -> Vec<TestStep> {
+    let cargo = |name, cargo: CargoCall| TestStep { name, run: Box::new(move || cargo.run()) };
     vec![
-        cargo("format", Cargo::new(&["fmt", "--all", "--check"])),
+        cargo("format", CargoCall::new(&["fmt", "--all", "--check"])),
         cargo(
             "lints",
-            Cargo::new(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+            CargoCall::new(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
-        Step { name: "tidy", run: Box::new(|| tidy::run(TidyOptions::default())) },
-        Step { name: "packages", run: Box::new(packages::run) },
-        Step { name: "programs", run: Box::new(programs::run) },
-        Step { name: "python", run: Box::new(python::run) },
+        TestStep { name: "tidy", run: Box::new(|| tidy::run(TidyOptions::default())) },
+        TestStep { name: "packages", run: Box::new(packages::run) },
+        TestStep { name: "programs", run: Box::new(programs::run) },
+        TestStep { name: "python", run: Box::new(python::run) },
         // One profile only: a second build of the engines would double the time on a small machine.
-        Step { name: "tests", run: Box::new(nextest::run) },
-        cargo("doctests", Cargo::new(&["test", "--workspace", "--doc", "--no-fail-fast"])),
-        cargo("docs", Cargo::new(DOCS).env("RUSTDOCFLAGS", "-D warnings")),
+        TestStep { name: "tests", run: Box::new(nextest::run) },
+        cargo("doctests", CargoCall::new(&["test", "--workspace", "--doc", "--no-fail-fast"])),
+        cargo("docs", CargoCall::new(DOCS).env("RUSTDOCFLAGS", "-D warnings")),
     ]
 }
 
-fn walk(steps: &[Step]) -> Vec<(&'static str, Ending)> {
+fn walk(steps: &[TestStep]) -> Vec<(&'static str, StepEnding)> {
     let mut failed = false;
     let mut endings = vec![];
     for step in steps {
         if failed {
-            endings.push((step.name, Ending::NotRun));
+            endings.push((step.name, StepEnding::NotRun));
             continue;
         }
         say(&format!("\n== {} ({} of {})", step.name, endings.len() + 1, steps.len()));
@@ -75,16 +75,19 @@ fn walk(steps: &[Step]) -> Vec<(&'static str, Ending)> {
         if let Err(why) = outcome {
             say(&format!("{why:#}"));
         }
-        endings.push((step.name, if failed { Ending::Failed(took) } else { Ending::Passed(took) }));
+        endings.push((
+            step.name,
+            if failed { StepEnding::Failed(took) } else { StepEnding::Passed(took) },
+        ));
     }
     endings
 }
 
-fn line(name: &str, ending: Ending) -> String {
+fn line(name: &str, ending: StepEnding) -> String {
     let (word, took) = match ending {
-        Ending::Passed(took) => ("ok", Some(took)),
-        Ending::Failed(took) => ("FAILED", Some(took)),
-        Ending::NotRun => ("not run", None),
+        StepEnding::Passed(took) => ("ok", Some(took)),
+        StepEnding::Failed(took) => ("FAILED", Some(took)),
+        StepEnding::NotRun => ("not run", None),
     };
     let took = took.map(|took| format!("{:.1} s", took.as_secs_f64())).unwrap_or_default();
     format!("{name:<8} {word:<8} {took:>9}").trim_end().to_owned()
@@ -94,9 +97,9 @@ fn line(name: &str, ending: Ending) -> String {
 mod tests {
     use super::*;
 
-    fn step(name: &'static str, passes: bool) -> Step {
+    fn step(name: &'static str, passes: bool) -> TestStep {
         let run = move || if passes { Ok(()) } else { bail!("as told") };
-        Step { name, run: Box::new(run) }
+        TestStep { name, run: Box::new(run) }
     }
 
     #[test]
@@ -105,9 +108,9 @@ mod tests {
         let shape: Vec<_> = endings
             .iter()
             .map(|(name, ending)| match ending {
-                Ending::Passed(_) => (*name, "passed"),
-                Ending::Failed(_) => (*name, "failed"),
-                Ending::NotRun => (*name, "not run"),
+                StepEnding::Passed(_) => (*name, "passed"),
+                StepEnding::Failed(_) => (*name, "failed"),
+                StepEnding::NotRun => (*name, "not run"),
             })
             .collect();
         assert_eq!(shape, [("one", "passed"), ("two", "failed"), ("three", "not run")]);
@@ -116,7 +119,7 @@ mod tests {
     #[test]
     fn a_line_of_the_summary_shows_name_word_and_time() {
         let took = Duration::from_millis(1_240);
-        assert_eq!(line("tests", Ending::Passed(took)), "tests    ok           1.2 s");
-        assert_eq!(line("docs", Ending::NotRun), "docs     not run");
+        assert_eq!(line("tests", StepEnding::Passed(took)), "tests    ok           1.2 s");
+        assert_eq!(line("docs", StepEnding::NotRun), "docs     not run");
     }
 }

@@ -5,8 +5,8 @@ use crate::directory::directory;
 use anyhow::{Context, Result};
 use bench::{Contender, Plan, Report, Target};
 use lifecycle::{
-    CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, OutputMark, Phase, Seq, Standing,
-    Strength, Timestamp,
+    CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, InputIndex, LogLevel,
+    OutputMark, Seq, Timestamp, WriteStrength,
 };
 use std::cell::Cell;
 use std::fs::File;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 use store::sqlite::SqliteStore;
-use store::{Append, Journal};
+use store::{Journal, JournalAppend};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -126,12 +126,12 @@ impl Writer {
         let entry =
             Entry { seq: self.last.next(), at: Timestamp(1_700_000_000_000), event: event() };
         let caller = CallerName("bench".into());
-        let append = Append {
+        let append = JournalAppend {
             execution: self.execution,
             expected: self.last,
             entries: vec![entry],
-            standing: Standing { phase: Phase::Running, caller, due: None },
-            strength: Strength::Synced,
+            standing: ExecutionSummary { phase: ExecutionPhase::Running, caller, due: None },
+            strength: WriteStrength::Synced,
         };
         self.store.append(append).await?;
         self.last = self.last.next();

@@ -8,13 +8,13 @@ use anyhow::{Context, Result, ensure};
 use bench::{Contender, Plan, Report, Target};
 use engine::{Config, Engine};
 use futures_util::future;
-use lifecycle::{Json, Nature, Outcome, Runs, ToolPath};
+use lifecycle::{ExecutionOutcome, Json, ToolHost, ToolNature, ToolPath};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::sqlite::SqliteStore;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tools::demo::Demo;
+use tools::demo::DemoTools;
 use tools::function::FunctionSource;
 use tools::{Catalogue, Tool};
 
@@ -31,7 +31,7 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let directory = directory()?;
     let store = SqliteStore::open(&directory.path().join("data"))?;
     let (stopwatch, mut marks) = stopwatch()?;
-    let demo = Demo::new(directory.path());
+    let demo = DemoTools::new(directory.path());
     let catalogue = Catalogue::new(vec![Arc::new(demo), Arc::new(stopwatch)])?;
     let config = Config::new(store.clone(), catalogue);
     let engine = on(runtime, async { Engine::start(config).await.map_err(anyhow::Error::from) })?;
@@ -69,14 +69,17 @@ async fn time_calls(engine: &Engine, marks: &mut mpsc::Receiver<Instant>) -> Res
     let first = marks.recv().await.context("the program marks its beginning")?;
     let second = marks.recv().await.context("the program marks its end")?;
     let outcome = engine.outcome(execution).await?;
-    ensure!(matches!(outcome, Outcome::Completed { .. }), "the program failed: {outcome:?}");
+    ensure!(
+        matches!(outcome, ExecutionOutcome::Completed { .. }),
+        "the program failed: {outcome:?}"
+    );
     Ok(second - first)
 }
 
 /// A tool that tells us when it was called.
 fn stopwatch() -> Result<(FunctionSource, mpsc::Receiver<Instant>)> {
     let (mark, marks) = mpsc::channel(MARKS_MAX);
-    let nature = Nature { read_only: true, runs: Runs::Here };
+    let nature = ToolNature { read_only: true, runs: ToolHost::Here };
     let tool = Tool { nature, ..Tool::new(ToolPath::parse("bench.mark")?) };
     let source = FunctionSource::new("bench").add(tool, move |_: Json| {
         // A mark too many means a program that was run twice, which its outcome tells.

@@ -4,7 +4,7 @@ use super::{PLAN, lines, on};
 use crate::floor_process::Helper;
 use anyhow::Result;
 use bench::{Contender, Plan, Report, Target};
-use sandbox::{Config, Demand, MEMORY_BYTES_DEFAULT, Sandbox};
+use sandbox::{Config, LeaseDemand, MEMORY_BYTES_DEFAULT, Sandbox};
 use tokio::runtime::Runtime;
 
 /// The jail, the way through three tasks to the zygote and its news of every end cost at most this.
@@ -28,7 +28,7 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
         let (sandbox, execute) = (sandbox.clone(), execute.clone());
         on(runtime, async move {
             for _ in 0..BATCH {
-                let mut lease = sandbox.lease(Demand::default()).await?;
+                let mut lease = sandbox.lease(LeaseDemand::default()).await?;
                 lines::run(&mut lease, &execute).await?;
                 lease.finish();
             }

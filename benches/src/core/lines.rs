@@ -1,17 +1,19 @@
 //! The lines that cross the link.
 
 use anyhow::{Context, Result, bail};
-use lifecycle::{Convention, InputIndex, Limits, Seed, Timestamp, Unawaited};
+use lifecycle::{
+    ExecutionLimits, InputIndex, RandomSeed, Timestamp, UnawaitedCalls, ValueConvention,
+};
 use protocols::execbox::wire::{Airlock, Execute, Idle, Options, RawJson, ToolCall, ToolResult};
 use protocols::execbox::{FromRunner, ToRunner};
-use sandbox::{Lease, Received};
+use sandbox::{Lease, LeaseMessage};
 
 /// Any time will do; this one has as many digits as those of our days.
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
 /// The order to run `1 + 1`, as the engine gives it.
 pub(super) fn one_plus_one() -> Result<Vec<u8>> {
-    let limits = Limits::default();
+    let limits = ExecutionLimits::default();
     let execute = ToRunner::Execute(Execute {
         id: "run".into(),
         code: "1 + 1".into(),
@@ -23,13 +25,13 @@ pub(super) fn one_plus_one() -> Result<Vec<u8>> {
         },
         providers: RawJson::parse("[]").context("an empty list is JSON")?,
         airlock: Some(Airlock {
-            seed: Seed([7; 32]),
+            seed: RandomSeed([7; 32]),
             start_ms: NOW,
-            convention: Convention::LastExpression,
+            convention: ValueConvention::LastExpression,
             prepared: false,
             prelude: runner::PRELUDE_VERSION,
             cpu_ms: limits.cpu_ms_max,
-            unawaited: Unawaited::Wait,
+            unawaited: UnawaitedCalls::Wait,
             replay_inputs: InputIndex(0),
             replay_cpu_ms: 0,
             loop_rounds_max: None,
@@ -65,8 +67,8 @@ pub(super) async fn run(lease: &mut Lease, execute: &[u8]) -> Result<usize> {
     let mut said_bytes = 0;
     loop {
         let line = match lease.receive().await {
-            Received::Line(line) => line,
-            Received::Gone(exit) => bail!("the runner ended early: {exit:?}"),
+            LeaseMessage::Line(line) => line,
+            LeaseMessage::Gone(exit) => bail!("the runner ended early: {exit:?}"),
         };
         said_bytes += line.len() + 1;
         if let FromRunner::Done(done) = FromRunner::decode(line)? {

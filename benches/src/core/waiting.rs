@@ -5,7 +5,7 @@ use crate::apart::Apart;
 use crate::floor_process::Helper;
 use anyhow::{Context, Result};
 use bench::{Contender, Report, Target};
-use sandbox::{Config, Demand, Lease, MEMORY_BYTES_DEFAULT, Sandbox};
+use sandbox::{Config, Lease, LeaseDemand, MEMORY_BYTES_DEFAULT, Sandbox};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -124,7 +124,7 @@ impl Ready {
     async fn filled(mut self) -> Result<Self> {
         self.until_all_wait().await;
         for _ in 0..BATCH {
-            self.leases.push(self.sandbox.lease(Demand::default()).await?);
+            self.leases.push(self.sandbox.lease(LeaseDemand::default()).await?);
         }
         self.until_all_wait().await;
         Ok(self)

@@ -4,7 +4,7 @@ use super::{SHARE, SIZE, content, library};
 use crate::catalogue::resident_bytes;
 use anyhow::Result;
 use bench::{Report, Size};
-use processes::Screen;
+use processes::TerminalScreen;
 
 /// As many as make a difference that can be seen.
 const N_UNSEEN: usize = 20_000;
@@ -15,7 +15,7 @@ const UNSEEN_BYTES_MAX: f64 = 400.0;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     let [lines, ..] = content::all();
-    let unseen = each(N_UNSEEN, || Screen::new(SIZE))?;
+    let unseen = each(N_UNSEEN, || TerminalScreen::new(SIZE))?;
     report.add_size(Size {
         name: "a terminal that nobody has looked at".into(),
         bytes: unseen,
@@ -27,7 +27,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         parser
     })?;
     let ours = each(N_SEEN, || {
-        let mut screen = Screen::new(SIZE);
+        let mut screen = TerminalScreen::new(SIZE);
         screen.say(&lines.bytes);
         screen
     })?;

@@ -9,13 +9,13 @@ mod reading;
 
 use anyhow::Result;
 use bench::{Plan, Report};
-use processes::{SCROLLBACK_ROWS_MAX, Size};
+use processes::{PtySize, SCROLLBACK_ROWS_MAX};
 use std::time::Duration;
 
 /// At least this share of what the library does alone.
 const SHARE: f64 = 0.7;
 
-const SIZE: Size = Size { rows: 24, columns: 80 };
+const SIZE: PtySize = PtySize { rows: 24, columns: 80 };
 
 /// Time enough for some megabytes in each of the rounds.
 const PLAN: Plan = Plan {

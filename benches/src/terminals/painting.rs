@@ -3,12 +3,12 @@
 use super::{PLAN, SHARE, SIZE, content, library};
 use anyhow::Result;
 use bench::{Contender, Report, Target};
-use processes::Screen;
+use processes::TerminalScreen;
 use std::hint::black_box;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     for content in content::all() {
-        let mut screen = Screen::new(SIZE);
+        let mut screen = TerminalScreen::new(SIZE);
         screen.say(&content.bytes);
         let ours = || {
             black_box(screen.paint());

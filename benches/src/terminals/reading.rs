@@ -4,12 +4,12 @@ use super::content::{self, MEGABYTES, PIECE_BYTES};
 use super::{PLAN, SHARE, SIZE, library};
 use anyhow::{Result, ensure};
 use bench::{Contender, Report, Target};
-use processes::Screen;
+use processes::TerminalScreen;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
     for content in content::all() {
         agree(&content.bytes)?;
-        let mut screen = Screen::new(SIZE);
+        let mut screen = TerminalScreen::new(SIZE);
         let ours = || {
             content.bytes.chunks(PIECE_BYTES).for_each(|piece| screen.say(piece));
             Ok(())
@@ -29,7 +29,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 
 /// What is fast and wrong is of no use.
 fn agree(bytes: &[u8]) -> Result<()> {
-    let (mut screen, mut parser) = (Screen::new(SIZE), library());
+    let (mut screen, mut parser) = (TerminalScreen::new(SIZE), library());
     screen.say(bytes);
     parser.process(bytes);
     ensure!(screen.text() == parser.screen().contents(), "the two do not show the same");

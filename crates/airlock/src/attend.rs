@@ -5,10 +5,13 @@ mod form;
 mod typed;
 
 use crate::executions::{asks, ending};
-use crate::progress::Progress;
-use crate::{Exit, print};
-use client::{Asks, Ended, Error, Event, Happened, HttpClient, Id, Standing};
-use desk::{Desk, Said};
+use crate::progress::ProgressLine;
+use crate::{VerbExit, print};
+use client::{
+    AirlockClient, Error, EventKind, EventOutcome, ExecutionEvent, ExecutionRef, ExecutionStanding,
+    OpenQuestion,
+};
+use desk::{PersonReply, QuestionDesk};
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Json, LogLevel, QuestionId, Seq};
 use serde::de::IgnoredAny;
@@ -18,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How to stay.
 #[derive(Debug, Clone)]
-pub(crate) struct Manner {
+pub(crate) struct AttendOptions {
     /// Whether somebody can be asked here.
     pub(crate) asks_here: bool,
     /// Whether what the server says is printed as it is, one line of JSON.
@@ -33,16 +36,16 @@ pub(crate) struct Manner {
 
 /// Stays until the execution is over, or asks something that cannot be asked here.
 pub(crate) async fn attend(
-    client: &HttpClient,
+    client: &AirlockClient,
     execution: ExecutionId,
-    manner: &Manner,
-) -> Result<Exit, Error> {
-    let mut visit = Visit {
+    manner: &AttendOptions,
+) -> Result<VerbExit, Error> {
+    let mut visit = AttendSession {
         client,
         execution,
         manner,
-        desk: Desk::default(),
-        progress: Progress::new(),
+        desk: QuestionDesk::default(),
+        progress: ProgressLine::new(),
         n_declined: 0,
     };
     let said = visit.stay().await;
@@ -50,17 +53,17 @@ pub(crate) async fn attend(
     said
 }
 
-struct Visit<'a> {
-    client: &'a HttpClient,
+struct AttendSession<'a> {
+    client: &'a AirlockClient,
     execution: ExecutionId,
-    manner: &'a Manner,
-    desk: Desk,
-    progress: Progress,
+    manner: &'a AttendOptions,
+    desk: QuestionDesk,
+    progress: ProgressLine,
     n_declined: u32,
 }
 
-impl Visit<'_> {
-    async fn stay(&mut self) -> Result<Exit, Error> {
+impl AttendSession<'_> {
+    async fn stay(&mut self) -> Result<VerbExit, Error> {
         let mut events = pin!(self.client.follow(self.execution.into(), Seq(0)));
         let trouble = |error: std::io::Error| Error::Unusable(error.to_string());
         let mut interrupts = signal(SignalKind::interrupt()).map_err(trouble)?;
@@ -86,7 +89,7 @@ impl Visit<'_> {
                     print::note("cancelling; press Ctrl-C again to leave without it");
                     tokio::select! {
                         cancelled = self.client.cancel(self.execution.into()) => { cancelled?; }
-                        Some(()) = interrupts.recv() => return Ok(Exit::Interrupted),
+                        Some(()) = interrupts.recv() => return Ok(VerbExit::Interrupted),
                     }
                 }
                 () = self.progress.due(), if !is_asking => self.progress.draw(),
@@ -95,36 +98,36 @@ impl Visit<'_> {
     }
 
     /// What an event means here; how to leave, if it is the last.
-    async fn hear(&mut self, event: &Event) -> Result<Option<Exit>, Error> {
+    async fn hear(&mut self, event: &ExecutionEvent) -> Result<Option<VerbExit>, Error> {
         self.progress.hear(&event.happened);
         self.n_declined += u32::from(ending::is_no(&event.happened));
         match &event.happened {
-            Happened::Log { level, line } => self.say(|| print::log(*level, line)),
-            Happened::Emitted { item } => self.say(|| print::log(LogLevel::Log, item.text())),
-            Happened::Question { id, .. } => return self.asked(*id).await,
-            Happened::Answer { id, by, .. } => self.answered(*id, by),
-            Happened::Finished { ended, .. } => return self.over(ended).await.map(Some),
-            Happened::Parked => {
+            EventKind::Log { level, line } => self.say(|| print::log(*level, line)),
+            EventKind::Emitted { item } => self.say(|| print::log(LogLevel::Log, item.text())),
+            EventKind::Question { id, .. } => return self.asked(*id).await,
+            EventKind::Answer { id, by, .. } => self.answered(*id, by),
+            EventKind::Finished { ended, .. } => return self.over(ended).await.map(Some),
+            EventKind::Parked => {
                 self.say(|| {
                     print::error("it could not be brought back after a restart, and is parked")
                 });
-                return Ok(Some(Exit::Failed));
+                return Ok(Some(VerbExit::Failed));
             }
-            Happened::Started { .. }
-            | Happened::Prepared
-            | Happened::Call { .. }
-            | Happened::Deferred { .. }
-            | Happened::Admitted { .. }
-            | Happened::Dispatched { .. }
-            | Happened::Progress { .. }
-            | Happened::Settled { .. }
-            | Happened::TimerSet { .. }
-            | Happened::TimerCleared { .. }
-            | Happened::TimerFired { .. }
-            | Happened::Paused
-            | Happened::RecoveryFailed { .. }
-            | Happened::LimitReached { .. }
-            | Happened::Other { .. } => {}
+            EventKind::Started { .. }
+            | EventKind::Prepared
+            | EventKind::Call { .. }
+            | EventKind::Deferred { .. }
+            | EventKind::Admitted { .. }
+            | EventKind::Dispatched { .. }
+            | EventKind::Progress { .. }
+            | EventKind::Settled { .. }
+            | EventKind::TimerSet { .. }
+            | EventKind::TimerCleared { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::Paused
+            | EventKind::RecoveryFailed { .. }
+            | EventKind::LimitReached { .. }
+            | EventKind::Other { .. } => {}
         }
         Ok(None)
     }
@@ -140,7 +143,7 @@ impl Visit<'_> {
     }
 
     /// A question: it is asked here, or told with the ways to answer it.
-    async fn asked(&mut self, id: QuestionId) -> Result<Option<Exit>, Error> {
+    async fn asked(&mut self, id: QuestionId) -> Result<Option<VerbExit>, Error> {
         if self.manner.asks_here {
             // What is asked now: an old question may be answered already, and there may be more.
             for asks in self.client.questions(self.execution.into()).await? {
@@ -152,26 +155,26 @@ impl Visit<'_> {
             self.desk.ask();
             return Ok(None);
         }
-        let reply = self.client.show(Id::Question(id)).await?;
+        let reply = self.client.show(ExecutionRef::Question(id)).await?;
         match &reply.standing {
-            Standing::Asks(asks) if asks.question == id => {
+            ExecutionStanding::Asks(asks) if asks.question == id => {
                 self.progress.clear();
                 match self.manner.json {
                     true => print::value(&reply.json),
                     false => self.report_question(asks).await?,
                 }
-                Ok(Some(Exit::Paused))
+                Ok(Some(VerbExit::Paused))
             }
             // Somebody was quicker.
-            Standing::Asks(_)
-            | Standing::Completed { .. }
-            | Standing::Failed { .. }
-            | Standing::Running
-            | Standing::Parked => Ok(None),
+            ExecutionStanding::Asks(_)
+            | ExecutionStanding::Completed { .. }
+            | ExecutionStanding::Failed { .. }
+            | ExecutionStanding::Running
+            | ExecutionStanding::Parked => Ok(None),
         }
     }
 
-    async fn report_question(&self, asks: &Asks) -> Result<(), Error> {
+    async fn report_question(&self, asks: &OpenQuestion) -> Result<(), Error> {
         let origin = self.client.page_origin().await?;
         print::report(&asks::text(asks, Some(self.execution), &origin, &self.manner.flags));
         Ok(())
@@ -185,13 +188,13 @@ impl Visit<'_> {
         self.desk.ask();
     }
 
-    async fn answer(&mut self, said: Said) -> Result<Option<Exit>, Error> {
+    async fn answer(&mut self, said: PersonReply) -> Result<Option<VerbExit>, Error> {
         match said {
-            Said::Later(asks) => {
+            PersonReply::Later(asks) => {
                 self.report_question(&asks).await?;
-                return Ok(Some(Exit::Paused));
+                return Ok(Some(VerbExit::Paused));
             }
-            Said::Answer(id, answer, rider) => {
+            PersonReply::Answer(id, answer, rider) => {
                 match self.client.answer(id.into(), &answer, &rider).await {
                     Ok(()) => {}
                     // What was filled in does not fit: its words say why, and it is asked again.
@@ -215,32 +218,32 @@ impl Visit<'_> {
         }
     }
 
-    async fn over(&mut self, ended: &Ended) -> Result<Exit, Error> {
+    async fn over(&mut self, ended: &EventOutcome) -> Result<VerbExit, Error> {
         self.progress.clear();
         if self.manner.json {
             print::value(&self.client.show(self.execution.into()).await?.json);
         } else {
             match ended {
-                Ended::Completed { result } => {
+                EventOutcome::Completed { result } => {
                     result.iter().for_each(|result| self.print_result(result));
                 }
-                Ended::Failed(failure) => print::failure(failure),
-                Ended::Cancelled { by } => {
+                EventOutcome::Failed(failure) => print::failure(failure),
+                EventOutcome::Cancelled { by } => {
                     print::note(&format!("cancelled by {}", print::tamed(by)))
                 }
-                Ended::Unknown => print::note("nobody knows how it ended"),
+                EventOutcome::Unknown => print::note("nobody knows how it ended"),
             }
         }
         Ok(match ended {
-            Ended::Completed { result: Some(result) }
+            EventOutcome::Completed { result: Some(result) }
                 if self.manner.is_call && is_refusal(result) =>
             {
-                Exit::Failed
+                VerbExit::Failed
             }
-            Ended::Completed { .. }
-            | Ended::Failed(_)
-            | Ended::Cancelled { .. }
-            | Ended::Unknown => ending::exit(ended, self.n_declined),
+            EventOutcome::Completed { .. }
+            | EventOutcome::Failed(_)
+            | EventOutcome::Cancelled { .. }
+            | EventOutcome::Unknown => ending::exit(ended, self.n_declined),
         })
     }
 }

@@ -39,7 +39,7 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(5);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub(crate) enum AutostartError {
     /// The directory or its files cannot be used.
     #[error("use {0}: {1}")]
     Directory(PathBuf, io::Error),
@@ -58,14 +58,14 @@ pub(crate) enum StartError {
 }
 
 /// Where the server of this data directory listens; starts one if none runs. Blocks.
-pub(crate) fn running(data_dir: &Path) -> Result<String, StartError> {
+pub(crate) fn running(data_dir: &Path) -> Result<String, AutostartError> {
     running_at(data_dir, None)
 }
 
 /// The same; a server that is started listens at `listen`, where that is given.
-pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String, StartError> {
+pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String, AutostartError> {
     let deadline = Instant::now() + BOOT_MAX;
-    let trouble = |error| StartError::Directory(data_dir.to_owned(), error);
+    let trouble = |error| AutostartError::Directory(data_dir.to_owned(), error);
     if let Some(url) = listening(data_dir) {
         return Ok(url);
     }
@@ -103,14 +103,14 @@ pub(crate) fn is_supervised(data_dir: &Path) -> bool {
 }
 
 /// Another server would hold the directory when the supervisor starts the right one.
-fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, StartError> {
+fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, AutostartError> {
     let mut said: Option<Instant> = None;
     loop {
         if let Some(url) = listening(data_dir) {
             return Ok(url);
         }
         if Instant::now() > deadline {
-            return Err(StartError::Supervised(data_dir.to_owned()));
+            return Err(AutostartError::Supervised(data_dir.to_owned()));
         }
         if said.is_none_or(|at| at.elapsed() > BETWEEN_WORDS) {
             let shown = data_dir.display();
@@ -131,17 +131,21 @@ fn listening(data_dir: &Path) -> Option<String> {
     owner_of(data_dir).filter(|note| note.starts_with("http://"))
 }
 
-fn wait(data_dir: &Path, deadline: Instant) -> Result<(), StartError> {
+fn wait(data_dir: &Path, deadline: Instant) -> Result<(), AutostartError> {
     if Instant::now() > deadline {
-        return Err(StartError::TooSlow(data_dir.join(LOG_FILE)));
+        return Err(AutostartError::TooSlow(data_dir.join(LOG_FILE)));
     }
     std::thread::sleep(BETWEEN_LOOKS);
     Ok(())
 }
 
-fn start(data_dir: &Path, deadline: Instant, listen: Option<&str>) -> Result<String, StartError> {
+fn start(
+    data_dir: &Path,
+    deadline: Instant,
+    listen: Option<&str>,
+) -> Result<String, AutostartError> {
     let log = data_dir.join(LOG_FILE);
-    let trouble = |error| StartError::Directory(log.clone(), error);
+    let trouble = |error| AutostartError::Directory(log.clone(), error);
     let named = listen.map(|address| ["--listen", address]);
     let addresses = named.as_ref().map_or(LISTEN.to_vec(), |named| vec![&named[..]]);
     for listen in addresses {
@@ -153,10 +157,10 @@ fn start(data_dir: &Path, deadline: Instant, listen: Option<&str>) -> Result<Str
             // A server that is this late would only be in the way of the next.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(StartError::TooSlow(log));
+            return Err(AutostartError::TooSlow(log));
         }
     }
-    Err(StartError::Ended(log))
+    Err(AutostartError::Ended(log))
 }
 
 /// A server that outlives us: not in our group, and with nothing of ours but the log.

@@ -5,12 +5,12 @@ mod order;
 
 pub(crate) use browse::{as_json, described};
 
-use crate::attend::{Manner, attend};
-use crate::reach::Reach;
+use crate::attend::{AttendOptions, attend};
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
-use client::{Error, HttpClient};
-use order::Order;
+use crate::{VerbExit, print};
+use client::{AirlockClient, Error};
+use order::CallRequest;
 
 /// Calls a tool and prints its result.
 ///
@@ -39,14 +39,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "call";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         call(&self)
     }
 }
@@ -70,15 +70,15 @@ Exit codes:
   130  interrupted with Ctrl-C, or the execution was cancelled";
 
 /// Calls it, or says what could be called.
-pub(crate) fn call(args: &Args) -> Exit {
+pub(crate) fn call(args: &Args) -> VerbExit {
     if args.help && args.words.is_empty() && args.matching.is_none() {
         return help(args);
     }
-    let order = match Order::read(&args.words) {
+    let order = match CallRequest::read(&args.words) {
         Ok(order) => order,
         Err(complaint) => {
             print::error(&complaint);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     if args.help {
@@ -86,14 +86,18 @@ pub(crate) fn call(args: &Args) -> Exit {
     }
     if order.segments.is_empty() {
         print::error("name a tool; airlock call --help lists them");
-        return Exit::Usage;
+        return VerbExit::Usage;
     }
     args.reach.visit_started(async |client| perform(&client, &order, args).await)
 }
 
-async fn perform(client: &HttpClient, order: &Order, args: &Args) -> Result<Exit, Error> {
+async fn perform(
+    client: &AirlockClient,
+    order: &CallRequest,
+    args: &Args,
+) -> Result<VerbExit, Error> {
     let execution = client.start(&order.code()).await?;
-    let manner = Manner {
+    let manner = AttendOptions {
         asks_here: !args.json && print::is_somebody_there(),
         json: args.json,
         is_call: true,
@@ -104,19 +108,23 @@ async fn perform(client: &HttpClient, order: &Order, args: &Args) -> Result<Exit
 }
 
 /// The flags, and the names of all sources if that needs no new server.
-fn help(args: &Args) -> Exit {
-    let mut verbs = <crate::Cli as clap::CommandFactory>::command();
+fn help(args: &Args) -> VerbExit {
+    let mut verbs = <crate::CommandLine as clap::CommandFactory>::command();
     verbs.build();
     if let Some(verb) = verbs.find_subcommand_mut("call") {
         print::report(&verb.render_long_help().to_string());
     }
     match args.reach.is_there() {
         true => browse(args, &[]),
-        false => Exit::Good,
+        false => VerbExit::Good,
     }
 }
 
-fn browse(args: &Args, segments: &[String]) -> Exit {
-    let wish = browse::Wish { segments, matching: args.matching.as_deref(), limit: args.limit };
+fn browse(args: &Args, segments: &[String]) -> VerbExit {
+    let wish = browse::CallBrowseFilter {
+        segments,
+        matching: args.matching.as_deref(),
+        limit: args.limit,
+    };
     args.reach.visit_started(async |client| browse::browse(&client, &wish, args.json).await)
 }

@@ -1,7 +1,7 @@
 //! `airlock completions`: what shells know about the verbs, made from the verbs.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Cli, Exit, print};
+use crate::{CommandLine, VerbExit, print};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
@@ -23,10 +23,10 @@ impl CommandVerb for Args {
     const NAME: &'static str = "completions";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         let mut script = vec![];
-        clap_complete::generate(self.shell, &mut Cli::command(), "airlock", &mut script);
+        clap_complete::generate(self.shell, &mut CommandLine::command(), "airlock", &mut script);
         print::report(String::from_utf8_lossy(&script).trim_end());
-        Exit::Good
+        VerbExit::Good
     }
 }

@@ -1,10 +1,10 @@
 //! `airlock connection`: what proves to a source who calls. Asks the server that owns the data directory.
 
 use crate::print::{self, tamed};
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, input, table};
-use client::{ConnectionLine, Error, HttpClient, NewConnection};
+use crate::{VerbExit, input, table};
+use client::{AirlockClient, ConnectionLine, Error, NewConnection};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,43 +20,43 @@ const VALUE_BYTES_MAX: u64 = 1 << 20;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ConnectionVerb,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "connection";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 4);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         connection(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ConnectionVerb {
     /// Connects a source: its tools appear as tools.SOURCE.OWNER.NAME.
-    Add(Box<Add>),
+    Add(Box<ConnectionAddArgs>),
     /// Lists connections: where their tools are, and what they prove themselves with.
     List,
     /// Removes a connection, its tools and its secrets.
-    Remove(Which),
+    Remove(ConnectionSelector),
     /// Reads a connection's source anew, and lists its tools.
-    Refresh(Which),
+    Refresh(ConnectionSelector),
     /// Says whether a connection's source takes it.
-    Check(Which),
+    Check(ConnectionSelector),
     /// Prints an address by which a person enters a connection's secret, once.
-    Handoff(Which),
+    Handoff(ConnectionSelector),
     /// Prints where a person agrees that a connection is used.
-    Authorize(Which),
+    Authorize(ConnectionSelector),
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct ConnectionSelector {
     /// The source's name.
     source: String,
     /// The connection's.
@@ -68,7 +68,7 @@ struct Which {
 }
 
 #[derive(Debug, clap::Args)]
-struct Add {
+struct ConnectionAddArgs {
     /// The source's name.
     source: String,
     /// The connection's.
@@ -131,46 +131,50 @@ Examples:
 A secret on the command line can be read by others on this machine: give it in a file or on stdin.";
 
 /// Does it, and tells how it went.
-pub(crate) fn connection(args: &Args) -> Exit {
+pub(crate) fn connection(args: &Args) -> VerbExit {
     match &args.verb {
-        Verb::Add(wanted) => match read(wanted) {
+        ConnectionVerb::Add(wanted) => match read(wanted) {
             Ok(new) => args.reach.visit(async |client| add(&client, &new, args.json).await),
             Err(complaint) => {
                 print::error(&complaint);
-                Exit::Usage
+                VerbExit::Usage
             }
         },
-        Verb::List => args.reach.visit(async |client| list(&client, args.json).await),
-        Verb::Refresh(which) => tell(args, which, "refresh"),
-        Verb::Check(which) => tell(args, which, "health"),
-        Verb::Handoff(which) => tell(args, which, "handoff"),
-        Verb::Authorize(Which { source, name, owner }) => args.reach.visit(async |client| {
+        ConnectionVerb::List => args.reach.visit(async |client| list(&client, args.json).await),
+        ConnectionVerb::Refresh(which) => tell(args, which, "refresh"),
+        ConnectionVerb::Check(which) => tell(args, which, "health"),
+        ConnectionVerb::Handoff(which) => tell(args, which, "handoff"),
+        ConnectionVerb::Authorize(ConnectionSelector { source, name, owner }) => args.reach.visit(async |client| {
             let url = client.authorize_connection(owner, source, name).await?;
             match args.json {
                 true => print::report(&json!({ "url": url }).to_string()),
                 false if url.is_empty() => print::note("nobody has to agree: it has a token"),
                 false => print::report(&tamed(&url)),
             }
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }),
-        Verb::Remove(Which { source, name, owner }) => args.reach.visit(async |client| {
+        ConnectionVerb::Remove(ConnectionSelector { source, name, owner }) => args.reach.visit(async |client| {
             let removed = client.remove_connection(owner, source, name).await?;
             if args.json {
                 print::json(&json!({ "removed": removed }));
             }
             if removed {
-                return Ok(Exit::Good);
+                return Ok(VerbExit::Good);
             }
             print::error(&tamed(&format!(
                 "there is no connection {source}.{owner}.{name}; airlock connection list names those there are"
             )));
-            Ok(Exit::Failed)
+            Ok(VerbExit::Failed)
         }),
     }
 }
 
 /// Does it with one connection, and prints what the server says of it.
-fn tell(args: &Args, Which { source, name, owner }: &Which, what: &str) -> Exit {
+fn tell(
+    args: &Args,
+    ConnectionSelector { source, name, owner }: &ConnectionSelector,
+    what: &str,
+) -> VerbExit {
     args.reach.visit(async |client| {
         let said = client.about_connection([owner, source, name], what).await?;
         if args.json {
@@ -187,11 +191,15 @@ fn tell(args: &Args, Which { source, name, owner }: &Which, what: &str) -> Exit 
             let text = |name: &str| said[name].as_str().map(tamed);
             text("url").or_else(|| text("message")).iter().for_each(|line| print::report(line));
         }
-        Ok(if said["healthy"] == false { Exit::Failed } else { Exit::Good })
+        Ok(if said["healthy"] == false { VerbExit::Failed } else { VerbExit::Good })
     })
 }
 
-async fn add(client: &HttpClient, new: &NewConnection, is_json: bool) -> Result<Exit, Error> {
+async fn add(
+    client: &AirlockClient,
+    new: &NewConnection,
+    is_json: bool,
+) -> Result<VerbExit, Error> {
     let made = client.add_connection(new).await?;
     match is_json {
         true => print::report(&made.json.to_string()),
@@ -200,18 +208,18 @@ async fn add(client: &HttpClient, new: &NewConnection, is_json: bool) -> Result<
             made.json["url"].as_str().iter().for_each(|url| print::report(&tamed(url)));
         }
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn list(client: &HttpClient, is_json: bool) -> Result<Exit, Error> {
+async fn list(client: &AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
     let listed = client.connections().await?;
     if is_json {
         listed.iter().for_each(|made| print::report(&made.json.to_string()));
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     let rows: Vec<_> = listed.iter().map(row).collect();
     table::print(&["ADDRESS", "TEMPLATE", "DESCRIPTION"], &rows, "There are no connections.");
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 fn row(made: &ConnectionLine) -> [String; 3] {
@@ -219,7 +227,7 @@ fn row(made: &ConnectionLine) -> [String; 3] {
     [text(&made.address), text(&made.template), text(&made.description)]
 }
 
-fn read(wanted: &Add) -> Result<NewConnection, String> {
+fn read(wanted: &ConnectionAddArgs) -> Result<NewConnection, String> {
     let mut values = BTreeMap::new();
     for field in &wanted.fields {
         let (name, text) = field
@@ -253,7 +261,7 @@ fn from(text: &str) -> Result<Value, String> {
 }
 
 /// What is said of tokens; none where nothing is.
-fn oauth(wanted: &Add) -> Result<Option<Value>, String> {
+fn oauth(wanted: &ConnectionAddArgs) -> Result<Option<Value>, String> {
     let mut oauth = json!({ "scopes": wanted.scopes });
     let secret = wanted.client_secret.as_deref().map(given).transpose()?;
     let said = [
@@ -293,7 +301,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        add: Add,
+        add: ConnectionAddArgs,
     }
 
     #[test]

@@ -5,8 +5,8 @@ mod quotas;
 
 use crate::config_files::config_files;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, management_review, print};
-use sandbox::{Layer, Sandbox, Tier};
+use crate::{VerbExit, data_directory, management_review, print};
+use sandbox::{JailLayer, JailTier, Sandbox};
 use serde_json::json;
 use server::settings::{SettingName, look_up_settings, server_account, shared_account};
 use sources::ConfigFiles;
@@ -29,20 +29,20 @@ impl CommandVerb for Args {
     const NAME: &'static str = "doctor";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 5);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         doctor(&self)
     }
 }
 
 /// One line of the report.
 #[derive(Debug, PartialEq, Eq)]
-struct Finding {
-    mark: Mark,
+struct DoctorFinding {
+    mark: FindingMark,
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum FindingMark {
     Good,
     Missing,
     /// To be looked at by a person; guests run all the same.
@@ -51,7 +51,7 @@ enum Mark {
 }
 
 /// Prints the report.
-pub(crate) fn doctor(args: &Args) -> Exit {
+pub(crate) fn doctor(args: &Args) -> VerbExit {
     print::start_tracing();
     let mut findings = jail();
     findings.push(memory());
@@ -64,7 +64,7 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     findings.extend(data_dir.as_deref().into_iter().flat_map(unconfirmed));
     if args.json {
         let shown =
-            |finding: &Finding| json!({ "mark": finding.mark.word(), "text": finding.text });
+            |finding: &DoctorFinding| json!({ "mark": finding.mark.word(), "text": finding.text });
         let shown: Vec<_> = findings.iter().map(shown).collect();
         print::json(
             &json!({ "version": env!("CARGO_PKG_VERSION"), "kernel": kernel(), "findings": shown }),
@@ -73,13 +73,13 @@ pub(crate) fn doctor(args: &Args) -> Exit {
     }
     print::report(&format!("airlock {}", env!("CARGO_PKG_VERSION")));
     print::report(&format!("kernel {}", kernel()));
-    for Finding { mark, text } in &findings {
+    for DoctorFinding { mark, text } in &findings {
         print::report(&format!("{:<8}{text}", mark.word()));
     }
     verdict(&findings)
 }
 
-impl Mark {
+impl FindingMark {
     const fn word(self) -> &'static str {
         match self {
             Self::Good => "ok",
@@ -90,24 +90,24 @@ impl Mark {
     }
 }
 
-fn verdict(findings: &[Finding]) -> Exit {
+fn verdict(findings: &[DoctorFinding]) -> VerbExit {
     let exit = exit(findings);
-    print::report(match exit == Exit::Good {
+    print::report(match exit == VerbExit::Good {
         true => "Guests can run here.",
         false => "Guests cannot run here until what is WRONG is put right.",
     });
     exit
 }
 
-fn exit(findings: &[Finding]) -> Exit {
-    match findings.iter().any(|finding| finding.mark == Mark::Wrong) {
-        true => Exit::Failed,
-        false => Exit::Good,
+fn exit(findings: &[DoctorFinding]) -> VerbExit {
+    match findings.iter().any(|finding| finding.mark == FindingMark::Wrong) {
+        true => VerbExit::Failed,
+        false => VerbExit::Good,
     }
 }
 
-fn jail() -> Vec<Finding> {
-    let wrong = |text: String| vec![Finding { mark: Mark::Wrong, text }];
+fn jail() -> Vec<DoctorFinding> {
+    let wrong = |text: String| vec![DoctorFinding { mark: FindingMark::Wrong, text }];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -125,44 +125,46 @@ fn jail() -> Vec<Finding> {
     })
 }
 
-fn layers(tier: Tier) -> Vec<Finding> {
-    let finding = |layer: Layer| match (tier.has(layer), layer.is_required()) {
+fn layers(tier: JailTier) -> Vec<DoctorFinding> {
+    let finding = |layer: JailLayer| match (tier.has(layer), layer.is_required()) {
         (true, _) => match (layer, tier.landlock_abi()) {
-            (Layer::Landlock, Some(abi)) => {
-                Finding { mark: Mark::Good, text: format!("{layer} (ABI {abi})") }
+            (JailLayer::Landlock, Some(abi)) => {
+                DoctorFinding { mark: FindingMark::Good, text: format!("{layer} (ABI {abi})") }
             }
-            _ => Finding { mark: Mark::Good, text: layer.to_string() },
+            _ => DoctorFinding { mark: FindingMark::Good, text: layer.to_string() },
         },
-        (false, true) => Finding {
-            mark: Mark::Wrong,
+        (false, true) => DoctorFinding {
+            mark: FindingMark::Wrong,
             text: format!("{layer}, which is required: {}", layer.advice()),
         },
-        (false, false) => Finding {
-            mark: Mark::Missing,
+        (false, false) => DoctorFinding {
+            mark: FindingMark::Missing,
             text: format!("{layer}, which would be one wall more: {}", layer.advice()),
         },
     };
-    Layer::ALL.into_iter().map(finding).collect()
+    JailLayer::ALL.into_iter().map(finding).collect()
 }
 
-fn memory() -> Finding {
+fn memory() -> DoctorFinding {
     let mib = sandbox::Config::default().memory_budget_bytes >> 20;
     let text = format!(
         "memory: {mib} MiB for all guests together, unless serve --memory-budget says otherwise"
     );
-    Finding { mark: Mark::Good, text }
+    DoctorFinding { mark: FindingMark::Good, text }
 }
 
-fn keeping(directory: Option<&Path>) -> Finding {
+fn keeping(directory: Option<&Path>) -> DoctorFinding {
     let Some(directory) = directory else {
         let text = "data directory: neither HOME nor --data-dir says where".to_owned();
-        return Finding { mark: Mark::Wrong, text };
+        return DoctorFinding { mark: FindingMark::Wrong, text };
     };
     let shown = directory.display();
     match data_directory::probe(directory) {
-        Ok(()) => Finding { mark: Mark::Good, text: format!("data directory {shown}") },
-        Err(error) => Finding {
-            mark: Mark::Wrong,
+        Ok(()) => {
+            DoctorFinding { mark: FindingMark::Good, text: format!("data directory {shown}") }
+        }
+        Err(error) => DoctorFinding {
+            mark: FindingMark::Wrong,
             text: format!("data directory {shown} cannot be written to: {}", error.kind()),
         },
     }
@@ -175,8 +177,8 @@ fn configured_files(data_dir: &Path) -> Result<ConfigFiles, String> {
 }
 
 /// The configuration files that a server would read, and what of the project's does not count.
-fn configuration(data_dir: &Path) -> Vec<Finding> {
-    let missing = |text: String| Finding { mark: Mark::Missing, text };
+fn configuration(data_dir: &Path) -> Vec<DoctorFinding> {
+    let missing = |text: String| DoctorFinding { mark: FindingMark::Missing, text };
     let read = configured_files(data_dir);
     let read = read.and_then(|files| Ok((sources::check(&files)?, sources::notices(&files)?)));
     let (files, notices) = match read {
@@ -190,22 +192,26 @@ fn configuration(data_dir: &Path) -> Vec<Finding> {
     } else {
         format!(" {}", names.join(", "))
     };
-    let found = Finding { mark: Mark::Good, text: format!("configuration{names}") };
+    let found = DoctorFinding { mark: FindingMark::Good, text: format!("configuration{names}") };
     [found].into_iter().chain(notices.into_iter().map(missing)).collect()
 }
 
 /// Whether agents may run under the server's account.
-fn account(data_dir: Option<&Path>) -> Finding {
+fn account(data_dir: Option<&Path>) -> DoctorFinding {
     let settings = data_dir.map(look_up_settings).and_then(Result::ok).unwrap_or_default();
     let mode = settings.get(&SettingName::OperatorMode);
     let is_operator_mode = mode.is_some_and(|setting| setting.value.text() == "on");
     match shared_account(&server_account()) {
-        None if is_operator_mode => {
-            Finding { mark: Mark::Good, text: "account: the server's own, in operator mode".into() }
-        }
-        None => Finding { mark: Mark::Good, text: "account: no one can log in with it".into() },
-        Some(why) => Finding {
-            mark: Mark::Missing,
+        None if is_operator_mode => DoctorFinding {
+            mark: FindingMark::Good,
+            text: "account: the server's own, in operator mode".into(),
+        },
+        None => DoctorFinding {
+            mark: FindingMark::Good,
+            text: "account: no one can log in with it".into(),
+        },
+        Some(why) => DoctorFinding {
+            mark: FindingMark::Missing,
             text: format!(
                 "account: a server here may share its account with agents ({why}), which can then answer for a person; \
                  docs/security.md says how to separate them"
@@ -215,9 +221,9 @@ fn account(data_dir: Option<&Path>) -> Finding {
 }
 
 /// What programs made through management tools without a proper answer.
-fn unconfirmed(data_dir: &Path) -> Vec<Finding> {
+fn unconfirmed(data_dir: &Path) -> Vec<DoctorFinding> {
     let remaining = management_review::remaining(data_dir);
-    remaining.into_iter().map(|text| Finding { mark: Mark::Check, text }).collect()
+    remaining.into_iter().map(|text| DoctorFinding { mark: FindingMark::Check, text }).collect()
 }
 
 fn kernel() -> String {
@@ -231,21 +237,21 @@ mod tests {
 
     #[test]
     fn a_required_layer_that_is_missing_is_wrong_and_another_is_not() {
-        let findings = layers(Tier::default());
-        let wrong: Vec<_> = findings.iter().filter(|f| f.mark == Mark::Wrong).collect();
-        assert_eq!(wrong.len(), Layer::ALL.iter().filter(|layer| layer.is_required()).count());
-        assert!(findings.iter().any(|finding| finding.mark == Mark::Missing));
-        assert_eq!(verdict(&findings), Exit::Failed);
+        let findings = layers(JailTier::default());
+        let wrong: Vec<_> = findings.iter().filter(|f| f.mark == FindingMark::Wrong).collect();
+        assert_eq!(wrong.len(), JailLayer::ALL.iter().filter(|layer| layer.is_required()).count());
+        assert!(findings.iter().any(|finding| finding.mark == FindingMark::Missing));
+        assert_eq!(verdict(&findings), VerbExit::Failed);
     }
 
     #[test]
     fn a_data_directory_that_cannot_be_written_to_is_wrong() {
-        let expected = Finding {
-            mark: Mark::Wrong,
+        let expected = DoctorFinding {
+            mark: FindingMark::Wrong,
             text: "data directory: neither HOME nor --data-dir says where".into(),
         };
         assert_eq!(keeping(None), expected);
-        assert_eq!(keeping(Some(Path::new("/proc/airlock"))).mark, Mark::Wrong);
-        assert_eq!(keeping(Some(&std::env::temp_dir())).mark, Mark::Good);
+        assert_eq!(keeping(Some(Path::new("/proc/airlock"))).mark, FindingMark::Wrong);
+        assert_eq!(keeping(Some(&std::env::temp_dir())).mark, FindingMark::Good);
     }
 }

@@ -5,14 +5,14 @@ mod raw;
 mod visit;
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, print, table};
+use crate::{VerbExit, data_directory, print, table};
 use anyhow::{Context as _, bail};
 use client::ServerToken;
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs};
 use raw::is_terminal;
 use std::path::PathBuf;
 use store::sqlite::owner_of;
-use visit::Visit;
+use visit::ExecVisit;
 
 /// Runs a command at an exec-server, with this terminal as its own.
 ///
@@ -55,13 +55,13 @@ impl CommandVerb for Args {
     const NAME: &'static str = "exec";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         exec(self)
     }
 }
 
 /// Runs it; the exit code is that of the command.
-pub(crate) fn exec(args: Args) -> Exit {
+pub(crate) fn exec(args: Args) -> VerbExit {
     print::start_tracing();
     let runtime = match crate::runtime::one_thread() {
         Ok(runtime) => runtime,
@@ -76,7 +76,7 @@ pub(crate) fn exec(args: Args) -> Exit {
         Some(program) => {
             let or = if has_cwd { ", or there is no such directory to start in" } else { "" };
             print::error(&print::tamed(&format!("{program}: command not found{or}")));
-            Exit::Code(NOT_FOUND)
+            VerbExit::Code(NOT_FOUND)
         }
         None => told(&error),
     })
@@ -91,21 +91,21 @@ fn is_not_found(error: &anyhow::Error) -> bool {
     text.starts_with("start the command") && text.contains("No such file or directory")
 }
 
-fn told(error: &anyhow::Error) -> Exit {
+fn told(error: &anyhow::Error) -> VerbExit {
     print::error(&print::tamed(&format!("could not {error:#}")));
-    Exit::Failed
+    VerbExit::Failed
 }
 
-async fn visit(args: Args) -> anyhow::Result<Exit> {
+async fn visit(args: Args) -> anyhow::Result<VerbExit> {
     if args.command.is_empty() && args.name.is_none() && !args.list {
         print::error("say what to run after --, or which terminal to come back to with --name");
-        return Ok(Exit::Usage);
+        return Ok(VerbExit::Usage);
     }
     if !args.command.is_empty() && args.name.is_some() && !is_terminal() {
         print::error(
             "--name is for a terminal, and there is none here; without it the command gets pipes",
         );
-        return Ok(Exit::Usage);
+        return Ok(VerbExit::Usage);
     }
     let (url, token) = args.address()?;
     let connect = RemoteExecServerConnectArgs::new(&url, "airlock exec");
@@ -116,7 +116,7 @@ async fn visit(args: Args) -> anyhow::Result<Exit> {
         return list(&client, args.json).await;
     }
     let events = client.events();
-    let visit = Visit { client, id: "terminal".into(), can_leave: args.name.is_some() };
+    let visit = ExecVisit { client, id: "terminal".into(), can_leave: args.name.is_some() };
     match (args.command.is_empty(), is_terminal()) {
         (true, false) => bail!("come back to a terminal without having one here"),
         (true, true) => visit.come_back(&args, events).await,
@@ -125,11 +125,11 @@ async fn visit(args: Args) -> anyhow::Result<Exit> {
     }
 }
 
-async fn list(client: &ExecServerClient, is_json: bool) -> anyhow::Result<Exit> {
+async fn list(client: &ExecServerClient, is_json: bool) -> anyhow::Result<VerbExit> {
     let terminals = client.terminals().await?.terminals;
     if is_json {
         terminals.iter().for_each(print::json);
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     let rows: Vec<_> = terminals
         .iter()
@@ -142,7 +142,7 @@ async fn list(client: &ExecServerClient, is_json: bool) -> anyhow::Result<Exit> 
         })
         .collect();
     table::print(&["NAME", "PID", "STATE"], &rows, "No terminal has a name.");
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 impl Args {

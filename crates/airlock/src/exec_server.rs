@@ -5,10 +5,10 @@ use crate::housing::retention;
 use crate::protected::protected_paths;
 use crate::runtime::{finish, keep_memory, one_thread};
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, print};
-use ::exec_server::{Config, Confines, Dialect, DialectChoice, PlainSandbox};
+use crate::{VerbExit, data_directory, print};
+use ::exec_server::{Config, DialectChoice, ExecServerDialect, PlainSandbox, SandboxConfines};
 use processes::{ProtectedPaths, ProtectionScope};
-use server::exec_server::{Access, ExecServerTransport, Options, run_with};
+use server::exec_server::{ExecServerTransport, Options, WebSocketAccess, run_with};
 use sources::config::RETENTION_SECONDS_MAX;
 use std::path::PathBuf;
 
@@ -28,13 +28,13 @@ pub(crate) struct Args {
     no_auth: bool,
     /// What clients speak; auto looks at how they say hello.
     #[arg(long, value_name = "DIALECT", default_value = "auto")]
-    dialect: Speech,
+    dialect: DialectArg,
     /// Keeps every process to this, such as {"writable": ["/work"], "network": "none"}.
     ///
     /// All else can be read only; "hidden" names what cannot be read. "memoryBytes", "cpuMs" and "processes" limit what a
     /// process and all that it starts may use. Requests about files and HTTP are then refused.
     #[arg(long, value_name = "JSON", value_parser = confines)]
-    sandbox: Option<Confines>,
+    sandbox: Option<SandboxConfines>,
     /// How long the processes of a client that was cut off wait for it to come back. Codex 0.166 had 30 seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 80, value_parser = retention_seconds())]
     detached_seconds: u64,
@@ -54,7 +54,7 @@ impl CommandVerb for Args {
     const NAME: &'static str = "exec-server";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         exec_server(&self)
     }
 }
@@ -63,23 +63,23 @@ fn retention_seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(..=RETENTION_SECONDS_MAX)
 }
 
-fn confines(text: &str) -> Result<Confines, String> {
+fn confines(text: &str) -> Result<SandboxConfines, String> {
     serde_json::from_str::<PlainSandbox>(text).map(Into::into).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Speech {
+enum DialectArg {
     Auto,
     Seed,
     Codex,
 }
 
-impl From<Speech> for DialectChoice {
-    fn from(speech: Speech) -> Self {
+impl From<DialectArg> for DialectChoice {
+    fn from(speech: DialectArg) -> Self {
         match speech {
-            Speech::Auto => Self::Auto,
-            Speech::Seed => Self::Always(Dialect::Seed),
-            Speech::Codex => Self::Always(Dialect::Codex),
+            DialectArg::Auto => Self::Auto,
+            DialectArg::Seed => Self::Always(ExecServerDialect::Seed),
+            DialectArg::Codex => Self::Always(ExecServerDialect::Codex),
         }
     }
 }
@@ -102,11 +102,11 @@ fn protected(args: &Args) -> ProtectedPaths {
 }
 
 /// Serves, and tells how it ended.
-pub(crate) fn exec_server(args: &Args) -> Exit {
+pub(crate) fn exec_server(args: &Args) -> VerbExit {
     if let (true, ExecServerTransport::WebSocket(at)) = (args.no_auth, args.listen) {
         if !at.ip().is_loopback() {
             print::error(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
         print::note("WARNING: --no-auth: every program on this machine may spawn processes here");
     }
@@ -114,7 +114,7 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     keep_memory();
     // One thread, whoever listens: a message is never handed from one to another, and the programs have the other cores.
     let runtime = one_thread();
-    let access = if args.no_auth { Access::Everybody } else { Access::Token };
+    let access = if args.no_auth { WebSocketAccess::Everybody } else { WebSocketAccess::Token };
     let server = Config {
         dialect: args.dialect.into(),
         imposed: args.sandbox.clone(),
@@ -124,10 +124,10 @@ pub(crate) fn exec_server(args: &Args) -> Exit {
     let options = Options { access, server, protected: protected(args) };
     let serving = async { Ok(run_with(args.listen, options).await?) };
     match runtime.and_then(|runtime| finish(runtime, serving)) {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(error) => {
             print::error(&format!("could not {error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

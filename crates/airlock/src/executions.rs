@@ -11,12 +11,12 @@ mod replay;
 mod show;
 mod table;
 
-use crate::progress::Progress;
-use crate::reach::Reach;
+use crate::progress::ProgressLine;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
-use client::{Error, Happened, HttpClient, Id, Standing, Status};
-use filters::Filters;
+use crate::{VerbExit, print};
+use client::{AirlockClient, Error, EventKind, ExecutionRef, ExecutionStanding, ExecutionStatus};
+use filters::ExecutionFilters;
 use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Seq};
 use std::pin::pin;
@@ -29,27 +29,27 @@ const LISTED_USUALLY: usize = 50;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ExecutionsVerb,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "executions";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 5);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         executions(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ExecutionsVerb {
     /// Lists executions, newest first: id, status, caller, start (UTC), number of events, outcome, duration, first tools.
     ///
     /// A table on a terminal; otherwise one line per execution, with tabs.
     #[command(after_help = LIST_HELP)]
-    List(List),
+    List(ExecutionsListArgs),
     /// Shows how an execution stands: its value, its error, or what it asks.
     Show {
         /// run_…, or the id of one of its questions.
@@ -123,12 +123,12 @@ enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
-struct List {
+struct ExecutionsListArgs {
     /// Only those that stand like this.
     #[arg(long, value_enum)]
-    status: Option<Standings>,
+    status: Option<StatusFilter>,
     #[command(flatten)]
-    filters: Filters,
+    filters: ExecutionFilters,
     /// At most so many.
     #[arg(long, value_name = "N", default_value_t = LISTED_USUALLY)]
     limit: usize,
@@ -142,20 +142,20 @@ struct List {
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Standings {
+enum StatusFilter {
     Running,
     Paused,
     Parked,
     Finished,
 }
 
-impl From<Standings> for Status {
-    fn from(standing: Standings) -> Self {
+impl From<StatusFilter> for ExecutionStatus {
+    fn from(standing: StatusFilter) -> Self {
         match standing {
-            Standings::Running => Self::Running,
-            Standings::Paused => Self::Paused,
-            Standings::Parked => Self::Parked,
-            Standings::Finished => Self::Finished,
+            StatusFilter::Running => Self::Running,
+            StatusFilter::Paused => Self::Paused,
+            StatusFilter::Parked => Self::Parked,
+            StatusFilter::Finished => Self::Finished,
         }
     }
 }
@@ -212,58 +212,64 @@ Exit codes:
   130  the execution was cancelled";
 
 /// Does it, and tells how it went.
-pub(crate) fn executions(args: &Args) -> Exit {
+pub(crate) fn executions(args: &Args) -> VerbExit {
     let reach = &args.reach;
     match &args.verb {
-        Verb::List(which) => reach.visit(async |client| list(&client, which, reach).await),
-        Verb::Show { id, json } => {
+        ExecutionsVerb::List(which) => {
+            reach.visit(async |client| list(&client, which, reach).await)
+        }
+        ExecutionsVerb::Show { id, json } => {
             at(id, |id| reach.visit(async |client| show(&client, id, *json, reach).await))
         }
-        Verb::Follow { id, after, json } => {
+        ExecutionsVerb::Follow { id, after, json } => {
             at(id, |id| reach.visit(async |client| follow(&client, id, Seq(*after), *json).await))
         }
-        Verb::Replay { id, until, json } => at(id, |id| {
+        ExecutionsVerb::Replay { id, until, json } => at(id, |id| {
             let until = until.map(Seq);
             recorded::with(reach, &[id], async |journals| {
                 replay::run(&journals.concat(), until, *json).await
             })
         }),
-        Verb::Diff { a, b, json } => at(a, |a| {
+        ExecutionsVerb::Diff { a, b, json } => at(a, |a| {
             at(b, |b| {
                 recorded::with(reach, &[a, b], async |journals| match journals.as_slice() {
                     [a, b] => diff::tell(a, b, *json),
-                    _ => Exit::Fault,
+                    _ => VerbExit::Fault,
                 })
             })
         }),
-        Verb::Continue { id: Some(id), json, .. } => {
+        ExecutionsVerb::Continue { id: Some(id), json, .. } => {
             at(id, |id| reach.visit(async |client| continue_one(&client, id, *json).await))
         }
-        Verb::Continue { id: None, json, .. } => {
+        ExecutionsVerb::Continue { id: None, json, .. } => {
             reach.visit(async |client| continue_all(&client, *json).await)
         }
-        Verb::Cancel { id, json } => {
+        ExecutionsVerb::Cancel { id, json } => {
             at(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
         }
     }
 }
 
-fn at(named: &str, go: impl FnOnce(Id) -> Exit) -> Exit {
+fn at(named: &str, go: impl FnOnce(ExecutionRef) -> VerbExit) -> VerbExit {
     named.parse().map_or_else(
-        |error: client::BadId| {
+        |error: client::InvalidExecutionRef| {
             print::error(&print::tamed(&error.to_string()));
-            Exit::Failed
+            VerbExit::Failed
         },
         go,
     )
 }
 
-async fn list(client: &HttpClient, which: &List, reach: &Reach) -> Result<Exit, Error> {
+async fn list(
+    client: &AirlockClient,
+    which: &ExecutionsListArgs,
+    reach: &ServerArgs,
+) -> Result<VerbExit, Error> {
     let (mut listed, mut after) = (vec![], which.after);
     // The server gives as many at a time as it likes.
     while listed.len() < which.limit {
         let limit = which.limit - listed.len();
-        let status = which.status.map(Status::from);
+        let status = which.status.map(ExecutionStatus::from);
         let page = client.list(which.filters.page(status, limit, after)).await?;
         after = page.next;
         listed.extend(page.executions);
@@ -279,25 +285,35 @@ async fn list(client: &HttpClient, which: &List, reach: &Reach) -> Result<Exit, 
     if let Some(after) = after {
         print::note(&format!("there are more: add --after {after}{}", reach.flags()));
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn show(client: &HttpClient, id: Id, json: bool, reach: &Reach) -> Result<Exit, Error> {
+async fn show(
+    client: &AirlockClient,
+    id: ExecutionRef,
+    json: bool,
+    reach: &ServerArgs,
+) -> Result<VerbExit, Error> {
     let reply = client.show(id).await?;
     if json {
         print::value(&reply.json);
     } else {
-        let asks = matches!(reply.standing, Standing::Asks(_));
+        let asks = matches!(reply.standing, ExecutionStanding::Asks(_));
         let origin = if asks { client.page_origin().await? } else { String::new() };
         print::report(&show::text(id, &reply, &origin, &reach.flags()));
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<Exit, Error> {
+async fn follow(
+    client: &AirlockClient,
+    id: ExecutionRef,
+    after: Seq,
+    json: bool,
+) -> Result<VerbExit, Error> {
     let mut events = pin!(client.follow(id, after));
     let mut n_declined = 0;
-    let mut progress = Progress::shown(!json);
+    let mut progress = ProgressLine::shown(!json);
     loop {
         let event = tokio::select! {
             event = events.next() => event,
@@ -314,50 +330,57 @@ async fn follow(client: &HttpClient, id: Id, after: Seq, json: bool) -> Result<E
         }
         progress.hear(&event.happened);
         n_declined += u32::from(ending::is_no(&event.happened));
-        if let Happened::Finished { ended, .. } = &event.happened {
+        if let EventKind::Finished { ended, .. } = &event.happened {
             return Ok(ending::exit(ended, n_declined));
         }
     }
     // It was over before the first event that was asked for.
     Ok(match client.show(id).await?.standing {
-        Standing::Failed { .. } => Exit::Failed,
-        Standing::Completed { .. } | Standing::Asks(_) | Standing::Running | Standing::Parked => {
-            Exit::Good
-        }
+        ExecutionStanding::Failed { .. } => VerbExit::Failed,
+        ExecutionStanding::Completed { .. }
+        | ExecutionStanding::Asks(_)
+        | ExecutionStanding::Running
+        | ExecutionStanding::Parked => VerbExit::Good,
     })
 }
 
-async fn continue_one(client: &HttpClient, id: Id, json: bool) -> Result<Exit, Error> {
+async fn continue_one(
+    client: &AirlockClient,
+    id: ExecutionRef,
+    json: bool,
+) -> Result<VerbExit, Error> {
     let said = client.continue_parked(id).await?;
     print::told(json, &said, |_| format!("{id} continues."));
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn continue_all(client: &HttpClient, json: bool) -> Result<Exit, Error> {
+async fn continue_all(client: &AirlockClient, json: bool) -> Result<VerbExit, Error> {
     let n = client.continue_all().await?;
     print::told(json, &serde_json::json!({ "continued": n }), |_| match n {
         1 => "1 execution continues.".to_owned(),
         n => format!("{n} executions continue."),
     });
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn cancel(client: &HttpClient, id: Id, json: bool) -> Result<Exit, Error> {
+async fn cancel(client: &AirlockClient, id: ExecutionRef, json: bool) -> Result<VerbExit, Error> {
     let reply = client.cancel(id).await?;
     if json {
         print::value(&reply.json);
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
-    let id = reply.execution.map_or(id, Id::from);
+    let id = reply.execution.map_or(id, ExecutionRef::from);
     print::report(&match &reply.standing {
-        Standing::Completed { .. } => format!("{id} had ended before."),
-        Standing::Failed { error, .. } => {
+        ExecutionStanding::Completed { .. } => format!("{id} had ended before."),
+        ExecutionStanding::Failed { error, .. } => {
             let first = print::tamed(error.lines().next().unwrap_or_default());
             format!("{id} is over: {first}")
         }
-        Standing::Asks(_) | Standing::Running | Standing::Parked => format!("{id} is ending."),
+        ExecutionStanding::Asks(_) | ExecutionStanding::Running | ExecutionStanding::Parked => {
+            format!("{id} is ending.")
+        }
     });
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 #[cfg(test)]
@@ -416,6 +439,6 @@ mod tests {
 
     #[test]
     fn what_is_no_id_is_not_sent_anywhere() {
-        assert_eq!(at("exec_1", |id| panic!("{id}")), Exit::Failed);
+        assert_eq!(at("exec_1", |id| panic!("{id}")), VerbExit::Failed);
     }
 }

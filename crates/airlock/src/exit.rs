@@ -7,7 +7,7 @@ use store::sqlite::OpenError;
 
 /// How a verb ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum VerbExit {
     /// All is well.
     Good,
     /// The program failed, or the doctor found something wrong.
@@ -30,7 +30,7 @@ pub(crate) enum Exit {
     Code(u8),
 }
 
-impl Exit {
+impl VerbExit {
     /// What a program's failure means to a script, after so many of its calls were declined.
     pub(crate) const fn of_failure(code: FailureCode, n_declined: u32) -> Self {
         match code {
@@ -60,7 +60,7 @@ impl Exit {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-impl Exit {
+impl VerbExit {
     /// The exit code of an error: 2 for a [`UsageError`], 5 for a damaged store, otherwise `other`.
     pub(crate) fn of_error(error: &anyhow::Error, other: Self) -> Self {
         let is_damaged = |cause: &(dyn std::error::Error + 'static)| {
@@ -91,19 +91,19 @@ Exit codes:
   70   Airlock itself broke
   130  interrupted with Ctrl-C";
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<VerbExit> for ExitCode {
+    fn from(exit: VerbExit) -> Self {
         Self::from(match exit {
-            Exit::Good => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Limit => 3,
-            Exit::Declined => 4,
-            Exit::Damaged => 5,
-            Exit::Paused => 6,
-            Exit::Fault => 70,
-            Exit::Interrupted => 130,
-            Exit::Code(code) => code,
+            VerbExit::Good => 0,
+            VerbExit::Failed => 1,
+            VerbExit::Usage => 2,
+            VerbExit::Limit => 3,
+            VerbExit::Declined => 4,
+            VerbExit::Damaged => 5,
+            VerbExit::Paused => 6,
+            VerbExit::Fault => 70,
+            VerbExit::Interrupted => 130,
+            VerbExit::Code(code) => code,
         })
     }
 }

@@ -1,12 +1,12 @@
 //! `airlock export`: journals as JSON lines, of one execution, several, or all that match. Page by page: how long a journal
 //! is, and how many there are, makes no difference to the memory that it takes.
 
-use crate::executions::filters::Filters;
-use crate::reach::Reach;
+use crate::executions::filters::ExecutionFilters;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 use anyhow::Context as _;
-use client::{Error, HttpClient, Id, Status};
+use client::{AirlockClient, Error, ExecutionRef, ExecutionStatus};
 use lifecycle::{ExecutionId, Seq};
 use std::io;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(conflicts_with_all = ["failed", "outcome", "caller", "tool", "since", "limit"])]
     ids: Vec<String>,
     #[command(flatten)]
-    filters: Filters,
+    filters: ExecutionFilters,
     /// At most so many executions.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -38,14 +38,14 @@ pub(crate) struct Args {
     #[arg(long, hide = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "export";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 6);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         export(&self)
     }
 }
@@ -66,13 +66,13 @@ Exit codes:
   70   Airlock itself broke";
 
 /// Prints them.
-pub(crate) fn export(args: &Args) -> Exit {
-    let ids = args.ids.iter().map(|id| id.parse()).collect::<Result<Vec<Id>, _>>();
+pub(crate) fn export(args: &Args) -> VerbExit {
+    let ids = args.ids.iter().map(|id| id.parse()).collect::<Result<Vec<ExecutionRef>, _>>();
     let ids = match ids {
         Ok(ids) => ids,
         Err(bad) => {
             print::error(&print::tamed(&bad.to_string()));
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     match args.reach.unowned().filter(|_| !args.filters.is_any()) {
@@ -85,59 +85,60 @@ pub(crate) fn export(args: &Args) -> Exit {
 }
 
 /// Why an export ended early.
-enum Stop {
+enum ExportStop {
     /// Nobody reads any more.
     Unread,
     Failed(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for ExportStop {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for ExportStop {
     fn from(_: io::Error) -> Self {
         Self::Unread
     }
 }
 
-async fn named(client: &HttpClient, ids: &[Id]) -> Result<Exit, Error> {
+async fn named(client: &AirlockClient, ids: &[ExecutionRef]) -> Result<VerbExit, Error> {
     for id in ids {
         let execution = match id {
-            Id::Execution(execution) => Some(*execution),
-            Id::Question(_) => client.show(*id).await?.execution,
+            ExecutionRef::Execution(execution) => Some(*execution),
+            ExecutionRef::Question(_) => client.show(*id).await?.execution,
         };
         let execution =
             execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
         match journal(client, execution).await {
             Ok(()) => {}
-            Err(Stop::Unread) => return Ok(Exit::Good),
-            Err(Stop::Failed(error)) => return Err(error),
+            Err(ExportStop::Unread) => return Ok(VerbExit::Good),
+            Err(ExportStop::Failed(error)) => return Err(error),
         }
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn matching(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
+async fn matching(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut after = None;
-    let mut exit = Exit::Good;
+    let mut exit = VerbExit::Good;
     while left > 0 {
         let n_max = left.min(LISTED_PER_PAGE_MAX);
-        let page = client.list(args.filters.page(Some(Status::Finished), n_max, after)).await?;
+        let page =
+            client.list(args.filters.page(Some(ExecutionStatus::Finished), n_max, after)).await?;
         for listed in page.executions {
             left -= 1;
             match journal(client, listed.execution).await {
                 Ok(()) => {}
-                Err(Stop::Unread) => return Ok(Exit::Good),
+                Err(ExportStop::Unread) => return Ok(VerbExit::Good),
                 // It was forgotten since it was listed.
-                Err(Stop::Failed(Error::Refused { status: 404 | 410, message, .. })) => {
+                Err(ExportStop::Failed(Error::Refused { status: 404 | 410, message, .. })) => {
                     print::note(&print::tamed(&message));
-                    exit = Exit::Failed;
+                    exit = VerbExit::Failed;
                 }
-                Err(Stop::Failed(error)) => return Err(error),
+                Err(ExportStop::Failed(error)) => return Err(error),
             }
         }
         after = page.next;
@@ -148,7 +149,7 @@ async fn matching(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-async fn journal(client: &HttpClient, execution: ExecutionId) -> Result<(), Stop> {
+async fn journal(client: &AirlockClient, execution: ExecutionId) -> Result<(), ExportStop> {
     let mut after = Seq(0);
     loop {
         let (entries, last) = client.journal_page(execution.into(), after).await?;
@@ -168,7 +169,7 @@ fn line(execution: ExecutionId, entry: &str) -> String {
     format!("{{\"execution\":\"{execution}\",{members}")
 }
 
-fn from_directory(dir: &Path, ids: &[Id], limit: Option<usize>) -> Exit {
+fn from_directory(dir: &Path, ids: &[ExecutionRef], limit: Option<usize>) -> VerbExit {
     print::start_tracing();
     let done = crate::runtime::one_thread().and_then(|runtime| {
         runtime.block_on(async {
@@ -183,20 +184,24 @@ fn from_directory(dir: &Path, ids: &[Id], limit: Option<usize>) -> Exit {
         })
     });
     match done {
-        Ok(()) => Exit::Good,
-        Err(error) if error.downcast_ref::<io::Error>().is_some() => Exit::Good,
+        Ok(()) => VerbExit::Good,
+        Err(error) if error.downcast_ref::<io::Error>().is_some() => VerbExit::Good,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::of_error(&error, Exit::Failed)
+            VerbExit::of_error(&error, VerbExit::Failed)
         }
     }
 }
 
-async fn from_store(store: &SqliteStore, ids: &[Id], limit: Option<usize>) -> anyhow::Result<()> {
+async fn from_store(
+    store: &SqliteStore,
+    ids: &[ExecutionRef],
+    limit: Option<usize>,
+) -> anyhow::Result<()> {
     for id in ids {
         let execution = match id {
-            Id::Execution(execution) => *execution,
-            Id::Question(question) => {
+            ExecutionRef::Execution(execution) => *execution,
+            ExecutionRef::Question(question) => {
                 let asked_by = store.asked_by(*question).await?;
                 asked_by.with_context(|| format!("there is no question {question} here"))?
             }
@@ -205,13 +210,13 @@ async fn from_store(store: &SqliteStore, ids: &[Id], limit: Option<usize>) -> an
         let overview =
             overview.with_context(|| format!("there is no execution {execution} here"))?;
         anyhow::ensure!(
-            overview.listed.standing.phase == lifecycle::Phase::Finished,
+            overview.listed.standing.phase == lifecycle::ExecutionPhase::Finished,
             "{execution} is not over; its journal can be exported once it is"
         );
         stored_journal(store, execution).await?;
     }
     let mut left = if ids.is_empty() { limit.unwrap_or(usize::MAX) } else { 0 };
-    let phases = vec![lifecycle::Phase::Finished];
+    let phases = vec![lifecycle::ExecutionPhase::Finished];
     let mut filter = ListFilter { phases, caller: None, after: None, n_max: LISTED_PER_PAGE_MAX };
     while left > 0 {
         filter.n_max = left.min(LISTED_PER_PAGE_MAX);

@@ -55,7 +55,7 @@ mod tests {
     fn the_page_names_every_verb_and_option() {
         let page = include_str!("../../../docs/cli.md");
         let mut missing = BTreeSet::new();
-        let mut queue = vec![(String::new(), crate::Cli::command())];
+        let mut queue = vec![(String::new(), crate::CommandLine::command())];
         while let Some((path, command)) = queue.pop() {
             for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
                 let name = verb.get_name().to_owned();

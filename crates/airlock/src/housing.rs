@@ -4,11 +4,11 @@ use crate::doctor::hiding::finds;
 use crate::exit::UsageError;
 use crate::protected::protected_paths;
 use ::exec_server::{
-    Config, Confines, DialectChoice, ExecServer, PlainSandbox, ProcessRetention, Reach,
-    imposed_cage,
+    Config, DialectChoice, ExecServer, NetworkReach, PlainSandbox, ProcessRetention,
+    SandboxConfines, imposed_cage,
 };
 use anyhow::Context as _;
-use processes::{Processes, ProtectionScope};
+use processes::{ProcessSpawner, ProtectionScope};
 use sources::config::{ProcessNetwork, ProcessSandbox};
 use sources::{ConfigFiles, ProcessTool};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use tools::http::AddressRules;
 
 /// Where processes live; nowhere where nobody may start one.
 #[derive(Debug)]
-pub(crate) struct Housing {
-    said: sources::config::Processes,
-    processes: Option<Processes>,
+pub(crate) struct ProcessHost {
+    said: sources::config::ProcessesConfig,
+    processes: Option<ProcessSpawner>,
 }
 
-impl Housing {
+impl ProcessHost {
     /// Reads the files, and makes room where clients or programs may start processes. None of these may use the files of the
     /// server.
     pub(crate) fn open(
@@ -42,7 +42,7 @@ impl Housing {
             let paths: Vec<PathBuf> = files.files.iter().map(|file| file.path.clone()).collect();
             let data_dir = Some(files.data_dir.as_path());
             let protected = protected_paths(data_dir, Some(vault_key), &paths, scope);
-            Processes::start(&processes::Config { protected, ..Default::default() })
+            ProcessSpawner::start(&processes::Config { protected, ..Default::default() })
                 .context("could not start what processes are started from")
         };
         let is_wanted = is_for_clients || said.run.is_some();
@@ -89,7 +89,7 @@ impl Housing {
     }
 
     /// What every process is kept to, whoever starts it.
-    fn confines(&self) -> Option<Confines> {
+    fn confines(&self) -> Option<SandboxConfines> {
         self.said.sandbox.clone().map(confines)
     }
 
@@ -112,11 +112,11 @@ pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> ProcessRet
 }
 
 /// What the configuration keeps processes to, in the words of the door.
-fn confines(said: ProcessSandbox) -> Confines {
+fn confines(said: ProcessSandbox) -> SandboxConfines {
     let network = match said.network {
-        ProcessNetwork::All => Reach::All,
-        ProcessNetwork::Loopback => Reach::Loopback,
-        ProcessNetwork::None => Reach::None,
+        ProcessNetwork::All => NetworkReach::All,
+        ProcessNetwork::Loopback => NetworkReach::Loopback,
+        ProcessNetwork::None => NetworkReach::None,
     };
     let (writable, hidden) = (said.writable, said.hidden);
     let (memory_bytes, cpu_ms, processes) = (said.memory_bytes, said.cpu_ms, said.processes);

@@ -2,7 +2,7 @@
 
 use crate::executor_cli::import;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -42,7 +42,7 @@ impl CommandVerb for Args {
     const NAME: &'static str = "init";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         init(&self)
     }
 }
@@ -58,18 +58,18 @@ Exit codes:
   1    there is one already, or it could not be written";
 
 /// Writes it, and tells where.
-pub(crate) fn init(args: &Args) -> Exit {
+pub(crate) fn init(args: &Args) -> VerbExit {
     let text = match args.from_executor.as_deref().map(imported) {
         None => TEMPLATE.to_owned(),
         Some(Ok(text)) => text,
         Some(Err(why)) => {
             print::error(&why);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     if args.print {
         print::report(text.trim_end());
-        return Exit::Good;
+        return VerbExit::Good;
     }
     let path = match args.user {
         false => PathBuf::from("airlock.toml"),
@@ -77,7 +77,7 @@ pub(crate) fn init(args: &Args) -> Exit {
             Some(path) => path,
             None => {
                 print::error("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
-                return Exit::Usage;
+                return VerbExit::Usage;
             }
         },
     };
@@ -88,15 +88,15 @@ pub(crate) fn init(args: &Args) -> Exit {
             if !args.user {
                 print::note("a project's file counts once you have trusted it: airlock trust");
             }
-            Exit::Good
+            VerbExit::Good
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             print::error(&format!("{} is there already; --force writes over it", path.display()));
-            Exit::Failed
+            VerbExit::Failed
         }
         Err(error) => {
             print::error(&format!("cannot write {}: {error}", path.display()));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
@@ -131,14 +131,14 @@ fn write(path: &Path, text: &str, over: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sources::config::File;
+    use sources::config::ConfigDocument;
 
     #[test]
     fn what_is_written_is_valid_and_so_is_every_example_in_it() {
-        let written = File::parse(TEMPLATE).unwrap();
+        let written = ConfigDocument::parse(TEMPLATE).unwrap();
         assert!(written.sources["hello"].tools["greet"].tool().unwrap().asks);
         assert_eq!((written.sources.len(), written.connections.len()), (1, 0));
-        let all = File::parse(&TEMPLATE.replace("\n#:", "\n")).unwrap();
+        let all = ConfigDocument::parse(&TEMPLATE.replace("\n#:", "\n")).unwrap();
         let names: Vec<_> = all.sources.keys().map(String::as_str).collect();
         assert_eq!(names, ["files", "hello", "petstore", "remote", "shop"]);
         let notify = all.notify.unwrap();

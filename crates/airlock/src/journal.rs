@@ -1,20 +1,20 @@
 //! `airlock journal`: what a REPL session did lately.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print, repl, table};
+use crate::{VerbExit, print, repl, table};
 use client::repl::{JournalKind, ReplClient, ReplError};
 
 /// Shows what was evaluated and called in a REPL session lately, newest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    place: repl::Where,
+    place: repl::ReplLocation,
     /// How many entries.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
     /// Only these.
     #[arg(long, value_name = "KIND")]
-    kind: Option<Kind>,
+    kind: Option<JournalKindArg>,
     /// One JSON object per line.
     #[arg(long)]
     json: bool,
@@ -24,35 +24,35 @@ impl CommandVerb for Args {
     const NAME: &'static str = "journal";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 6);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         journal(&self)
     }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Kind {
+enum JournalKindArg {
     Eval,
     Command,
 }
 
-impl From<Kind> for JournalKind {
-    fn from(kind: Kind) -> Self {
+impl From<JournalKindArg> for JournalKind {
+    fn from(kind: JournalKindArg) -> Self {
         match kind {
-            Kind::Eval => Self::Eval,
-            Kind::Command => Self::Command,
+            JournalKindArg::Eval => Self::Eval,
+            JournalKindArg::Command => Self::Command,
         }
     }
 }
 
 /// Shows it.
-pub(crate) fn journal(args: &Args) -> Exit {
+pub(crate) fn journal(args: &Args) -> VerbExit {
     print::start_tracing();
     let shown = crate::runtime::one_thread().and_then(|runtime| runtime.block_on(show(args)));
     match shown {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

@@ -60,14 +60,14 @@ mod vault;
 mod verb;
 
 use clap::{Command, CommandFactory};
-use exit::Exit;
+use exit::VerbExit;
 use std::path::PathBuf;
 use verb::{VERBS, VerbEntry};
 
 /// The command line without what depends on the name of the program: see [`command_line`].
-struct Cli;
+struct CommandLine;
 
-impl CommandFactory for Cli {
+impl CommandFactory for CommandLine {
     fn command() -> Command {
         Command::new("airlock")
             .version(env!("CARGO_PKG_VERSION"))
@@ -103,7 +103,7 @@ pub fn main() -> std::process::ExitCode {
 }
 
 /// Reads the command line and runs its verb.
-fn read_verb() -> Result<Exit, clap::Error> {
+fn read_verb() -> Result<VerbExit, clap::Error> {
     let words: Vec<_> = std::env::args_os().collect();
     let program = program_name();
     let words = if program == EXECUTOR { executor_cli::airlock_words(words) } else { words };
@@ -133,7 +133,7 @@ const API_VERBS: [&str; 2] = ["source", "connection"];
 /// where it could mean an API. Under the name `executor` it is the server everywhere, as it is in Executor.
 fn command_line(program: &str) -> Command {
     let is_executor = program == EXECUTOR;
-    let mut command = Cli::command();
+    let mut command = CommandLine::command();
     if is_executor {
         command = command.mut_subcommand("source", |source| {
             source.mut_subcommand("add", |add| {

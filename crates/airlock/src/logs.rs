@@ -2,7 +2,7 @@
 
 use crate::autostart::LOG_FILE;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, print};
+use crate::{VerbExit, data_directory, print};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -44,7 +44,7 @@ impl CommandVerb for Args {
     const NAME: &'static str = "logs";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 4);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         logs(&self)
     }
 }
@@ -60,10 +60,10 @@ Exit codes:
   2    the command line made no sense";
 
 /// Prints the last lines, and perhaps what follows them.
-pub(crate) fn logs(args: &Args) -> Exit {
+pub(crate) fn logs(args: &Args) -> VerbExit {
     let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
         print::error("neither HOME nor --data-dir says where the log is");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     let path = dir.join(LOG_FILE);
     if let Some(owner) = directory_owner(&dir).filter(|owner| !owner.is_client_started) {
@@ -75,18 +75,18 @@ pub(crate) fn logs(args: &Args) -> Exit {
         ));
     }
     match perform(&path, args) {
-        Ok(()) => Exit::Good,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Good,
+        Ok(()) => VerbExit::Good,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => VerbExit::Good,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             print::error(&format!(
                 "no server was started in the background on {}: there is no {LOG_FILE}",
                 dir.display()
             ));
-            Exit::Failed
+            VerbExit::Failed
         }
         Err(error) => {
             print::error(&format!("cannot read {}: {error}", path.display()));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

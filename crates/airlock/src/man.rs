@@ -1,7 +1,7 @@
 //! `airlock man`: what `man` knows about the verbs, made from the verbs.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Cli, Exit, print};
+use crate::{CommandLine, VerbExit, print};
 use clap::CommandFactory as _;
 use std::path::{Path, PathBuf};
 
@@ -23,16 +23,16 @@ impl CommandVerb for Args {
     const NAME: &'static str = "man";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         let done = match &self.dir {
             Some(dir) => write_all(dir),
             None => page().map(|page| print::report(page.trim_end())),
         };
         match done {
-            Ok(()) => Exit::Good,
+            Ok(()) => VerbExit::Good,
             Err(error) => {
                 print::error(&format!("cannot write manual pages: {error}"));
-                Exit::Failed
+                VerbExit::Failed
             }
         }
     }
@@ -40,11 +40,11 @@ impl CommandVerb for Args {
 
 fn page() -> std::io::Result<String> {
     let mut page = vec![];
-    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    clap_mangen::Man::new(CommandLine::command()).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
 fn write_all(dir: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
-    clap_mangen::generate_to(Cli::command(), dir)
+    clap_mangen::generate_to(CommandLine::command(), dir)
 }

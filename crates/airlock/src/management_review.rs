@@ -1,7 +1,7 @@
 //! What `serve` and `doctor` tell about the review of management calls that earlier versions let through.
 
 use crate::print;
-use engine::policies::Policies;
+use engine::policies::PolicySet;
 use lifecycle::Timestamp;
 use server::auth::review::{
     self, FindingKind, ManagementFinding, recorded_review, review_management,
@@ -25,7 +25,7 @@ pub(crate) fn remaining(data_dir: &Path) -> Vec<String> {
     let is_there = |finding: &&ManagementFinding| {
         let records = SqliteStore::look(data_dir, finding.kind.record_kind()).unwrap_or_default();
         match finding.kind {
-            FindingKind::Policy => Policies::unconfirmed_among(&records).contains(&finding.name),
+            FindingKind::Policy => PolicySet::unconfirmed_among(&records).contains(&finding.name),
             FindingKind::Source | FindingKind::Connection => {
                 records.iter().any(|record| record.key == finding.name)
             }

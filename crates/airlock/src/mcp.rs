@@ -7,10 +7,10 @@ mod config;
 mod config_file;
 mod install;
 
-use crate::reach::{NamedServer, Server, named_server, stored_secret};
+use crate::reach::{NamedServer, ServerChoice, named_server, stored_secret};
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, autostart, data_directory, print};
-use client::HttpClient;
+use crate::{VerbExit, autostart, data_directory, print};
+use client::AirlockClient;
 use server::auth::TokenName;
 use std::path::PathBuf;
 
@@ -23,33 +23,33 @@ use std::path::PathBuf;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<McpVerb>,
     #[command(flatten)]
-    link: Link,
+    link: McpLinkArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "mcp";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         mcp(self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum McpVerb {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
 }
 
 /// Which server, and on what terms.
 #[derive(Debug, Clone, clap::Args)]
-struct Link {
+struct McpLinkArgs {
     /// How questions reach a person: the model asks, a page does, or the client's own form. Without this, as the token's
     /// value of answers says: a page for person, the client's form for client, the model for model.
     #[arg(long, value_name = "MODE", value_enum)]
-    elicitation_mode: Option<Mode>,
+    elicitation_mode: Option<ElicitationModeArg>,
     /// How long a call waits before it is answered with a handle, in milliseconds.
     #[arg(long, value_name = "MS")]
     wait: Option<u64>,
@@ -73,17 +73,17 @@ struct Link {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Mode {
+enum ElicitationModeArg {
     Model,
     Browser,
     Native,
 }
 
 /// Passes messages on until stdin ends, or configures a client.
-pub(crate) fn mcp(args: Args) -> Exit {
+pub(crate) fn mcp(args: Args) -> VerbExit {
     match args.verb {
-        Some(Verb::Install(args)) => return install::install(&args),
-        Some(Verb::Uninstall(args)) => return install::uninstall(&args),
+        Some(McpVerb::Install(args)) => return install::install(&args),
+        Some(McpVerb::Uninstall(args)) => return install::uninstall(&args),
         None => {}
     }
     print::start_tracing();
@@ -92,28 +92,28 @@ pub(crate) fn mcp(args: Args) -> Exit {
             Ok(runtime) => runtime,
             Err(error) => {
                 print::error(&error.to_string());
-                return Exit::Fault;
+                return VerbExit::Fault;
             }
         };
     let ended = runtime.block_on(bridge::run(args.link));
     // A read of stdin cannot be called off.
     runtime.shutdown_background();
     match ended {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(why) => {
             print::error(&why);
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
-impl Link {
+impl McpLinkArgs {
     /// What the URL says about how we want to be served.
     fn query(&self) -> String {
         let mode = self.elicitation_mode.map(|mode| match mode {
-            Mode::Model => "elicitation_mode=model".to_owned(),
-            Mode::Browser => "elicitation_mode=browser".to_owned(),
-            Mode::Native => "elicitation_mode=native".to_owned(),
+            ElicitationModeArg::Model => "elicitation_mode=model".to_owned(),
+            ElicitationModeArg::Browser => "elicitation_mode=browser".to_owned(),
+            ElicitationModeArg::Native => "elicitation_mode=native".to_owned(),
         });
         let wait = self.wait.map(|wait| format!("wait={wait}"));
         let tools = self.direct_tools.then(|| "tools=direct".to_owned());
@@ -121,21 +121,21 @@ impl Link {
     }
 
     /// The server, started if need be. Blocks.
-    fn reach(&self) -> Result<HttpClient, String> {
+    fn reach(&self) -> Result<AirlockClient, String> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
         let said = self.server.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let server = named_server(said, data_dir.as_deref()).map_err(|error| error.to_string())?;
         let named = match (server, &data_dir) {
-            (Server::At(named), _) => named,
-            (Server::Ours, Some(dir)) => {
+            (ServerChoice::At(named), _) => named,
+            (ServerChoice::Ours, Some(dir)) => {
                 let url = autostart::running(dir).map_err(|error| format!("could not {error}"))?;
                 NamedServer::at(url)
             }
-            (Server::Ours, None) => {
+            (ServerChoice::Ours, None) => {
                 return Err("neither HOME, --data-dir nor --server says where the server is".into());
             }
         };
-        let client = HttpClient::new(&named.url, None).map_err(|error| error.to_string())?;
+        let client = AirlockClient::new(&named.url, None).map_err(|error| error.to_string())?;
         // The secret of this machine goes to this machine only, and never the administrator's.
         let ours = data_dir.filter(|_| client.is_loopback());
         let read = |name: &str| stored_secret(ours.as_ref()?, name);

@@ -4,10 +4,10 @@
 mod deliver;
 mod news;
 
-use deliver::Courier;
+use deliver::NoticeSender;
 use engine::Engine;
 use lifecycle::QuestionId;
-use news::News;
+use news::QuestionNotice;
 use sources::ConfigFiles;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tools::http::HttpClient;
+use tools::http::ApiClient;
 
 /// Notices under way at the same time; what is asked beyond them is told when some are done.
 const UNDER_WAY_MAX: usize = 16;
@@ -25,7 +25,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// Looks for questions until it is stopped.
 #[derive(Debug)]
-pub(crate) struct Notifier {
+pub(crate) struct QuestionNotifier {
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -39,15 +39,15 @@ pub(crate) struct Config {
     /// Where the server listens.
     pub(crate) url: String,
     /// What reaches webhooks.
-    pub(crate) http: HttpClient,
+    pub(crate) http: ApiClient,
 }
 
-impl Notifier {
+impl QuestionNotifier {
     /// Begins to look.
     pub(crate) fn start(config: Config) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        let courier = Courier::new(&config.http);
-        let watcher = Watcher {
+        let courier = NoticeSender::new(&config.http);
+        let watcher = QuestionWatcher {
             config,
             tasks: tasks.clone(),
             stopping: stopping.clone(),
@@ -67,17 +67,17 @@ impl Notifier {
     }
 }
 
-struct Watcher {
+struct QuestionWatcher {
     config: Config,
     tasks: TaskTracker,
     stopping: CancellationToken,
     /// Open questions that somebody was told of, or will be.
     told: BTreeSet<QuestionId>,
     room: Arc<Semaphore>,
-    courier: Courier,
+    courier: NoticeSender,
 }
 
-impl Watcher {
+impl QuestionWatcher {
     async fn run(mut self) {
         let mut changes = self.config.engine.question_changes();
         // What was open when we started is told too: better twice than never.
@@ -131,8 +131,8 @@ impl Watcher {
 
     fn tell(
         &self,
-        news: News,
-        notify: sources::config::Notify,
+        news: QuestionNotice,
+        notify: sources::config::NotifyConfig,
         room: tokio::sync::OwnedSemaphorePermit,
     ) {
         let (courier, stopping) = (self.courier.clone(), self.stopping.clone());

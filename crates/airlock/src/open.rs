@@ -1,9 +1,9 @@
 //! `airlock open`: the page where questions are decided, with a link that signs a browser in.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
-use client::{Error, HttpClient, Id};
+use crate::{VerbExit, print};
+use client::{AirlockClient, Error, ExecutionRef};
 use serde_json::json;
 use std::io::IsTerminal as _;
 use std::process::{Command, Stdio};
@@ -24,14 +24,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "open";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         open(&self)
     }
 }
@@ -49,25 +49,25 @@ Exit codes:
   70   Airlock itself broke";
 
 /// Opens it, and tells where.
-pub(crate) fn open(args: &Args) -> Exit {
-    let path = match args.id.as_deref().map(str::parse::<Id>) {
+pub(crate) fn open(args: &Args) -> VerbExit {
+    let path = match args.id.as_deref().map(str::parse::<ExecutionRef>) {
         None => "/".to_owned(),
         Some(Ok(id)) => format!("/resume/{id}"),
         Some(Err(bad)) => {
             print::error(&bad.to_string());
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     args.reach.visit_to_sign_in(async |client| link(client, &path, args).await)
 }
 
-async fn link(client: HttpClient, path: &str, args: &Args) -> Result<Exit, Error> {
+async fn link(client: AirlockClient, path: &str, args: &Args) -> Result<VerbExit, Error> {
     let link = client.sign_in_link(path).await?;
     print::told(args.json, &json!({ "url": link }), |_| link.clone());
     if !args.print && !args.json && std::io::stdout().is_terminal() {
         browse(&link);
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 /// Asks the desktop for its browser. Where there is none, the printed link is all there is.

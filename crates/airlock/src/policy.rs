@@ -3,11 +3,11 @@
 mod over_http;
 mod stored;
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print, table};
-use engine::policies::{Owner, Position};
-use lifecycle::{Action, Pattern, ToolPath};
+use crate::{VerbExit, print, table};
+use engine::policies::{PolicyOwner, RulePosition};
+use lifecycle::{PolicyAction, ToolPath, ToolPattern};
 use serde_json::Value;
 
 /// Says who may call what: rules about tools, which count as soon as they are added.
@@ -15,42 +15,42 @@ use serde_json::Value;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PolicyVerb,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "policy";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         policy(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum PolicyVerb {
     /// Adds a rule, above all others of its owner, and prints its id.
     Add {
         /// Which tools: *, a path, a.b.* for a subtree, a.*.c for any one name between.
         #[arg(value_parser = pattern)]
-        pattern: Pattern,
+        pattern: ToolPattern,
         /// What about them.
         #[arg(value_enum)]
-        action: Actions,
+        action: PolicyActionArg,
         /// Whose rule; a user's can tighten what the organisation says, never loosen it.
         #[arg(long, value_name = "org|user", default_value = "org", value_parser = owner)]
-        owner: Owner,
+        owner: PolicyOwner,
         /// With require_approval: whoever answers may change the arguments of the call.
         #[arg(long)]
         editable: bool,
         /// Where it stands among its owner's rules, compared as text; at the top if not given.
         #[arg(long, value_name = "TEXT", value_parser = position)]
-        position: Option<Position>,
+        position: Option<RulePosition>,
     },
     /// Lists the rules in the order in which they are looked at: id, owner, pattern, action, position.
     List,
@@ -76,7 +76,7 @@ enum Verb {
 /// What can be said about tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Actions {
+enum PolicyActionArg {
     /// Runs without asking, also where the tool would ask.
     Approve,
     /// Asks a person.
@@ -85,12 +85,12 @@ enum Actions {
     Block,
 }
 
-impl From<Actions> for Action {
-    fn from(action: Actions) -> Self {
+impl From<PolicyActionArg> for PolicyAction {
+    fn from(action: PolicyActionArg) -> Self {
         match action {
-            Actions::Approve => Self::Approve,
-            Actions::RequireApproval => Self::RequireApproval,
-            Actions::Block => Self::Block,
+            PolicyActionArg::Approve => Self::Approve,
+            PolicyActionArg::RequireApproval => Self::RequireApproval,
+            PolicyActionArg::Block => Self::Block,
         }
     }
 }
@@ -113,23 +113,23 @@ const UNCONFIRMED: &str = "a program added the rules marked unconfirmed, and no 
                            approve do not count; see airlock policy confirm";
 
 /// Does it, and tells how it went.
-pub(crate) fn policy(args: &Args) -> Exit {
+pub(crate) fn policy(args: &Args) -> VerbExit {
     match args.reach.unowned() {
         None => args.reach.visit(async |client| {
             let told = over_http::perform(&client, &args.verb).await?;
             tell(args, &told);
-            Ok(if is_unknown_tool(&told) { Exit::Failed } else { Exit::Good })
+            Ok(if is_unknown_tool(&told) { VerbExit::Failed } else { VerbExit::Good })
         }),
         Some(data_dir) => {
             print::start_tracing();
             match stored::perform(&args.verb, &data_dir) {
                 Ok(told) => {
                     tell(args, &told);
-                    Exit::Good
+                    VerbExit::Good
                 }
                 Err(error) => {
                     print::error(&format!("{error:#}"));
-                    Exit::Failed
+                    VerbExit::Failed
                 }
             }
         }
@@ -141,16 +141,16 @@ fn is_unknown_tool(told: &[Value]) -> bool {
     told.iter().any(|value| value["toolExists"] == false)
 }
 
-const fn action_word(action: Action) -> &'static str {
+const fn action_word(action: PolicyAction) -> &'static str {
     match action {
-        Action::Approve => "approve",
-        Action::RequireApproval => "require_approval",
-        Action::Block => "block",
+        PolicyAction::Approve => "approve",
+        PolicyAction::RequireApproval => "require_approval",
+        PolicyAction::Block => "block",
     }
 }
 
 fn tell(args: &Args, told: &[Value]) {
-    if matches!(args.verb, Verb::List) && !args.json {
+    if matches!(args.verb, PolicyVerb::List) && !args.json {
         let rows: Vec<_> = told.iter().map(row).collect();
         return table::print(&HEAD, &rows, "There are no rules.");
     }
@@ -173,31 +173,31 @@ fn row(rule: &Value) -> [String; 6] {
 }
 
 /// What a person reads.
-fn lines(verb: &Verb, told: &Value) -> Vec<String> {
+fn lines(verb: &PolicyVerb, told: &Value) -> Vec<String> {
     let text = |name: &str| told[name].as_str().map(print::tamed);
     let joined = |names: &[&str]| {
         let texts: Vec<_> = names.iter().filter_map(|name| text(name)).collect();
         vec![texts.join("\t")]
     };
     match verb {
-        Verb::Add { .. } => joined(&["id"]),
-        Verb::List => table::rendered(&HEAD, &[row(told)], false),
-        Verb::Remove { .. } => vec![],
-        Verb::Confirm { .. } => joined(&["id"]),
-        Verb::Test { .. } => joined(&["verdict", "pattern", "id"]),
+        PolicyVerb::Add { .. } => joined(&["id"]),
+        PolicyVerb::List => table::rendered(&HEAD, &[row(told)], false),
+        PolicyVerb::Remove { .. } => vec![],
+        PolicyVerb::Confirm { .. } => joined(&["id"]),
+        PolicyVerb::Test { .. } => joined(&["verdict", "pattern", "id"]),
     }
 }
 
-fn pattern(text: &str) -> Result<Pattern, String> {
-    Pattern::parse(text).map_err(|bad| bad.to_string())
+fn pattern(text: &str) -> Result<ToolPattern, String> {
+    ToolPattern::parse(text).map_err(|bad| bad.to_string())
 }
 
-fn owner(text: &str) -> Result<Owner, String> {
+fn owner(text: &str) -> Result<PolicyOwner, String> {
     text.parse().map_err(str::to_owned)
 }
 
-fn position(text: &str) -> Result<Position, String> {
-    Position::parse(text).map_err(|bad| bad.to_string())
+fn position(text: &str) -> Result<RulePosition, String> {
+    RulePosition::parse(text).map_err(|bad| bad.to_string())
 }
 
 fn tool(text: &str) -> Result<ToolPath, String> {

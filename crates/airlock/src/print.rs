@@ -1,14 +1,14 @@
 //! The only place that prints. Values go to stdout, everything else to stderr; colours and the
 //! taming of control characters are for terminals.
 
-use crate::Exit;
+use crate::VerbExit;
 use clap::error::{ContextKind, ContextValue};
 use lifecycle::{Failure, FailureCode, Json, LogLevel};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
-use tools::scrub::{self, Scrubbed};
+use tools::scrub::{self, ScrubbedWriter};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -133,17 +133,17 @@ pub(crate) fn told<T: serde::Serialize>(is_json: bool, value: &T, line: impl FnO
 }
 
 /// Help and version on stdout, complaints about the command line on stderr.
-pub(crate) fn usage(mut refused: clap::Error) -> Exit {
+pub(crate) fn usage(mut refused: clap::Error) -> VerbExit {
     suggest_verbs(&mut refused);
     // As for a closed pipe below.
     let _ = refused.print();
-    if refused.exit_code() == 0 { Exit::Good } else { Exit::Usage }
+    if refused.exit_code() == 0 { VerbExit::Good } else { VerbExit::Usage }
 }
 
 /// The same where Executor's command line is meant, which has one code for every error.
-pub(crate) fn usage_as_executor(refused: &clap::Error) -> Exit {
+pub(crate) fn usage_as_executor(refused: &clap::Error) -> VerbExit {
     let _ = refused.print();
-    if refused.exit_code() == 0 { Exit::Good } else { Exit::Failed }
+    if refused.exit_code() == 0 { VerbExit::Good } else { VerbExit::Failed }
 }
 
 /// Words that people type at other programs, with the verbs that do that here.
@@ -194,7 +194,7 @@ pub(crate) fn start_tracing() {
     };
     // What a panic says may hold anything.
     std::panic::set_hook(Box::new(|panic| line(&mut io::stderr().lock(), &panic.to_string())));
-    let lines = tracing_subscriber::fmt::layer().with_writer(|| Scrubbed(io::stderr()));
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| ScrubbedWriter(io::stderr()));
     tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
@@ -215,10 +215,10 @@ fn note_output_error(error: &io::Error) {
 }
 
 /// How a verb ends whose output is not complete: scripts must not take a part for the whole.
-pub(crate) fn checked_output(exit: Exit) -> Exit {
+pub(crate) fn checked_output(exit: VerbExit) -> VerbExit {
     let Some(why) = OUTPUT_ERROR.get() else { return exit };
     error(&format!("could not write the output: {why}"));
-    if exit == Exit::Good { Exit::Failed } else { exit }
+    if exit == VerbExit::Good { VerbExit::Failed } else { exit }
 }
 
 fn output_line(text: &str) {
@@ -277,7 +277,7 @@ fn rendered_result(text: &str) -> String {
     if deepest > INDENTED_DEPTH_MAX {
         return text.to_owned();
     }
-    let mut pretty = lifecycle::Cut::at(usize::MAX);
+    let mut pretty = lifecycle::TruncatedText::at(usize::MAX);
     lifecycle::pretty(text, &mut pretty);
     pretty.done()
 }

@@ -19,7 +19,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A server with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Profile {
+pub(crate) struct ServerProfile {
     /// What it is called.
     pub(crate) name: String,
     /// Where it is.
@@ -32,9 +32,9 @@ pub(crate) struct Profile {
 
 /// All of them, and the one that is meant where none is named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Profiles {
+pub(crate) struct ServerProfiles {
     /// In the order of their names.
-    pub(crate) servers: Vec<Profile>,
+    pub(crate) servers: Vec<ServerProfile>,
     /// The name of the one in use.
     pub(crate) used: Option<String>,
 }
@@ -50,7 +50,7 @@ pub(crate) enum ProfileError {
     Wrong(String),
 }
 
-impl Profiles {
+impl ServerProfiles {
     /// What is kept in a data directory; nothing, where there is none.
     pub(crate) fn load(data_dir: &Path) -> Result<Self, ProfileError> {
         let path = data_dir.join(FILE);
@@ -75,7 +75,7 @@ impl Profiles {
         let servers = kept["servers"].as_object().into_iter().flatten();
         let servers = servers.filter_map(|(name, kept)| {
             let (name, url) = (name.clone(), text(&kept["url"])?);
-            Some(Profile {
+            Some(ServerProfile {
                 name,
                 url,
                 token: text(&kept["token"]),
@@ -92,7 +92,7 @@ impl Profiles {
             .servers
             .iter()
             .map(|server| {
-                let Profile { name, url, token, address } = server;
+                let ServerProfile { name, url, token, address } = server;
                 (name.clone(), json!({ "url": url, "token": token, "address": address }))
             })
             .collect();
@@ -109,17 +109,17 @@ impl Profiles {
     }
 
     /// The server of this name.
-    pub(crate) fn find(&self, name: &str) -> Option<&Profile> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ServerProfile> {
         self.servers.iter().find(|server| server.name == name)
     }
 
     /// The one that is meant where none is named.
-    pub(crate) fn in_use(&self) -> Option<&Profile> {
+    pub(crate) fn in_use(&self) -> Option<&ServerProfile> {
         self.used.as_deref().and_then(|name| self.find(name))
     }
 
     /// Adds one, or changes the one of this name.
-    pub(crate) fn put(&mut self, profile: Profile) -> Result<(), ProfileError> {
+    pub(crate) fn put(&mut self, profile: ServerProfile) -> Result<(), ProfileError> {
         if !is_name(&profile.name) {
             return Err(ProfileError::Wrong(format!(
                 "{} is no name for a server: it has 1 to {NAME_CHARS_MAX} letters, digits, _ and -",
@@ -176,22 +176,22 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn profile(name: &str, token: Option<&str>) -> Profile {
+    fn profile(name: &str, token: Option<&str>) -> ServerProfile {
         let token = token.map(str::to_owned);
-        Profile { name: name.into(), url: format!("http://{name}:1"), token, address: None }
+        ServerProfile { name: name.into(), url: format!("http://{name}:1"), token, address: None }
     }
 
     #[test]
     fn servers_are_kept_for_nobody_elses_eyes() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("new");
-        let mut profiles = Profiles::load(&home).unwrap();
-        assert_eq!(profiles, Profiles::default());
+        let mut profiles = ServerProfiles::load(&home).unwrap();
+        assert_eq!(profiles, ServerProfiles::default());
         profiles.put(profile("b", Some("alk_x"))).unwrap();
         profiles.put(profile("a", None)).unwrap();
         profiles.mean(Some("b")).unwrap();
         profiles.save(&home).unwrap();
-        let read = Profiles::load(&home).unwrap();
+        let read = ServerProfiles::load(&home).unwrap();
         assert_eq!(read, profiles);
         assert_eq!(read.servers, [profile("a", None), profile("b", Some("alk_x"))]);
         assert_eq!(read.in_use(), Some(&profile("b", Some("alk_x"))));
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_be_taken_for_an_address() {
-        let is_taken = |name: &str| Profiles::default().put(profile(name, None)).is_ok();
+        let is_taken = |name: &str| ServerProfiles::default().put(profile(name, None)).is_ok();
         assert!(["a", "prod-1", "A_b"].into_iter().all(is_taken));
         let long = "a".repeat(65);
         assert!(!["", "localhost", "a.b", "a:1", "a/b", "ä", &long].into_iter().any(is_taken));
@@ -214,7 +214,7 @@ mod tests {
     fn a_file_that_makes_no_sense_is_named() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(FILE), "{").unwrap();
-        let why = Profiles::load(dir.path()).unwrap_err().to_string();
+        let why = ServerProfiles::load(dir.path()).unwrap_err().to_string();
         assert!(why.starts_with("use /") && why.contains("servers.json: EOF"), "{why}");
     }
 }

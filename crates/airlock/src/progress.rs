@@ -1,7 +1,7 @@
 //! One line at the bottom of a terminal that says what an execution does now. In a pipe there is none.
 
 use crate::print;
-use client::Happened;
+use client::EventKind;
 use lifecycle::{CallId, Event};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 2;
 
 /// What an execution does, as far as it was heard.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     is_shown: bool,
     is_drawn: bool,
     began: Instant,
@@ -28,7 +28,7 @@ pub(crate) struct Progress {
     words: Option<(CallId, String)>,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Nothing heard yet. The line is shown where stderr is a terminal that can redraw one.
     pub(crate) fn new() -> Self {
         Self::shown(true)
@@ -48,29 +48,29 @@ impl Progress {
     }
 
     /// Takes note of what happened.
-    pub(crate) fn hear(&mut self, happened: &Happened) {
+    pub(crate) fn hear(&mut self, happened: &EventKind) {
         match happened {
-            Happened::Call { call, tool, .. } => self.called(*call, tool),
-            Happened::Question { call, .. } => self.asked(*call),
-            Happened::Answer { call, .. } => self.answered(*call),
-            Happened::Progress { call, text } => self.heard(*call, text),
-            Happened::Settled { call, .. } => self.settled(*call),
-            Happened::Started { .. }
-            | Happened::Prepared
-            | Happened::Log { .. }
-            | Happened::Emitted { .. }
-            | Happened::Deferred { .. }
-            | Happened::Admitted { .. }
-            | Happened::Dispatched { .. }
-            | Happened::TimerSet { .. }
-            | Happened::TimerCleared { .. }
-            | Happened::TimerFired { .. }
-            | Happened::Paused
-            | Happened::RecoveryFailed { .. }
-            | Happened::Parked
-            | Happened::LimitReached { .. }
-            | Happened::Finished { .. }
-            | Happened::Other { .. } => {}
+            EventKind::Call { call, tool, .. } => self.called(*call, tool),
+            EventKind::Question { call, .. } => self.asked(*call),
+            EventKind::Answer { call, .. } => self.answered(*call),
+            EventKind::Progress { call, text } => self.heard(*call, text),
+            EventKind::Settled { call, .. } => self.settled(*call),
+            EventKind::Started { .. }
+            | EventKind::Prepared
+            | EventKind::Log { .. }
+            | EventKind::Emitted { .. }
+            | EventKind::Deferred { .. }
+            | EventKind::Admitted { .. }
+            | EventKind::Dispatched { .. }
+            | EventKind::TimerSet { .. }
+            | EventKind::TimerCleared { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::Paused
+            | EventKind::RecoveryFailed { .. }
+            | EventKind::Parked
+            | EventKind::LimitReached { .. }
+            | EventKind::Finished { .. }
+            | EventKind::Other { .. } => {}
         }
     }
 
@@ -200,25 +200,25 @@ pub(crate) fn cut(line: &str, n_columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use client::Ended;
+    use client::EventOutcome;
     use lifecycle::Json;
 
-    fn call(n: u32, tool: &str) -> Happened {
-        Happened::Call { call: CallId(n), tool: tool.into(), args: Json::null() }
+    fn call(n: u32, tool: &str) -> EventKind {
+        EventKind::Call { call: CallId(n), tool: tool.into(), args: Json::null() }
     }
 
     #[test]
     fn the_line_says_what_is_under_way_and_what_asks() {
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         assert_eq!(progress.said(), "running");
         (1..=3).for_each(|n| progress.hear(&call(n, &format!("a.t{n}"))));
         assert_eq!(progress.said(), "a.t1, a.t2 and 1 more");
-        progress.hear(&Happened::Progress { call: CallId(1), text: "half\nmore\n\n".into() });
+        progress.hear(&EventKind::Progress { call: CallId(1), text: "half\nmore\n\n".into() });
         assert_eq!(progress.said(), "a.t1, a.t2 and 1 more: more");
-        let ended = Ended::Completed { result: None };
-        progress.hear(&Happened::Settled { call: CallId(1), ended });
+        let ended = EventOutcome::Completed { result: None };
+        progress.hear(&EventKind::Settled { call: CallId(1), ended });
         let id = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
-        progress.hear(&Happened::Question { id, call: CallId(3), message: "?".into() });
+        progress.hear(&EventKind::Question { id, call: CallId(3), message: "?".into() });
         assert_eq!(progress.said(), "waits for an answer: a.t3 · 1 call done");
     }
 

@@ -1,8 +1,8 @@
 //! How a verb that is a client finds its server, and what it says when it does not.
 
-use crate::profiles::{self, Profile, ProfileError, Profiles};
-use crate::{Exit, autostart, data_directory, print};
-use client::{Error, HttpClient, ServerToken};
+use crate::profiles::{self, ProfileError, ServerProfile, ServerProfiles};
+use crate::{VerbExit, autostart, data_directory, print};
+use client::{AirlockClient, Error, ServerToken};
 use std::env;
 use std::path::{Path, PathBuf};
 use store::sqlite::owner_of;
@@ -10,7 +10,7 @@ use store::sqlite::owner_of;
 /// Where the server is, and how to get in.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The server")]
-pub(crate) struct Reach {
+pub(crate) struct ServerArgs {
     /// Where it is, or a name that airlock server gave it; without this, the one in use, or the server
     /// that owns the data directory.
     #[arg(long, value_name = "URL|NAME", env = SERVER, global = true)]
@@ -28,7 +28,7 @@ const SERVER: &str = "AIRLOCK_URL";
 const TOKEN: &str = "AIRLOCK_TOKEN";
 const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
 
-impl Reach {
+impl ServerArgs {
     /// One that was said elsewhere.
     pub(crate) fn at(server: Option<&str>, token: Option<&str>, data_dir: Option<&Path>) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl Reach {
     /// Does an errand at the server; whatever comes in between is told.
     pub(crate) fn visit(
         &self,
-        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
-    ) -> Exit {
+        errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
+    ) -> VerbExit {
         print::start_tracing();
         errand_at(self.client(owner), errand)
     }
@@ -51,15 +51,15 @@ impl Reach {
     /// no server either, the key of the running server counts.
     pub(crate) fn visit_to_sign_in(
         &self,
-        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
-    ) -> Exit {
+        errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
+    ) -> VerbExit {
         print::start_tracing();
         errand_at(self.sign_in_client(), errand)
     }
 
-    fn sign_in_client(&self) -> Result<HttpClient, Unreached> {
+    fn sign_in_client(&self) -> Result<AirlockClient, UnreachableServer> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
-        let is_ours = matches!(self.server(data_dir.as_deref())?, Server::Ours);
+        let is_ours = matches!(self.server(data_dir.as_deref())?, ServerChoice::Ours);
         let key = data_dir.filter(|_| is_ours && given(self.token.as_deref()).is_none());
         let key =
             key.and_then(|dir| std::fs::read_to_string(server::auth::sign_in_key_file(&dir)).ok());
@@ -73,14 +73,14 @@ impl Reach {
     /// The same; a server is started where none is named and none runs.
     pub(crate) fn visit_started(
         &self,
-        errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
-    ) -> Exit {
+        errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
+    ) -> VerbExit {
         print::start_tracing();
         errand_at(self.client(started), errand)
     }
 
     /// A client, or why there is none. A server is started where none is named and none runs.
-    pub(crate) fn started_client(&self) -> Result<HttpClient, String> {
+    pub(crate) fn started_client(&self) -> Result<AirlockClient, String> {
         self.client(started).map_err(|unreached| unreached.why)
     }
 
@@ -92,18 +92,18 @@ impl Reach {
     /// The data directory, where no server is named and none owns it: it can be opened here.
     pub(crate) fn unowned(&self) -> Option<PathBuf> {
         let dir = self.data_dir.clone().or_else(data_directory::usual)?;
-        let is_ours = matches!(self.server(Some(&dir)), Ok(Server::Ours));
+        let is_ours = matches!(self.server(Some(&dir)), Ok(ServerChoice::Ours));
         (is_ours && owner_of(&dir).is_none()).then_some(dir)
     }
 
     /// The data directory, where no server is named: it can be read here, also while a server owns it.
     pub(crate) fn own_directory(&self) -> Option<PathBuf> {
         let dir = self.data_dir.clone().or_else(data_directory::usual)?;
-        matches!(self.server(Some(&dir)), Ok(Server::Ours)).then_some(dir)
+        matches!(self.server(Some(&dir)), Ok(ServerChoice::Ours)).then_some(dir)
     }
 
     /// Which server is meant.
-    fn server(&self, data_dir: Option<&Path>) -> Result<Server, Unreached> {
+    fn server(&self, data_dir: Option<&Path>) -> Result<ServerChoice, UnreachableServer> {
         Ok(named_server(given(self.server.as_deref()), data_dir)?)
     }
 
@@ -126,16 +126,16 @@ impl Reach {
     }
 
     /// A client; `find` says where the server of a data directory is.
-    fn client(&self, find: Find) -> Result<HttpClient, Unreached> {
+    fn client(&self, find: FindServer) -> Result<AirlockClient, UnreachableServer> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
         let (client, is_ours, named) = match self.server(data_dir.as_deref())? {
-            Server::At(named) => {
-                let client = HttpClient::new(&named.url, None)?;
+            ServerChoice::At(named) => {
+                let client = AirlockClient::new(&named.url, None)?;
                 let is_ours = client.is_loopback();
                 (client, is_ours, named)
             }
-            Server::Ours => {
-                let client = HttpClient::new(&find(data_dir.as_deref())?, None)?;
+            ServerChoice::Ours => {
+                let client = AirlockClient::new(&find(data_dir.as_deref())?, None)?;
                 (client, true, NamedServer::default())
             }
         };
@@ -149,7 +149,7 @@ impl Reach {
 
 /// Which server is meant.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Server {
+pub(crate) enum ServerChoice {
     /// The one that owns the data directory.
     Ours,
     /// One that was named.
@@ -191,43 +191,43 @@ impl NamedServer {
 pub(crate) fn named_server(
     said: Option<&str>,
     data_dir: Option<&Path>,
-) -> Result<Server, ProfileError> {
-    let profiles = data_dir.map(Profiles::load).transpose()?.unwrap_or_default();
+) -> Result<ServerChoice, ProfileError> {
+    let profiles = data_dir.map(ServerProfiles::load).transpose()?.unwrap_or_default();
     let profile = match said {
         Some(name) if profiles::is_name(name) => {
             Some(profiles.find(name).ok_or_else(|| profiles::unknown(name))?)
         }
         Some(url) => {
-            return Ok(Server::At(NamedServer::at(url.to_owned())));
+            return Ok(ServerChoice::At(NamedServer::at(url.to_owned())));
         }
         None => profiles.in_use(),
     };
-    Ok(profile.map_or(Server::Ours, |profile| {
-        let Profile { url, token, address, .. } = profile.clone();
-        Server::At(NamedServer { url, token, address })
+    Ok(profile.map_or(ServerChoice::Ours, |profile| {
+        let ServerProfile { url, token, address, .. } = profile.clone();
+        ServerChoice::At(NamedServer { url, token, address })
     }))
 }
 
-impl From<ProfileError> for Unreached {
+impl From<ProfileError> for UnreachableServer {
     fn from(error: ProfileError) -> Self {
         let why = match error {
             ProfileError::Wrong(why) => why,
             error @ ProfileError::File(..) => format!("could not {error}"),
         };
-        Self { why, exit: Exit::Failed }
+        Self { why, exit: VerbExit::Failed }
     }
 }
 
 /// How the server of a data directory is found.
-type Find = fn(Option<&Path>) -> Result<String, Unreached>;
+type FindServer = fn(Option<&Path>) -> Result<String, UnreachableServer>;
 
 fn errand_at(
-    client: Result<HttpClient, Unreached>,
-    errand: impl AsyncFnOnce(HttpClient) -> Result<Exit, Error>,
-) -> Exit {
+    client: Result<AirlockClient, UnreachableServer>,
+    errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
+) -> VerbExit {
     let client = match client {
         Ok(client) => client,
-        Err(Unreached { why, exit }) => {
+        Err(UnreachableServer { why, exit }) => {
             print::error(&why);
             return exit;
         }
@@ -236,7 +236,7 @@ fn errand_at(
         Ok(runtime) => runtime,
         Err(error) => {
             print::error(&error.to_string());
-            return Exit::Fault;
+            return VerbExit::Fault;
         }
     };
     let done = runtime.block_on(errand(client)).unwrap_or_else(|error| {
@@ -250,12 +250,12 @@ fn errand_at(
 
 /// Why nobody was asked.
 #[derive(Debug, PartialEq, Eq)]
-struct Unreached {
+struct UnreachableServer {
     why: String,
-    exit: Exit,
+    exit: VerbExit,
 }
 
-impl From<Error> for Unreached {
+impl From<Error> for UnreachableServer {
     fn from(error: Error) -> Self {
         Self { why: told(&error), exit: exit(&error) }
     }
@@ -266,17 +266,18 @@ fn given(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn named(data_dir: Option<&Path>) -> Result<&Path, Unreached> {
+fn named(data_dir: Option<&Path>) -> Result<&Path, UnreachableServer> {
     let why = "neither HOME, --data-dir nor --server says where the server is";
-    data_dir.ok_or_else(|| Unreached { why: why.into(), exit: Exit::Usage })
+    data_dir.ok_or_else(|| UnreachableServer { why: why.into(), exit: VerbExit::Usage })
 }
 
-fn started(data_dir: Option<&Path>) -> Result<String, Unreached> {
-    let trouble = |error| Unreached { why: format!("could not {error}"), exit: Exit::Failed };
+fn started(data_dir: Option<&Path>) -> Result<String, UnreachableServer> {
+    let trouble =
+        |error| UnreachableServer { why: format!("could not {error}"), exit: VerbExit::Failed };
     autostart::running(named(data_dir)?).map_err(trouble)
 }
 
-fn owner(data_dir: Option<&Path>) -> Result<String, Unreached> {
+fn owner(data_dir: Option<&Path>) -> Result<String, UnreachableServer> {
     let dir = named(data_dir)?;
     let shown = dir.display();
     let why = match owner_of(dir) {
@@ -288,7 +289,7 @@ fn owner(data_dir: Option<&Path>) -> Result<String, Unreached> {
             "no server runs on {shown}: start one with airlock serve, or name one with --server"
         ),
     };
-    Err(Unreached { why, exit: Exit::Failed })
+    Err(UnreachableServer { why, exit: VerbExit::Failed })
 }
 
 /// The secret of a first token. Where it cannot be read, the server will say that it wants one.
@@ -306,17 +307,17 @@ fn told(error: &Error) -> String {
     text
 }
 
-const fn exit(error: &Error) -> Exit {
+const fn exit(error: &Error) -> VerbExit {
     match error {
-        Error::Unusable(_) => Exit::Usage,
-        Error::Protocol(_) => Exit::Fault,
+        Error::Unusable(_) => VerbExit::Usage,
+        Error::Protocol(_) => VerbExit::Fault,
         // 503 is a server that stops or has no room: nothing is broken.
-        Error::Refused { status, .. } if *status >= 500 && *status != 503 => Exit::Fault,
+        Error::Refused { status, .. } if *status >= 500 && *status != 503 => VerbExit::Fault,
         Error::CannotConnect { .. }
         | Error::BrokeOff { .. }
         | Error::Unproven { .. }
         | Error::Unauthorised { .. }
-        | Error::Refused { .. } => Exit::Failed,
+        | Error::Refused { .. } => VerbExit::Failed,
     }
 }
 
@@ -334,9 +335,9 @@ mod tests {
     use super::*;
     use store::sqlite::SqliteStore;
 
-    fn at(server: Option<&str>, dir: &Path) -> Reach {
+    fn at(server: Option<&str>, dir: &Path) -> ServerArgs {
         let server = server.map(str::to_owned);
-        Reach { server, token: None, data_dir: Some(dir.to_owned()) }
+        ServerArgs { server, token: None, data_dir: Some(dir.to_owned()) }
     }
 
     #[tokio::test]
@@ -347,7 +348,10 @@ mod tests {
         let why = format!(
             "no server runs on {shown}: start one with airlock serve, or name one with --server"
         );
-        assert_eq!(reach.client(owner).unwrap_err(), Unreached { why, exit: Exit::Failed });
+        assert_eq!(
+            reach.client(owner).unwrap_err(),
+            UnreachableServer { why, exit: VerbExit::Failed }
+        );
         let store = SqliteStore::open(dir.path()).unwrap();
         let unheard = reach.client(owner).unwrap_err().why;
         assert!(unheard.contains("has not said where it listens"), "{unheard}");
@@ -377,7 +381,7 @@ mod tests {
     fn a_bad_url_is_a_mistake_of_the_command_line() {
         let dir = tempfile::tempdir().unwrap();
         let unreached = at(Some("https://example.org"), dir.path()).client(owner).unwrap_err();
-        assert_eq!(unreached.exit, Exit::Usage);
+        assert_eq!(unreached.exit, VerbExit::Usage);
         assert!(unreached.why.ends_with("only http is spoken so far"), "{}", unreached.why);
     }
 
@@ -386,7 +390,7 @@ mod tests {
         let dir = Path::new("/tmp/it's here");
         let flags = at(Some("http://127.0.0.1:9"), dir).flags();
         assert_eq!(flags, r" --server http://127.0.0.1:9 --data-dir '/tmp/it'\''s here'");
-        assert_eq!(Reach::default().flags(), "");
+        assert_eq!(ServerArgs::default().flags(), "");
     }
 
     #[test]
@@ -394,7 +398,7 @@ mod tests {
         let refused =
             |status| exit(&Error::Refused { status, tag: String::new(), message: String::new() });
         let exits = [404, 500, 503].map(refused);
-        assert_eq!(exits, [Exit::Failed, Exit::Fault, Exit::Failed]);
+        assert_eq!(exits, [VerbExit::Failed, VerbExit::Fault, VerbExit::Failed]);
         let url = "http://x".to_owned();
         let expected = "http://x does not know this token\nhint: give one with --token or ";
         assert!(told(&Error::Unauthorised { url }).starts_with(expected));

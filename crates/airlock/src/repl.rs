@@ -7,14 +7,14 @@ mod prompt;
 mod scan;
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, print};
+use crate::{VerbExit, data_directory, print};
 use anyhow::Context as _;
 use client::ServerToken;
 use client::repl::{ReplClient, ReplError};
-use dots::Dots;
+use dots::DotCommands;
 pub(crate) use dots::journal_row;
-pub(crate) use instance::Announced;
-use prompt::{Line, Prompt};
+pub(crate) use instance::InstanceFile;
+use prompt::{PromptLine, ReplPrompt};
 use std::path::{Path, PathBuf};
 use store::sqlite::owner_of;
 use tokio::runtime::Runtime;
@@ -27,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    place: Where,
+    place: ReplLocation,
     /// Offers the demonstration tools, in a jail of its own.
     #[arg(long)]
     demo: bool,
@@ -37,14 +37,14 @@ impl CommandVerb for Args {
     const NAME: &'static str = "repl";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 4);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         repl(&self)
     }
 }
 
 /// Where a session is.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Where {
+pub(crate) struct ReplLocation {
     /// A HotRepl server, such as ws://127.0.0.1:18590.
     #[arg(long, value_name = "ws://…", env = "HOTREPL_URL")]
     url: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Where {
     data_dir: Option<PathBuf>,
 }
 
-impl Where {
+impl ReplLocation {
     /// The server that is named or found, or that owns the data directory; and the token for it.
     pub(crate) fn remote(&self) -> anyhow::Result<Option<(String, Option<ServerToken>)>> {
         // Any HotRepl server can be named; others than ours have no route for challenges.
@@ -125,25 +125,25 @@ fn form(text: &str) -> String {
 }
 
 /// Prompts until the user leaves.
-pub(crate) fn repl(args: &Args) -> Exit {
+pub(crate) fn repl(args: &Args) -> VerbExit {
     print::start_tracing();
     match run(args) {
         Ok(exit) => exit,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<Exit> {
+fn run(args: &Args) -> anyhow::Result<VerbExit> {
     let runtime = crate::runtime::threads()?;
     // From here on Ctrl-C ends what runs, and not us.
     let _interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
     let (url, token, local) = match args.place.remote()? {
         Some((url, token)) => (url, token, None),
         None => {
-            let local = runtime.block_on(local::Local::start(args.demo));
+            let local = runtime.block_on(local::LocalReplServer::start(args.demo));
             let local = local.context("could not start a jail")?;
             (local.url(), Some(ServerToken::unasked(local.secret())), Some(local))
         }
@@ -151,7 +151,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     let address = args.place.address(&url);
     let client = runtime.block_on(ReplClient::connect_with(&address, token.as_ref()))?;
     let history = args.place.data_dir().map(|dir| dir.join("repl-history"));
-    let mut prompt = Prompt::new(&client, runtime.handle(), history)?;
+    let mut prompt = ReplPrompt::new(&client, runtime.handle(), history)?;
     let host = &client.handshake().host;
     let evaluator = &client.handshake().evaluator.name;
     print::report(&format!(
@@ -167,35 +167,39 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     exit
 }
 
-fn converse(runtime: &Runtime, client: &ReplClient, prompt: &mut Prompt) -> anyhow::Result<Exit> {
-    let mut dots = Dots::default();
+fn converse(
+    runtime: &Runtime,
+    client: &ReplClient,
+    prompt: &mut ReplPrompt,
+) -> anyhow::Result<VerbExit> {
+    let mut dots = DotCommands::default();
     loop {
         let (text, is_last) = match prompt.read()? {
-            Line::Text(text) if text.trim().is_empty() => continue,
-            Line::Text(text) => (text, false),
-            Line::Last(text) => (text, true),
-            Line::Interrupted => continue,
-            Line::Over => return Ok(Exit::Good),
+            PromptLine::Text(text) if text.trim().is_empty() => continue,
+            PromptLine::Text(text) => (text, false),
+            PromptLine::Last(text) => (text, true),
+            PromptLine::Interrupted => continue,
+            PromptLine::Over => return Ok(VerbExit::Good),
         };
         prompt.remember(&text);
         if matches!(text.trim(), "..exit" | ".exit") {
-            return Ok(Exit::Good);
+            return Ok(VerbExit::Good);
         }
         let done = match dots::behind_dot(&text) {
             Some(dotted) => runtime.block_on(dots.run(client, dotted)),
             None => runtime.block_on(evaluate(client, &text)),
         };
         match done {
-            Ok(()) if is_last => return Ok(Exit::Good),
+            Ok(()) if is_last => return Ok(VerbExit::Good),
             Ok(()) => dots.note(&text),
             Err(error @ (ReplError::Evicted | ReplError::Closed)) => {
                 print::error(&error.to_string());
-                return Ok(Exit::Failed);
+                return Ok(VerbExit::Failed);
             }
             Err(error) => {
                 print::complaint(&told(&error));
                 if is_last {
-                    return Ok(Exit::Failed);
+                    return Ok(VerbExit::Failed);
                 }
             }
         }

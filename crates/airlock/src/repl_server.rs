@@ -1,8 +1,8 @@
 //! `airlock repl-server`: the server with one door, for clients that know an address and no path.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, listen_address, print, serve};
-use server::Doors;
+use crate::{VerbExit, listen_address, print, serve};
+use server::DoorSelection;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -38,18 +38,18 @@ impl CommandVerb for Args {
     const NAME: &'static str = "repl-server";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 5);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         repl_server(self)
     }
 }
 
 /// Serves, and tells how it ended.
-pub(crate) fn repl_server(args: Args) -> Exit {
+pub(crate) fn repl_server(args: Args) -> VerbExit {
     let Args { listen, data_dir, demo, config, no_auth, repl } = args;
     let listen = listen.unwrap_or_else(|| usual(std::env::var("HOTREPL_PORT").ok().as_deref()));
     if no_auth && !listen.ip().is_loopback() {
         print::error(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
-        return Exit::Usage;
+        return VerbExit::Usage;
     }
     serve::serve(serve::Args {
         listen: Some(listen),
@@ -58,7 +58,7 @@ pub(crate) fn repl_server(args: Args) -> Exit {
         config,
         no_auth,
         repl,
-        doors: Doors::Repl,
+        doors: DoorSelection::Repl,
         ..serve::Args::usual()
     })
 }

@@ -1,13 +1,13 @@
 //! `airlock resume`: answers a question and tells what followed.
 
-use crate::attend::{Manner, attend};
+use crate::attend::{AttendOptions, attend};
 use crate::executions::{asks, ending};
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, input, print};
+use crate::{VerbExit, input, print};
 use clap::ArgGroup;
-use client::{Error, HttpClient, Id, Standing};
-use lifecycle::{Answer, Json, Rider};
+use client::{AirlockClient, Error, ExecutionRef, ExecutionStanding};
+use lifecycle::{Answer, AnswerExtras, Json};
 use std::fs::File;
 use std::io;
 
@@ -29,8 +29,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID")]
     execution_id: Option<String>,
     /// What to say.
-    #[arg(long, value_enum, default_value_t = Action::Accept)]
-    action: Action,
+    #[arg(long, value_enum, default_value_t = AnswerActionArg::Accept)]
+    action: AnswerActionArg,
     /// What the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     content: Option<String>,
@@ -50,21 +50,21 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "resume";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 4);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         resume(&self)
     }
 }
 
 /// What to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Action {
+enum AnswerActionArg {
     /// Go on.
     Accept,
     /// No.
@@ -94,12 +94,12 @@ Exit codes:
   130  the execution was cancelled";
 
 /// Answers, and tells what followed.
-pub(crate) fn resume(args: &Args) -> Exit {
+pub(crate) fn resume(args: &Args) -> VerbExit {
     let (answer, rider) = match answer(args) {
         Ok(said) => said,
         Err(complaint) => {
             print::error(&complaint);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
@@ -109,17 +109,17 @@ pub(crate) fn resume(args: &Args) -> Exit {
             .visit_started(async |client| perform(&client, id, (&answer, &rider), args).await),
         Err(error) => {
             print::error(&print::tamed(&error.to_string()));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
 async fn perform(
-    client: &HttpClient,
-    id: Id,
-    said: (&Answer, &Rider),
+    client: &AirlockClient,
+    id: ExecutionRef,
+    said: (&Answer, &AnswerExtras),
     args: &Args,
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     let reach = &args.reach;
     if !args.json && print::is_somebody_there() {
         return stay(client, id, said, args).await;
@@ -129,18 +129,20 @@ async fn perform(
         print::value(&reply.json);
     }
     match reply.standing {
-        Standing::Completed { .. } | Standing::Failed { .. } if args.json => {
+        ExecutionStanding::Completed { .. } | ExecutionStanding::Failed { .. } if args.json => {
             ending::exit_of(client, id).await
         }
-        Standing::Asks(_) if args.json => Ok(Exit::Paused),
-        Standing::Completed { .. } | Standing::Failed { .. } => ending::tell(client, id).await,
-        Standing::Asks(asked) => {
+        ExecutionStanding::Asks(_) if args.json => Ok(VerbExit::Paused),
+        ExecutionStanding::Completed { .. } | ExecutionStanding::Failed { .. } => {
+            ending::tell(client, id).await
+        }
+        ExecutionStanding::Asks(asked) => {
             let origin = client.page_origin().await?;
             print::report(&asks::text(&asked, reply.execution, &origin, &reach.flags()));
-            Ok(Exit::Paused)
+            Ok(VerbExit::Paused)
         }
         // We gave no time after which to be told this.
-        Standing::Running | Standing::Parked => {
+        ExecutionStanding::Running | ExecutionStanding::Parked => {
             Err(Error::Protocol("an answer that is neither a question nor the end".into()))
         }
     }
@@ -148,41 +150,42 @@ async fn perform(
 
 /// Answers, and asks what comes next right here.
 async fn stay(
-    client: &HttpClient,
-    id: Id,
-    (answer, rider): (&Answer, &Rider),
+    client: &AirlockClient,
+    id: ExecutionRef,
+    (answer, rider): (&Answer, &AnswerExtras),
     args: &Args,
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     let execution = match id {
-        Id::Execution(execution) => Some(execution),
-        Id::Question(_) => client.show(id).await?.execution,
+        ExecutionRef::Execution(execution) => Some(execution),
+        ExecutionRef::Question(_) => client.show(id).await?.execution,
     };
     let execution =
         execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
     client.answer(id, answer, rider).await?;
     let flags = args.reach.flags();
-    let manner = Manner { asks_here: true, json: false, is_call: false, has_headers: false, flags };
+    let manner =
+        AttendOptions { asks_here: true, json: false, is_call: false, has_headers: false, flags };
     attend(client, execution, &manner).await
 }
 
-fn answer(args: &Args) -> Result<(Answer, Rider), String> {
+fn answer(args: &Args) -> Result<(Answer, AnswerExtras), String> {
     let read = |name, given: &Option<String>| {
         given.as_deref().map(|given| object(name, given)).transpose()
     };
     let content = read("--content", &args.content)?;
     let rider = match read("--arguments", &args.arguments)? {
-        Some(edited) => Rider::Arguments(edited),
-        None if args.remember => Rider::Remember,
-        None => Rider::Nothing,
+        Some(edited) => AnswerExtras::Arguments(edited),
+        None if args.remember => AnswerExtras::Remember,
+        None => AnswerExtras::Nothing,
     };
-    if args.action != Action::Accept && rider != Rider::Nothing {
+    if args.action != AnswerActionArg::Accept && rider != AnswerExtras::Nothing {
         let name = if args.remember { "--remember" } else { "--arguments" };
         return Err(format!("{name} goes with --action accept only"));
     }
     let answer = match args.action {
-        Action::Accept => Answer::Accept { content },
-        Action::Decline => Answer::Decline,
-        Action::Cancel => Answer::Cancel,
+        AnswerActionArg::Accept => Answer::Accept { content },
+        AnswerActionArg::Decline => Answer::Decline,
+        AnswerActionArg::Cancel => Answer::Cancel,
     };
     Ok((answer, rider))
 }
@@ -245,10 +248,13 @@ mod tests {
     #[test]
     fn an_approval_brings_one_thing_besides_at_most() {
         let rider = |words: &[&str]| answer(&args(words).unwrap()).map(|(_, rider)| rider);
-        assert_eq!(rider(&["a"]), Ok(Rider::Nothing));
-        assert_eq!(rider(&["a", "--remember"]), Ok(Rider::Remember));
+        assert_eq!(rider(&["a"]), Ok(AnswerExtras::Nothing));
+        assert_eq!(rider(&["a", "--remember"]), Ok(AnswerExtras::Remember));
         let edited = Json::parse(r#"{"to":1}"#.into()).unwrap();
-        assert_eq!(rider(&["a", "--arguments", r#"{"to":1}"#]), Ok(Rider::Arguments(edited)));
+        assert_eq!(
+            rider(&["a", "--arguments", r#"{"to":1}"#]),
+            Ok(AnswerExtras::Arguments(edited))
+        );
         let both = args(&["a", "--remember", "--arguments", "{}"]).err();
         assert_eq!(both, Some(ErrorKind::ArgumentConflict));
         let refused = rider(&["a", "--action", "decline", "--arguments", "{}"]);

@@ -4,13 +4,13 @@ mod ask;
 mod in_process;
 mod rules;
 
-use crate::attend::{Manner, attend};
-use crate::reach::{NamedServer, Reach, Server, named_server, shell_word};
+use crate::attend::{AttendOptions, attend};
+use crate::reach::{NamedServer, ServerArgs, ServerChoice, named_server, shell_word};
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, data_directory, duration, exit, input, print, size};
-use ask::Asking;
+use crate::{VerbExit, config_files, data_directory, duration, exit, input, print, size};
+use ask::ApprovalMode;
 use clap::ArgGroup;
-use lifecycle::{Json, Limits, Outcome, RequestedLimits};
+use lifecycle::{ExecutionLimits, ExecutionOutcome, Json, RequestedLimits};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::fs::File;
@@ -83,15 +83,15 @@ impl CommandVerb for Args {
     const NAME: &'static str = "run";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         run(self)
     }
 }
 
 /// How a run ended, seen from the terminal.
 #[derive(Debug)]
-pub(crate) struct Ending {
-    outcome: Outcome,
+pub(crate) struct LocalRunEnd {
+    outcome: ExecutionOutcome,
     n_declined: u32,
     is_interrupted: bool,
     /// What it printed, where that was not told as it came.
@@ -99,29 +99,29 @@ pub(crate) struct Ending {
 }
 
 /// Runs the program and tells how it ended.
-pub(crate) fn run(args: Args) -> Exit {
+pub(crate) fn run(args: Args) -> VerbExit {
     let source = match source(&args) {
         Ok(source) => source,
         Err(complaint) => {
             print::error(&complaint);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::error("neither HOME nor --data-dir says where the demonstration tools may write");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     match place(&args, &data_dir) {
-        Ok(Place::Server(server)) => return on_server(&args, &server, &source),
-        Ok(Place::Here { unused: Some(url) }) => print::note(&format!(
+        Ok(RunPlace::Server(server)) => return on_server(&args, &server, &source),
+        Ok(RunPlace::Here { unused: Some(url) }) => print::note(&format!(
             "this runs here, and not on the server at {url}: with --server {} it has that server's tools and is kept \
              there; --local says that here is right",
             shell_word(&url)
         )),
-        Ok(Place::Here { unused: None }) => {}
+        Ok(RunPlace::Here { unused: None }) => {}
         Err(why) => {
             print::error(&why);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     }
     print::start_tracing();
@@ -132,17 +132,17 @@ pub(crate) fn run(args: Args) -> Exit {
                 "could not read the policies of {}: {why:#}",
                 data_dir.display()
             ));
-            return Exit::Failed;
+            return VerbExit::Failed;
         }
     };
     let files = match config_files::config_files(args.config.as_deref(), &data_dir) {
         Ok(files) => files,
         Err(error) => {
             print::error(&error.to_string());
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
-    match perform(in_process::Errand {
+    match perform(in_process::LocalRun {
         kept,
         files,
         data_dir,
@@ -154,20 +154,20 @@ pub(crate) fn run(args: Args) -> Exit {
         is_told: !args.json,
     }) {
         Ok(ending) if args.json => {
-            print::json(&Told::of(&ending));
+            print::json(&RunReport::of(&ending));
             exit(&ending)
         }
         Ok(ending) => tell(&ending),
         Err(fault) => {
             print::error(&format!("{fault:#}"));
-            Exit::of_error(&fault, Exit::Fault)
+            VerbExit::of_error(&fault, VerbExit::Fault)
         }
     }
 }
 
 /// Where a program runs.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum RunPlace {
     /// In this process; a server that runs on the data directory is not used.
     Here { unused: Option<String> },
     /// On a server that was named.
@@ -175,22 +175,24 @@ enum Place {
 }
 
 /// Where it runs: on a server only where one is named. That one runs nearby does not change what a program means.
-fn place(args: &Args, data_dir: &Path) -> Result<Place, String> {
+fn place(args: &Args, data_dir: &Path) -> Result<RunPlace, String> {
     let unused = || {
         let note = store::sqlite::owner_of(data_dir);
-        Ok(Place::Here { unused: note.filter(|note| note.starts_with("http://") && !args.local) })
+        Ok(RunPlace::Here {
+            unused: note.filter(|note| note.starts_with("http://") && !args.local),
+        })
     };
     if args.local {
         return unused();
     }
     let said = args.server.as_deref().map(str::trim).filter(|said| !said.is_empty());
     let url = match named_server(said, Some(data_dir)).map_err(|error| error.to_string())? {
-        Server::Ours => return unused(),
-        Server::At(NamedServer { url, .. }) => url,
+        ServerChoice::Ours => return unused(),
+        ServerChoice::At(NamedServer { url, .. }) => url,
     };
     let local_only = [(args.yes, "--yes"), (args.no, "--no")];
     match local_only.iter().find(|(is_given, _)| *is_given) {
-        None => Ok(Place::Server(said.map_or(url, str::to_owned))),
+        None => Ok(RunPlace::Server(said.map_or(url, str::to_owned))),
         Some((_, option)) => Err(format!(
             "{option} is for a program that runs here, and this one runs on {url}; with --local it runs here"
         )),
@@ -198,13 +200,13 @@ fn place(args: &Args, data_dir: &Path) -> Result<Place, String> {
 }
 
 /// Runs it on a server, and stays with it.
-fn on_server(args: &Args, server: &str, source: &str) -> Exit {
+fn on_server(args: &Args, server: &str, source: &str) -> VerbExit {
     // A profile in use comes with its token: it is named by nothing.
     let named = args.server.as_deref().filter(|named| !named.trim().is_empty()).map(|_| server);
-    let reach = Reach::at(named, args.token.as_deref(), args.data_dir.as_deref());
+    let reach = ServerArgs::at(named, args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
         let execution = client.start_within(source, asked_limits(args, true)).await?;
-        let manner = Manner {
+        let manner = AttendOptions {
             asks_here: !args.json && !is_stdin(args) && print::is_somebody_there(),
             json: args.json,
             is_call: false,
@@ -218,7 +220,7 @@ fn on_server(args: &Args, server: &str, source: &str) -> Exit {
 /// How a program ended, as a server would put it. A result is passed on as it was written: not every parser takes how deep
 /// it is, or half a letter in it.
 #[derive(Serialize)]
-struct Told<'e> {
+struct RunReport<'e> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     logs: &'e [String],
@@ -227,23 +229,23 @@ struct Told<'e> {
     status: &'static str,
 }
 
-impl<'e> Told<'e> {
-    fn of(ending: &'e Ending) -> Self {
+impl<'e> RunReport<'e> {
+    fn of(ending: &'e LocalRunEnd) -> Self {
         let logs = &ending.logs;
         let failed =
             |error: String| Self { error: Some(error), logs, result: None, status: "error" };
         match &ending.outcome {
-            Outcome::Completed { value } => {
+            ExecutionOutcome::Completed { value } => {
                 let result = value.as_ref().map_or(RawValue::NULL, Json::raw);
                 Self { error: None, logs, result: Some(result), status: "completed" }
             }
-            Outcome::Failed(failure) => failed(print::named(failure)),
-            Outcome::Cancelled { .. } => failed("The execution was cancelled.".into()),
+            ExecutionOutcome::Failed(failure) => failed(print::named(failure)),
+            ExecutionOutcome::Cancelled { .. } => failed("The execution was cancelled.".into()),
         }
     }
 }
 
-fn perform(errand: in_process::Errand) -> anyhow::Result<Ending> {
+fn perform(errand: in_process::LocalRun) -> anyhow::Result<LocalRunEnd> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ending = runtime.block_on(in_process::run(errand));
@@ -252,28 +254,28 @@ fn perform(errand: in_process::Errand) -> anyhow::Result<Ending> {
     ending
 }
 
-fn tell(ending: &Ending) -> Exit {
+fn tell(ending: &LocalRunEnd) -> VerbExit {
     match &ending.outcome {
-        Outcome::Completed { value } => value.iter().for_each(print::value),
-        Outcome::Failed(failure) => print::local_failure(failure),
-        Outcome::Cancelled { .. } => print::note("cancelled"),
+        ExecutionOutcome::Completed { value } => value.iter().for_each(print::value),
+        ExecutionOutcome::Failed(failure) => print::local_failure(failure),
+        ExecutionOutcome::Cancelled { .. } => print::note("cancelled"),
     }
     exit(ending)
 }
 
-fn exit(ending: &Ending) -> Exit {
+fn exit(ending: &LocalRunEnd) -> VerbExit {
     match &ending.outcome {
-        Outcome::Completed { .. } => Exit::Good,
-        Outcome::Cancelled { .. } => Exit::Interrupted,
-        Outcome::Failed(_) if ending.is_interrupted => Exit::Interrupted,
-        Outcome::Failed(failure) => Exit::of_failure(failure.code, ending.n_declined),
+        ExecutionOutcome::Completed { .. } => VerbExit::Good,
+        ExecutionOutcome::Cancelled { .. } => VerbExit::Interrupted,
+        ExecutionOutcome::Failed(_) if ending.is_interrupted => VerbExit::Interrupted,
+        ExecutionOutcome::Failed(failure) => VerbExit::of_failure(failure.code, ending.n_declined),
     }
 }
 
-fn limits(timeout: Duration) -> Limits {
+fn limits(timeout: Duration) -> ExecutionLimits {
     let active_ms_max = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1);
     // One number for the person at the terminal: a busy program may be busy until its time is up.
-    Limits { active_ms_max, cpu_ms_max: active_ms_max, ..Limits::default() }
+    ExecutionLimits { active_ms_max, cpu_ms_max: active_ms_max, ..ExecutionLimits::default() }
 }
 
 /// The limits that are named, which are lower than those that count anyway. Here, the timeout may also be higher.
@@ -291,12 +293,14 @@ fn asked_limits(args: &Args, is_on_server: bool) -> RequestedLimits {
     named.into_iter().fold(RequestedLimits::default(), add)
 }
 
-fn asking(args: &Args) -> Asking {
+fn asking(args: &Args) -> ApprovalMode {
     match args {
-        Args { yes: true, .. } => Asking::Approve,
-        Args { no: true, .. } => Asking::Decline,
-        _ if args.json || is_stdin(args) || !print::is_somebody_there() => Asking::NobodyThere,
-        _ => Asking::Terminal,
+        Args { yes: true, .. } => ApprovalMode::Approve,
+        Args { no: true, .. } => ApprovalMode::Decline,
+        _ if args.json || is_stdin(args) || !print::is_somebody_there() => {
+            ApprovalMode::NobodyThere
+        }
+        _ => ApprovalMode::Terminal,
     }
 }
 
@@ -350,8 +354,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place =
             |words: &[&str]| place(&args(&[&["-e", "1"], words].concat()).unwrap(), dir.path());
-        let here = Ok(Place::Here { unused: None });
-        let there = Ok(Place::Server("http://127.0.0.1:9".into()));
+        let here = Ok(RunPlace::Here { unused: None });
+        let there = Ok(RunPlace::Server("http://127.0.0.1:9".into()));
         assert_eq!(place(&["--token", "alk_x"]), here, "a token alone means nothing");
         assert_eq!(place(&["--server", "http://127.0.0.1:9"]), there);
         assert_eq!(place(&["--server", "http://127.0.0.1:9", "--local", "--yes"]), here);
@@ -361,9 +365,9 @@ mod tests {
 
     #[test]
     fn a_program_that_came_from_stdin_leaves_nobody_to_ask() {
-        assert_eq!(asking(&args(&["-"]).unwrap()), Asking::NobodyThere);
-        assert_eq!(asking(&args(&["-", "-y"]).unwrap()), Asking::Approve);
-        assert_eq!(asking(&args(&["-", "--no"]).unwrap()), Asking::Decline);
+        assert_eq!(asking(&args(&["-"]).unwrap()), ApprovalMode::NobodyThere);
+        assert_eq!(asking(&args(&["-", "-y"]).unwrap()), ApprovalMode::Approve);
+        assert_eq!(asking(&args(&["-", "--no"]).unwrap()), ApprovalMode::Decline);
     }
 
     #[test]
@@ -395,18 +399,22 @@ mod tests {
 
     #[test]
     fn the_exit_code_tells_how_it_ended() {
-        let failed = |code| Outcome::Failed(Failure::new(code, ""));
+        let failed = |code| ExecutionOutcome::Failed(Failure::new(code, ""));
         let cases = [
-            (Outcome::Completed { value: None }, 1, Exit::Good),
-            (failed(FailureCode::Runtime), 0, Exit::Failed),
-            (failed(FailureCode::Runtime), 1, Exit::Declined),
-            (failed(FailureCode::Timeout), 1, Exit::Limit),
-            (failed(FailureCode::MemoryLimit), 0, Exit::Limit),
-            (failed(FailureCode::Internal), 0, Exit::Fault),
-            (Outcome::Cancelled { by: CallerName("x".into()), reason: None }, 0, Exit::Interrupted),
+            (ExecutionOutcome::Completed { value: None }, 1, VerbExit::Good),
+            (failed(FailureCode::Runtime), 0, VerbExit::Failed),
+            (failed(FailureCode::Runtime), 1, VerbExit::Declined),
+            (failed(FailureCode::Timeout), 1, VerbExit::Limit),
+            (failed(FailureCode::MemoryLimit), 0, VerbExit::Limit),
+            (failed(FailureCode::Internal), 0, VerbExit::Fault),
+            (
+                ExecutionOutcome::Cancelled { by: CallerName("x".into()), reason: None },
+                0,
+                VerbExit::Interrupted,
+            ),
         ];
         for (outcome, n_declined, expected) in cases {
-            let ending = Ending { outcome, n_declined, is_interrupted: false, logs: vec![] };
+            let ending = LocalRunEnd { outcome, n_declined, is_interrupted: false, logs: vec![] };
             assert_eq!(exit(&ending), expected, "{ending:?}");
         }
     }

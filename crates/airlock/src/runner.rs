@@ -2,11 +2,11 @@
 
 use crate::runtime::{finish, one_thread, threads};
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 use anyhow::Context as _;
 use sandbox::{Config, Sandbox};
-use server::auth::Secret;
-use server::execbox::{self, Address};
+use server::auth::MintedSecret;
+use server::execbox::{self, RunnerAddress};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     ///
     /// A WebSocket needs a token: AIRLOCK_TOKEN if it is set, else a new one, printed as part of the URL.
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Address>,
+    listen: Option<RunnerAddress>,
     /// Asks nobody for a token. On loopback only.
     #[arg(long, requires = "listen")]
     no_auth: bool,
@@ -35,18 +35,18 @@ impl CommandVerb for Args {
     const NAME: &'static str = "runner";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Protocols, 7);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         runner(&self)
     }
 }
 
 /// Runs, and tells how it ended.
-pub(crate) fn runner(args: &Args) -> Exit {
-    if let (true, Some(Address::WebSocket(at))) = (args.no_auth, &args.listen)
+pub(crate) fn runner(args: &Args) -> VerbExit {
+    if let (true, Some(RunnerAddress::WebSocket(at))) = (args.no_auth, &args.listen)
         && !at.ip().is_loopback()
     {
         print::error(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
-        return Exit::Usage;
+        return VerbExit::Usage;
     }
     print::start_tracing();
     let ended = match &args.listen {
@@ -56,10 +56,10 @@ pub(crate) fn runner(args: &Args) -> Exit {
         }
     };
     match ended {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
@@ -73,12 +73,12 @@ async fn serve_stdio() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(address: &Address, no_auth: bool) -> anyhow::Result<()> {
+async fn serve(address: &RunnerAddress, no_auth: bool) -> anyhow::Result<()> {
     let stopping = stop_on_signals()?;
-    let has_token = matches!(address, Address::WebSocket(_)) && !no_auth;
+    let has_token = matches!(address, RunnerAddress::WebSocket(_)) && !no_auth;
     let given = std::env::var("AIRLOCK_TOKEN").ok().filter(|secret| !secret.is_empty());
-    let minted = if has_token && given.is_none() { Some(Secret::new()?) } else { None };
-    let secret = given.as_deref().or(minted.as_ref().map(Secret::text)).filter(|_| has_token);
+    let minted = if has_token && given.is_none() { Some(MintedSecret::new()?) } else { None };
+    let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::text)).filter(|_| has_token);
     if no_auth {
         print::note("WARNING: --no-auth: every program on this machine may run programs here");
     }

@@ -13,22 +13,22 @@ mod takeover;
 pub(crate) use args::{Args, ReplArgs};
 
 use crate::doctor::hiding::VISIBLE_FILES;
-use crate::housing::Housing;
-use crate::notify::{self, Notifier};
-use crate::repl::Announced;
+use crate::housing::ProcessHost;
+use crate::notify::{self, QuestionNotifier};
+use crate::repl::InstanceFile;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, data_directory, print, runtime, trust};
+use crate::{VerbExit, config_files, data_directory, print, runtime, trust};
 use anyhow::Context as _;
 use build::{config, engine, open_sources};
 use engine::Clock;
 use server::settings::{server_account, shared_account};
-use server::{Doors, Server};
+use server::{DoorSelection, RunningServer};
 use signals::StopSignals;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use store::sqlite::SqliteStore;
-use tools::http::HttpClient;
+use tools::http::ApiClient;
 use url::Url;
 
 /// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
@@ -38,30 +38,30 @@ impl CommandVerb for Args {
     const NAME: &'static str = "serve";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         serve(self)
     }
 }
 
 /// Serves, and tells how it ended.
-pub(crate) fn serve(args: Args) -> Exit {
+pub(crate) fn serve(args: Args) -> VerbExit {
     if let Some(listen) = args.listen.filter(|listen| args.no_auth && !listen.ip().is_loopback()) {
         print::error(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
-        return Exit::Usage;
+        return VerbExit::Usage;
     }
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::error("neither HOME nor --data-dir says where to keep what must last");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
     print::start_tracing();
     let served =
         runtime::threads().and_then(|runtime| runtime::finish(runtime, run(args, &data_dir)));
     match served {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::of_error(&error, Exit::Failed)
+            VerbExit::of_error(&error, VerbExit::Failed)
         }
     }
 }
@@ -89,8 +89,8 @@ async fn attend(
     let listen = listen_address(&args, &settings)?;
     // Before anything is written: a start that fails leaves no tokens and no settings.
     let listener = server::bind(listen).await.map_err(port_owner::explain)?;
-    let housing = Housing::open(&files, settings.vault_key(), args.exec)?;
-    let http = HttpClient::default();
+    let housing = ProcessHost::open(&files, settings.vault_key(), args.exec)?;
+    let http = ApiClient::default();
     http.rules().add_listener(listener.local_addr().context("could not listen")?);
     data_loss::announce(store).await?;
     let engine = engine(&args, data_dir, store, &housing, &settings).await?;
@@ -118,7 +118,7 @@ async fn attend(
             return Err(error);
         }
     };
-    let server = match Server::start_on(listener, config).await {
+    let server = match RunningServer::start_on(listener, config).await {
         Ok(server) => server,
         Err(error) => {
             tokio::join!(sources.shutdown(), engine.shutdown());
@@ -130,14 +130,14 @@ async fn attend(
     }
     store.set_owner_note(&server.url()).context("could not say where we listen")?;
     // HotRepl's clients look for documents; it goes when we do.
-    let _announced = (doors == Doors::Repl).then(|| announce(server.local_addr()));
+    let _announced = (doors == DoorSelection::Repl).then(|| announce(server.local_addr()));
     report_ready(&server, doors, args.started_by_client, &settings).await;
     if let Some(why) = housing.visible_files(data_dir).await {
         print::note(&format!("WARNING: {VISIBLE_FILES} ({why})"));
     }
     let origin = server.origin().to_string();
     let (notified, url) = (engine.clone(), origin);
-    let notifier = Notifier::start(notify::Config { engine: notified, files, url, http });
+    let notifier = QuestionNotifier::start(notify::Config { engine: notified, files, url, http });
     signals.next().await;
     let stopping = async {
         notifier.shutdown().await;
@@ -153,7 +153,7 @@ async fn attend(
 
 /// The recorded address; a REPL that serves alone may have another.
 fn listen_address(args: &Args, settings: &settings::StartSettings) -> anyhow::Result<SocketAddr> {
-    match args.listen.filter(|_| args.doors == Doors::Repl) {
+    match args.listen.filter(|_| args.doors == DoorSelection::Repl) {
         Some(listen) => Ok(listen),
         None => settings.listen(),
     }
@@ -161,14 +161,14 @@ fn listen_address(args: &Args, settings: &settings::StartSettings) -> anyhow::Re
 
 /// Says where the server listens, and where people decide.
 async fn report_ready(
-    server: &Server,
-    doors: Doors,
+    server: &RunningServer,
+    doors: DoorSelection,
     started_by_client: bool,
     settings: &settings::StartSettings,
 ) {
     let url = server.url();
     print::report(&format!("Airlock is ready at {url}"));
-    if doors == Doors::Repl {
+    if doors == DoorSelection::Repl {
         print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
     } else if settings.is_operator_mode() || started_by_client {
         // A log is read by others too: a person who needs a link asks for one.
@@ -179,8 +179,8 @@ async fn report_ready(
     warn_of_shared_account(settings);
 }
 
-fn announce(listens: SocketAddr) -> Option<Announced> {
-    Announced::write(listens, Clock::system().now()).unwrap_or_else(|error| {
+fn announce(listens: SocketAddr) -> Option<InstanceFile> {
+    InstanceFile::write(listens, Clock::system().now()).unwrap_or_else(|error| {
         tracing::warn!(kind = %error.kind(), "could not say to HotRepl's clients where we listen");
         None
     })

@@ -1,10 +1,10 @@
 //! `airlock server`: servers with names, so that other verbs can be pointed at them.
 
 use crate::print::{self, tamed};
-use crate::profiles::{Profile, ProfileError, Profiles};
+use crate::profiles::{ProfileError, ServerProfile, ServerProfiles};
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, input, table};
-use client::HttpClient;
+use crate::{VerbExit, data_directory, input, table};
+use client::AirlockClient;
 use serde_json::json;
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ const TOKEN_BYTES_MAX: u64 = 1 << 20;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ServersVerb,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
@@ -31,13 +31,13 @@ impl CommandVerb for Args {
     const NAME: &'static str = "server";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::CommandLine, 1);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         server(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ServersVerb {
     /// Gives a server a name, or changes what is kept under it.
     Add {
         /// 1 to 64 letters, digits, _ and -.
@@ -77,49 +77,49 @@ Examples:
 Names and tokens are kept in servers.json in the data directory, readable by nobody else.";
 
 /// Does it, and tells how it went.
-pub(crate) fn server(args: &Args) -> Exit {
+pub(crate) fn server(args: &Args) -> VerbExit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::error("neither HOME nor --data-dir says where servers are kept");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     match perform(args, &data_dir) {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(ProfileError::Wrong(why)) => {
             print::error(&why);
-            Exit::Failed
+            VerbExit::Failed
         }
         Err(error @ ProfileError::File(..)) => {
             print::error(&format!("could not {error}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
 fn perform(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
-    let mut profiles = Profiles::load(data_dir)?;
+    let mut profiles = ServerProfiles::load(data_dir)?;
     match &args.verb {
-        Verb::Add { name, url, token_file, address, is_used } => {
+        ServersVerb::Add { name, url, token_file, address, is_used } => {
             let token = token_file.as_deref().map(token).transpose()?;
             // Refused now rather than whenever it is used.
-            let made = HttpClient::new(url, token.as_deref());
+            let made = AirlockClient::new(url, token.as_deref());
             let url = made.map_err(|error| ProfileError::Wrong(error.to_string()))?;
             let url = url.base_url().to_owned();
             let address = address.map(|address| address.to_string());
-            profiles.put(Profile { name: name.clone(), url, token, address })?;
+            profiles.put(ServerProfile { name: name.clone(), url, token, address })?;
             if *is_used {
                 profiles.mean(Some(name))?;
             }
             profiles.save(data_dir)
         }
-        Verb::List => {
+        ServersVerb::List => {
             tell(&profiles, args.json);
             Ok(())
         }
-        Verb::Use { name } => {
+        ServersVerb::Use { name } => {
             profiles.mean(name.as_deref())?;
             profiles.save(data_dir)
         }
-        Verb::Remove { name } => {
+        ServersVerb::Remove { name } => {
             profiles.remove(name)?;
             profiles.save(data_dir)
         }
@@ -136,8 +136,8 @@ fn token(file: &str) -> Result<String, ProfileError> {
     read.map(|token| token.trim().to_owned()).map_err(ProfileError::Wrong)
 }
 
-fn tell(profiles: &Profiles, is_json: bool) {
-    let is_used = |server: &Profile| profiles.used.as_ref() == Some(&server.name);
+fn tell(profiles: &ServerProfiles, is_json: bool) {
+    let is_used = |server: &ServerProfile| profiles.used.as_ref() == Some(&server.name);
     if is_json {
         for server in &profiles.servers {
             print::report(
@@ -148,7 +148,7 @@ fn tell(profiles: &Profiles, is_json: bool) {
         }
         return;
     }
-    let row = |server: &Profile| {
+    let row = |server: &ServerProfile| {
         let token = if server.token.is_some() { "token" } else { "no token" };
         let used = if is_used(server) { "in use" } else { "" };
         [tamed(&server.name), tamed(&server.url), token.to_owned(), used.to_owned()]

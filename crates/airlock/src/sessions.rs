@@ -1,10 +1,10 @@
 //! `airlock sessions`: the browsers that are signed in, and how to sign one out.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print, table};
-use client::{BrowserSessionLine, Error, HttpClient};
-use lifecycle::{Timestamp, Utc};
+use crate::{VerbExit, print, table};
+use client::{AirlockClient, BrowserSessionLine, Error};
+use lifecycle::{Timestamp, UtcTime};
 use serde_json::json;
 
 /// Lists the browsers that are signed in, and ends their sessions.
@@ -12,25 +12,25 @@ use serde_json::json;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<SessionsVerb>,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "sessions";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 5);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         sessions(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SessionsVerb {
     /// Lists them, newest first. The default.
     List,
     /// Signs a browser out.
@@ -52,37 +52,37 @@ Exit codes:
   70   Airlock itself broke";
 
 /// Lists or ends sessions.
-pub(crate) fn sessions(args: &Args) -> Exit {
+pub(crate) fn sessions(args: &Args) -> VerbExit {
     args.reach.visit(async |client| match &args.verb {
-        None | Some(Verb::List) => list(client, args.json).await,
-        Some(Verb::End { id }) => end(client, id, args.json).await,
+        None | Some(SessionsVerb::List) => list(client, args.json).await,
+        Some(SessionsVerb::End { id }) => end(client, id, args.json).await,
     })
 }
 
-async fn list(client: HttpClient, is_json: bool) -> Result<Exit, Error> {
+async fn list(client: AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
     let sessions = client.browser_sessions().await?;
     if is_json {
         sessions.iter().for_each(print::json);
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     let rows: Vec<_> = sessions.iter().map(row).collect();
     let head = ["ID", "TOKEN", "UNTIL", "KIND", "BROWSER"];
     table::print(&head, &rows, "No browser is signed in.");
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 fn row(session: &BrowserSessionLine) -> [String; 5] {
     [
         print::tamed(&session.id),
         print::tamed(&session.name),
-        Utc::from(Timestamp(session.expires)).to_string(),
+        UtcTime::from(Timestamp(session.expires)).to_string(),
         print::tamed(&session.kind),
         print::tamed(&session.agent),
     ]
 }
 
-async fn end(client: HttpClient, id: &str, is_json: bool) -> Result<Exit, Error> {
+async fn end(client: AirlockClient, id: &str, is_json: bool) -> Result<VerbExit, Error> {
     client.end_browser_session(id).await?;
     print::told(is_json, &json!({ "ended": true }), |_| format!("{id} is signed out"));
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }

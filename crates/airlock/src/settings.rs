@@ -1,13 +1,13 @@
 //! `airlock settings`: what binds every server of a data directory, listed and changed.
 
 use crate::exit::UsageError;
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, listen_address, print, table};
+use crate::{VerbExit, config_files, listen_address, print, table};
 use anyhow::Context as _;
-use client::{Error, HttpClient};
+use client::{AirlockClient, Error};
 use engine::Clock;
-use lifecycle::{Timestamp, Utc};
+use lifecycle::{Timestamp, UtcTime};
 use serde_json::{Value, json};
 use server::settings::{
     SettingAuthor, SettingChange, SettingName, SettingsError, SettingsRegistry, StoredSetting,
@@ -25,25 +25,25 @@ use store::sqlite::SqliteStore;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<SettingsVerb>,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "settings";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 7);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         settings(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SettingsVerb {
     /// Lists each setting with its value, who set it, and when.
     List,
     /// Changes a setting.
@@ -71,27 +71,27 @@ Exit codes:
   2    the command line made no sense";
 
 /// Lists or changes settings.
-pub(crate) fn settings(args: &Args) -> Exit {
-    let done = match args.verb.as_ref().unwrap_or(&Verb::List) {
-        Verb::List => list(args),
-        Verb::History => history(args),
-        Verb::Set { name, value } => set(args, *name, value),
+pub(crate) fn settings(args: &Args) -> VerbExit {
+    let done = match args.verb.as_ref().unwrap_or(&SettingsVerb::List) {
+        SettingsVerb::List => list(args),
+        SettingsVerb::History => history(args),
+        SettingsVerb::Set { name, value } => set(args, *name, value),
     };
     match done {
         Ok(exit) => exit,
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::of_error(&error, Exit::Failed)
+            VerbExit::of_error(&error, VerbExit::Failed)
         }
     }
 }
 
 /// The directory itself says what is recorded, whether or not a server has it open.
-fn list(args: &Args) -> anyhow::Result<Exit> {
+fn list(args: &Args) -> anyhow::Result<VerbExit> {
     let Some(dir) = args.reach.own_directory() else {
         return Ok(args.reach.visit(async |client| {
             show_settings(args, &client.settings().await?);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }));
     };
     print::start_tracing();
@@ -107,14 +107,14 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         json!({ "name": name.name(), "value": value, "by": setting.by, "at": setting.at.0 })
     };
     show_settings(args, &recorded.into_iter().map(shown).collect::<Vec<_>>());
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-fn history(args: &Args) -> anyhow::Result<Exit> {
+fn history(args: &Args) -> anyhow::Result<VerbExit> {
     let Some(dir) = args.reach.unowned() else {
         return Ok(args.reach.visit(async |client| {
             show_changes(args, &client.setting_changes().await?);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }));
     };
     print::start_tracing();
@@ -125,7 +125,7 @@ fn history(args: &Args) -> anyhow::Result<Exit> {
         json!({ "name": name, "old": old, "new": new, "by": change.by, "at": change.at.0 })
     };
     show_changes(args, &changes.into_iter().map(shown).collect::<Vec<_>>());
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 fn show_changes(args: &Args, changes: &[Value]) {
@@ -140,7 +140,7 @@ fn show_changes(args: &Args, changes: &[Value]) {
     table::print(&["AT", "NAME", "FROM", "TO", "BY"], &rows, "Nothing has changed.");
 }
 
-fn set(args: &Args, name: SettingName, value: &str) -> anyhow::Result<Exit> {
+fn set(args: &Args, name: SettingName, value: &str) -> anyhow::Result<VerbExit> {
     let value = resolved(name, value)?;
     let Some(dir) = args.reach.unowned() else {
         return Ok(args
@@ -152,21 +152,21 @@ fn set(args: &Args, name: SettingName, value: &str) -> anyhow::Result<Exit> {
     let applied = on_directory(&dir, async |registry| registry.set(name, &value, &author).await)?;
     let (value, at) = (applied.setting.value.to_string(), applied.setting.at.0);
     show_setting(args, &json!({ "name": name.name(), "value": value, "by": author.by, "at": at }));
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 async fn set_over_http(
     args: &Args,
-    client: &HttpClient,
+    client: &AirlockClient,
     name: SettingName,
     value: &str,
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     let setting = client.set_setting(name.name(), value).await?;
     show_setting(args, &setting);
     if setting["live"] == false {
         print::note("the running server applies this after its next start");
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 /// A path that means the same to the server; a file that is named must exist.
@@ -231,5 +231,5 @@ fn show_settings(args: &Args, settings: &[Value]) {
 }
 
 fn time(at: &Value) -> String {
-    Utc::from(Timestamp(at.as_i64().unwrap_or_default())).to_string()
+    UtcTime::from(Timestamp(at.as_i64().unwrap_or_default())).to_string()
 }

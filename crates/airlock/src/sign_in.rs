@@ -1,9 +1,9 @@
 //! `airlock sign-in`: a link that signs a browser in, or a code that raises one for an hour.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print};
-use client::{Error, HttpClient};
+use crate::{VerbExit, print};
+use client::{AirlockClient, Error};
 use serde_json::json;
 
 /// Prints a link that signs a browser in.
@@ -23,14 +23,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "sign-in";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 4);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         sign_in(&self)
     }
 }
@@ -48,11 +48,11 @@ Exit codes:
   70   Airlock itself broke";
 
 /// Prints the link or the code.
-pub(crate) fn sign_in(args: &Args) -> Exit {
+pub(crate) fn sign_in(args: &Args) -> VerbExit {
     args.reach.visit_to_sign_in(async |client| print_secret(client, args).await)
 }
 
-async fn print_secret(client: HttpClient, args: &Args) -> Result<Exit, Error> {
+async fn print_secret(client: AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     if args.admin {
         let minted = client.elevation_code().await?;
         print::told(args.json, &minted, |minted| minted.code.clone());
@@ -60,5 +60,5 @@ async fn print_secret(client: HttpClient, args: &Args) -> Result<Exit, Error> {
         let link = client.sign_in_link("/").await?;
         print::told(args.json, &json!({ "url": link }), |_| link.clone());
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }

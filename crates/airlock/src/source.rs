@@ -1,10 +1,10 @@
 //! `airlock source`: where tools come from. Asks the server that owns the data directory.
 
 use crate::progress::cut;
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print, table};
-use client::{Error, HttpClient, SourceChange, SourceLine};
+use crate::{VerbExit, print, table};
+use client::{AirlockClient, Error, SourceChange, SourceLine};
 use serde_json::json;
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -17,25 +17,25 @@ use tools::{SourceArguments, SourceConfig, SourceKinds};
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: SourceVerb,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "source";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         source(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SourceVerb {
     /// Adds an API or an MCP server by its address, or a program that speaks MCP after --.
     Add(NewSource),
     /// Lists sources: name, kind, number of tools, and what is wrong.
@@ -79,14 +79,14 @@ Examples:
   airlock source list | cut -f1,3";
 
 /// Does it, and tells how it went.
-pub(crate) fn source(args: &Args) -> Exit {
+pub(crate) fn source(args: &Args) -> VerbExit {
     args.reach.visit(async |client| perform(&client, args).await)
 }
 
-async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
+async fn perform(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     match &args.verb {
-        Verb::Add(add) => return add_source(client, add, args.json).await,
-        Verb::List => {
+        SourceVerb::Add(add) => return add_source(client, add, args.json).await,
+        SourceVerb::List => {
             let sources = client.sources().await?;
             if args.json {
                 sources.iter().for_each(print::json);
@@ -96,21 +96,25 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
                 table::print(&head, &rows, "There are no sources; airlock source add adds one.");
             }
         }
-        Verb::Refresh { name } => match client.refresh_source(name).await? {
+        SourceVerb::Refresh { name } => match client.refresh_source(name).await? {
             change if args.json => print::json(&change),
             change => tell(&change),
         },
-        Verb::Remove { name } => {
+        SourceVerb::Remove { name } => {
             client.remove_source(name).await?;
             if args.json {
                 print::json(&json!({ "removed": true }));
             }
         }
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Result<Exit, Error> {
+async fn add_source(
+    client: &AirlockClient,
+    add: &NewSource,
+    is_json: bool,
+) -> Result<VerbExit, Error> {
     let NewSource { url, name, api_base_url, program } = add;
     let kinds = SourceKinds::default();
     let (name, source): (String, SourceConfig) = match (url, name) {
@@ -119,7 +123,7 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
             let Some((kind, slug)) = elapsed_line(&reading, client.detect_source(url)).await?
             else {
                 print::error(&format!("{url} is neither an OpenAPI description nor an MCP server"));
-                return Ok(Exit::Failed);
+                return Ok(VerbExit::Failed);
             };
             let arguments = SourceArguments {
                 url: Some(url.clone()),
@@ -130,32 +134,32 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
                 print::error(&format!(
                     "the server says that {url} is of the kind {kind}, which this airlock does not know; update it"
                 ));
-                return Ok(Exit::Failed);
+                return Ok(VerbExit::Failed);
             };
             let source = match kind.config_from_arguments(&arguments) {
                 Ok(source) => source,
                 Err(why) => {
                     print::error(&why);
-                    return Ok(Exit::Usage);
+                    return Ok(VerbExit::Usage);
                 }
             };
             let Some(name) = name.clone().or(slug) else {
                 print::error("no name can be made from its title; give one with --name");
-                return Ok(Exit::Usage);
+                return Ok(VerbExit::Usage);
             };
             (name, source)
         }
         (None, Some(name)) => match program_source(&kinds, program) {
             Some(source) => (name.clone(), source),
-            None => return Ok(Exit::Usage),
+            None => return Ok(VerbExit::Usage),
         },
-        (None, None) => return Ok(Exit::Usage),
+        (None, None) => return Ok(VerbExit::Usage),
     };
     let adding = format!("adding {}", print::tamed(&name));
     let change = elapsed_line(&adding, client.add_source(&name, &source)).await?;
     if is_json {
         print::json(&change);
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     print::report(&print::tamed(&format!(
         "{name}\t{} tools at tools.{name}.org.main",
@@ -165,7 +169,7 @@ async fn add_source(client: &HttpClient, add: &NewSource, is_json: bool) -> Resu
     if let Some(advice) = credential_advice(&name, &client.auth_templates(&name).await?) {
         print::note(&print::tamed(&advice));
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 /// The configuration of a program that is a source, by the kind that takes programs.

@@ -1,10 +1,10 @@
 //! `airlock status`: how the server is.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::size::shown_bytes;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, duration, print};
-use client::{Error, HttpClient};
+use crate::{VerbExit, duration, print};
+use client::{AirlockClient, Error};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "status";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         status(&self)
     }
 }
@@ -41,7 +41,7 @@ Exit codes:
   2    the command line made no sense";
 
 /// Asks, and prints what the server says.
-pub(crate) fn status(args: &Args) -> Exit {
+pub(crate) fn status(args: &Args) -> VerbExit {
     let dir = args.reach.own_directory();
     let owner = dir.as_deref().and_then(directory_owner);
     if let (Some(dir), None) = (&dir, &owner) {
@@ -49,16 +49,16 @@ pub(crate) fn status(args: &Args) -> Exit {
         print::told(args.json, &json!({ "running": false, "dataDir": shown }), |_| {
             format!("Server      not running\nData        {shown}")
         });
-        return Exit::Failed;
+        return VerbExit::Failed;
     }
     args.reach.visit(async |client| show(&client, args, dir.as_deref().zip(owner.as_ref())).await)
 }
 
 async fn show(
-    client: &HttpClient,
+    client: &AirlockClient,
     args: &Args,
     place: Option<(&Path, &DirectoryOwner)>,
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     let mut shown = json!({ "running": true, "address": client.base_url() });
     if let Some((dir, owner)) = place {
         shown["dataDir"] = dir.display().to_string().into();
@@ -77,7 +77,7 @@ async fn show(
         Err(error) => return Err(error),
     }
     print::told(args.json, &shown, text);
-    Ok(if shown["store"]["ok"] == false { Exit::Failed } else { Exit::Good })
+    Ok(if shown["store"]["ok"] == false { VerbExit::Failed } else { VerbExit::Good })
 }
 
 /// The same for a person, a line each.

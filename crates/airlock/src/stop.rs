@@ -2,7 +2,7 @@
 
 use crate::autostart::is_supervised;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, data_directory, duration, print};
+use crate::{VerbExit, data_directory, duration, print};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -35,7 +35,7 @@ impl CommandVerb for Args {
     const NAME: &'static str = "stop";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         stop(&self)
     }
 }
@@ -51,10 +51,10 @@ Exit codes:
   2    the command line made no sense";
 
 /// Stops it, and says so.
-pub(crate) fn stop(args: &Args) -> Exit {
+pub(crate) fn stop(args: &Args) -> VerbExit {
     let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
         print::error("neither HOME nor --data-dir says which server to stop");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     match perform(&dir, args.timeout) {
         Ok(pid) => {
@@ -63,11 +63,11 @@ pub(crate) fn stop(args: &Args) -> Exit {
             if is_supervised(&dir) {
                 print::note("a supervisor runs it and may start it again: systemctl stop airlock");
             }
-            Exit::Good
+            VerbExit::Good
         }
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

@@ -3,7 +3,7 @@
 mod report;
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, data_directory, print};
+use crate::{VerbExit, config_files, data_directory, print};
 use clap::ValueHint;
 use engine::Clock;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use store::sqlite::{OpenError, SqliteStore};
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: StoreVerb,
     /// Where Airlock keeps what must last [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true, value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
@@ -30,13 +30,13 @@ impl CommandVerb for Args {
     const NAME: &'static str = "store";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Server, 6);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         store(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum StoreVerb {
     /// Reads all of it, and reports what is missing or damaged. Changes nothing.
     #[command(after_help = CHECK_HELP)]
     Check,
@@ -75,21 +75,21 @@ const RECOVER_HELP: &str = "\
    says so: `airlock executions continue ID`, or `--all`. Calls that may have run become questions.";
 
 /// Does it, and tells how it went.
-pub(crate) fn store(args: &Args) -> Exit {
+pub(crate) fn store(args: &Args) -> VerbExit {
     let Some(dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::error("neither HOME nor --data-dir says where to keep what must last");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     let dir = config_files::absolute(&dir);
     print::start_tracing();
     let done = match args.verb {
-        Verb::Check => SqliteStore::check(&dir).map(|found| {
+        StoreVerb::Check => SqliteStore::check(&dir).map(|found| {
             print::told(args.json, &report::check_json(&found), |_| report::check_text(&found));
-            if found.is_sound() { Exit::Good } else { Exit::Damaged }
+            if found.is_sound() { VerbExit::Good } else { VerbExit::Damaged }
         }),
-        Verb::Recover => SqliteStore::recover(&dir, Clock::system().now()).map(|done| {
+        StoreVerb::Recover => SqliteStore::recover(&dir, Clock::system().now()).map(|done| {
             print::told(args.json, &report::recover_json(&done), |_| report::recover_text(&done));
-            Exit::Good
+            VerbExit::Good
         }),
     };
     done.unwrap_or_else(|error| {
@@ -103,7 +103,7 @@ pub(crate) fn store(args: &Args) -> Exit {
             | OpenError::Foreign
             | OpenError::Store(_)) => format!("could not read {shown}: {error}"),
         });
-        Exit::Failed
+        VerbExit::Failed
     })
 }
 

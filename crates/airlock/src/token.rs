@@ -1,13 +1,13 @@
 //! `airlock token`: mints, lists and removes tokens, on the store itself or through the server that owns it.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, print, table};
+use crate::{VerbExit, print, table};
 use anyhow::Context as _;
-use client::{Error, HttpClient};
+use client::{AirlockClient, Error};
 use lifecycle::AnswerRole;
 use serde_json::{Value, json};
-use server::auth::{self, Scopes, Secret, Token, TokenError, TokenName};
+use server::auth::{self, MintedSecret, TokenError, TokenInfo, TokenName, TokenScopes};
 use std::path::Path;
 use store::Journal as _;
 use store::sqlite::SqliteStore;
@@ -16,25 +16,25 @@ use store::sqlite::SqliteStore;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TokenVerb,
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "token";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Access, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         token(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TokenVerb {
     /// Mints a token and prints its secret, once.
     Add {
         /// Its name: 1 to 64 letters, digits, `_`, `.` or `-`.
@@ -42,7 +42,7 @@ enum Verb {
         name: TokenName,
         /// What it is good for: run, answer, process, admin; several with commas.
         #[arg(long = "scope", value_name = "SCOPES", value_parser = scopes)]
-        scopes: Scopes,
+        scopes: TokenScopes,
         /// Who may answer questions with it at most: person, client (an MCP client's dialog too) or model (the agent
         /// too). The server's setting bounds it.
         #[arg(long, value_name = "WHO", default_value_t = AnswerRole::Person)]
@@ -71,29 +71,29 @@ enum Verb {
 }
 
 /// Does it, and tells how it went.
-pub(crate) fn token(args: &Args) -> Exit {
+pub(crate) fn token(args: &Args) -> VerbExit {
     let Some(data_dir) = args.reach.unowned() else {
         return args.reach.visit(async |client| {
             let told = over_http(&client, &args.verb).await?;
             tell(args, &told);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         });
     };
     print::start_tracing();
     match perform(&args.verb, &data_dir) {
         Ok(told) => {
             tell(args, &told);
-            Exit::Good
+            VerbExit::Good
         }
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
 fn tell(args: &Args, told: &[Value]) {
-    if matches!(args.verb, Verb::List) && !args.json {
+    if matches!(args.verb, TokenVerb::List) && !args.json {
         let rows: Vec<_> = told.iter().map(row).collect();
         return table::print(&HEAD, &rows, "There are no tokens.");
     }
@@ -118,18 +118,20 @@ fn row(token: &Value) -> [String; 4] {
 }
 
 /// What a person reads.
-fn line(verb: &Verb, told: &Value) -> Option<String> {
+fn line(verb: &TokenVerb, told: &Value) -> Option<String> {
     let text = |value: &Value| print::tamed(value.as_str().unwrap_or_default());
     match verb {
-        Verb::Add { .. } => Some(text(&told["secret"])),
-        Verb::List | Verb::Set { .. } => table::rendered(&HEAD, &[row(told)], false).pop(),
-        Verb::Remove { .. } => None,
+        TokenVerb::Add { .. } => Some(text(&told["secret"])),
+        TokenVerb::List | TokenVerb::Set { .. } => {
+            table::rendered(&HEAD, &[row(told)], false).pop()
+        }
+        TokenVerb::Remove { .. } => None,
     }
 }
 
-async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
+async fn over_http(client: &AirlockClient, verb: &TokenVerb) -> Result<Vec<Value>, Error> {
     Ok(match verb {
-        Verb::Add { name, scopes, answers, take_over } => {
+        TokenVerb::Add { name, scopes, answers, take_over } => {
             let scopes: Vec<_> = scopes.given().map(|scope| scope.name()).collect();
             let (name, answers) = (name.as_str(), *answers);
             vec![match take_over {
@@ -137,9 +139,9 @@ async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error
                 false => client.add_token(name, &scopes, answers).await?,
             }]
         }
-        Verb::List => client.tokens().await?,
-        Verb::Set { name, answers } => vec![client.set_token(name.as_str(), *answers).await?],
-        Verb::Remove { name } => {
+        TokenVerb::List => client.tokens().await?,
+        TokenVerb::Set { name, answers } => vec![client.set_token(name.as_str(), *answers).await?],
+        TokenVerb::Remove { name } => {
             client.remove_token(name.as_str()).await?;
             vec![json!({ "removed": true })]
         }
@@ -147,30 +149,30 @@ async fn over_http(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error
 }
 
 /// On the data directory itself, while no server owns it.
-fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+fn perform(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(on_store(verb, data_dir))
 }
 
-async fn on_store(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+async fn on_store(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let store = SqliteStore::open(data_dir)
         .with_context(|| format!("could not open {}", data_dir.display()))?;
     let done = match verb {
-        Verb::Add { name, scopes, answers, take_over } => {
+        TokenVerb::Add { name, scopes, answers, take_over } => {
             match check_name(&store, name, *take_over).await {
                 Ok(()) => add(&store, name, *scopes, *answers).await,
                 Err(error) => Err(error.into()),
             }
         }
-        Verb::List => auth::list(&store)
+        TokenVerb::List => auth::list(&store)
             .await
             .map_err(Into::into)
             .map(|tokens| tokens.iter().map(shown).collect()),
-        Verb::Set { name, answers } => auth::set_answers(&store, name, *answers)
+        TokenVerb::Set { name, answers } => auth::set_answers(&store, name, *answers)
             .await
             .map(|token| vec![shown(&token)])
             .map_err(Into::into),
-        Verb::Remove { name } => {
+        TokenVerb::Remove { name } => {
             let removed = auth::remove(&store, name).await.map_err(Into::into);
             removed.map(|()| vec![json!({ "removed": true })])
         }
@@ -194,10 +196,10 @@ async fn check_name(
 async fn add(
     store: &SqliteStore,
     name: &TokenName,
-    scopes: Scopes,
+    scopes: TokenScopes,
     answers: AnswerRole,
 ) -> anyhow::Result<Vec<Value>> {
-    let secret = Secret::new()?;
+    let secret = MintedSecret::new()?;
     let now = engine::Clock::system().now();
     let token = auth::add(store, name, (scopes, answers), &secret, now).await?;
     let mut told = shown(&token);
@@ -205,7 +207,7 @@ async fn add(
     Ok(vec![told])
 }
 
-fn shown(token: &Token) -> Value {
+fn shown(token: &TokenInfo) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({
         "name": token.name.as_str(),
@@ -219,8 +221,8 @@ fn name(text: &str) -> Result<TokenName, String> {
     TokenName::parse(text).map_err(|error| error.to_string())
 }
 
-fn scopes(text: &str) -> Result<Scopes, String> {
-    Scopes::parse(text.split(',')).map_err(|error| error.to_string())
+fn scopes(text: &str) -> Result<TokenScopes, String> {
+    TokenScopes::parse(text.split(',')).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -231,20 +233,21 @@ mod tests {
     fn tokens_are_minted_listed_and_removed_without_a_server() {
         let dir = tempfile::tempdir().unwrap();
         let name = TokenName::parse("agent").unwrap();
-        let scopes = Scopes::parse(["run", "answer"]).unwrap();
-        let lines = |verb: &Verb| {
+        let scopes = TokenScopes::parse(["run", "answer"]).unwrap();
+        let lines = |verb: &TokenVerb| {
             let told = perform(verb, dir.path()).unwrap();
             told.iter().filter_map(|told| line(verb, told)).collect::<Vec<_>>()
         };
         let answers = AnswerRole::Client;
-        let minted = lines(&Verb::Add { name: name.clone(), scopes, answers, take_over: false });
+        let minted =
+            lines(&TokenVerb::Add { name: name.clone(), scopes, answers, take_over: false });
         assert!(minted[0].starts_with("alk_"), "{minted:?}");
-        assert_eq!(lines(&Verb::List), ["agent\trun,answer\tclient"]);
-        let set = Verb::Set { name: name.clone(), answers: AnswerRole::Model };
+        assert_eq!(lines(&TokenVerb::List), ["agent\trun,answer\tclient"]);
+        let set = TokenVerb::Set { name: name.clone(), answers: AnswerRole::Model };
         assert_eq!(lines(&set), ["agent\trun,answer\tmodel"]);
-        assert_eq!(lines(&Verb::Remove { name: name.clone() }), [""; 0]);
-        assert_eq!(lines(&Verb::List), [""; 0]);
-        let gone = perform(&Verb::Remove { name }, dir.path()).unwrap_err();
+        assert_eq!(lines(&TokenVerb::Remove { name: name.clone() }), [""; 0]);
+        assert_eq!(lines(&TokenVerb::List), [""; 0]);
+        let gone = perform(&TokenVerb::Remove { name }, dir.path()).unwrap_err();
         assert_eq!(gone.to_string(), "there is no token agent");
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::call::{as_json, described};
 use crate::print::{self, tamed};
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, table};
-use client::{Error, HttpClient, Standing};
+use crate::{VerbExit, table};
+use client::{AirlockClient, Error, ExecutionStanding};
 use serde_json::{Value, json};
 
 /// Searches and describes tools, and lists where they come from.
@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ToolVerb,
     /// One line of JSON.
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "tools";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Programs, 3);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         tools(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum ToolVerb {
     /// Finds tools by what they do: path and description, best first.
     Search {
         /// What to look for, in words.
@@ -77,14 +77,14 @@ Exit codes:
   70   Airlock itself broke";
 
 /// Looks, and tells what was found.
-pub(crate) fn tools(args: &Args) -> Exit {
+pub(crate) fn tools(args: &Args) -> VerbExit {
     args.reach.visit_started(async |client| perform(&client, args).await)
 }
 
-async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
+async fn perform(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     match &args.verb {
-        Verb::Describe { path } => describe(client, &path.join("."), args.json).await,
-        Verb::Search { query, namespace, limit } => {
+        ToolVerb::Describe { path } => describe(client, &path.join("."), args.json).await,
+        ToolVerb::Search { query, namespace, limit } => {
             let query = query.join(" ");
             let wish = json!({ "query": query, "namespace": namespace, "limit": (*limit).max(1) });
             let found = asked(client, &format!("tools.search({wish})")).await?;
@@ -92,7 +92,7 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
                 ["path", "description"].map(|name| line(&hit[name]))
             })
         }
-        Verb::Sources { query, limit } => {
+        ToolVerb::Sources { query, limit } => {
             let wish = json!({ "query": query, "limit": (*limit).max(1) });
             let found = asked(client, &format!("tools.executor.sources.list({wish})")).await?;
             tell(found, args.json, ["NAME", "KIND", "TOOLS", "DESCRIPTION"], |source| {
@@ -102,7 +102,7 @@ async fn perform(client: &HttpClient, args: &Args) -> Result<Exit, Error> {
     }
 }
 
-async fn describe(client: &HttpClient, path: &str, json: bool) -> Result<Exit, Error> {
+async fn describe(client: &AirlockClient, path: &str, json: bool) -> Result<VerbExit, Error> {
     let path = path.strip_prefix("tools.").unwrap_or(path);
     let Some(tool) = client.describe_tool(path).await? else {
         let tools = client.tools().await?;
@@ -113,25 +113,25 @@ async fn describe(client: &HttpClient, path: &str, json: bool) -> Result<Exit, E
             false => format!("; did you mean {}?", near.join(", ")),
         };
         print::error(&tamed(&format!("there is no tool {path}{hint}")));
-        return Ok(Exit::Failed);
+        return Ok(VerbExit::Failed);
     };
     match json {
         true => print::report(&as_json(&tool).to_string()),
         false => print::report(&described(path, &tool)),
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 /// What a tool that finds tools says.
-async fn asked(client: &HttpClient, call: &str) -> Result<Value, Error> {
+async fn asked(client: &AirlockClient, call: &str) -> Result<Value, Error> {
     let reply = client.execute(&format!("return await {call};")).await?;
     match reply.standing {
-        Standing::Completed { result, .. } => serde_json::from_str(result.text())
+        ExecutionStanding::Completed { result, .. } => serde_json::from_str(result.text())
             .map_err(|_| Error::Protocol("no list of tools".into())),
-        Standing::Failed { error, .. } => {
+        ExecutionStanding::Failed { error, .. } => {
             Err(Error::Refused { status: 400, tag: String::new(), message: error })
         }
-        Standing::Asks(_) | Standing::Running | Standing::Parked => {
+        ExecutionStanding::Asks(_) | ExecutionStanding::Running | ExecutionStanding::Parked => {
             Err(Error::Protocol("a search that asks".into()))
         }
     }
@@ -142,10 +142,10 @@ fn tell<const N: usize>(
     json: bool,
     head: [&str; N],
     row: fn(&Value) -> [String; N],
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     if json {
         print::report(&found.to_string());
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     let items = found["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<_> = items.iter().map(row).collect();
@@ -156,7 +156,7 @@ fn tell<const N: usize>(
     if found["hasMore"] == true {
         print::note(&format!("{} in all: raise --limit", found["total"]));
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 /// A member in one line.

@@ -1,7 +1,7 @@
 //! `airlock trust`: a project's configuration file counts in the version that a person trusted.
 
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, data_directory, print};
+use crate::{VerbExit, config_files, data_directory, print};
 use engine::Clock;
 use serde_json::json;
 use sources::{ConfigFiles, TrustedFile};
@@ -32,7 +32,7 @@ impl CommandVerb for Args {
     const NAME: &'static str = "trust";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 2);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         trust(&self)
     }
 }
@@ -48,16 +48,16 @@ Exit codes:
   2    the command line made no sense";
 
 /// Records the trust, and says in what.
-pub(crate) fn trust(args: &Args) -> Exit {
+pub(crate) fn trust(args: &Args) -> VerbExit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
         print::error("neither HOME nor --data-dir says where to record this");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
     let named = args.file.as_deref().map(config_files::absolute);
     let Some(path) = named.or_else(config_files::project) else {
         print::error("there is no airlock.toml here or above; name the file");
-        return Exit::Usage;
+        return VerbExit::Usage;
     };
     let done = match args.forget {
         true => forget(&data_dir, &path),
@@ -67,11 +67,11 @@ pub(crate) fn trust(args: &Args) -> Exit {
         Ok(done) => {
             let told = json!({ "file": path, "trusted": !args.forget });
             print::told(args.json, &told, |_| done);
-            Exit::Good
+            VerbExit::Good
         }
         Err(why) => {
             print::error(&why);
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

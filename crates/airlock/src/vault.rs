@@ -1,10 +1,10 @@
 //! `airlock vault`: where secrets are kept, in the data directory itself or through the server that owns it.
 
-use crate::reach::Reach;
+use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
-use crate::{Exit, config_files, input, print};
+use crate::{VerbExit, config_files, input, print};
 use anyhow::Context as _;
-use client::{Error, HttpClient};
+use client::{AirlockClient, Error};
 use credentials::{BACKUP_BYTES_MAX, KeyPlace, Vault};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
@@ -26,7 +26,7 @@ const EXPORT_BYTES_MAX: u64 = BACKUP_BYTES_MAX as u64;
 #[command(after_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: VaultVerb,
     /// One line of JSON.
     #[arg(long, global = true)]
     json: bool,
@@ -34,20 +34,20 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
     vault_key: Option<PathBuf>,
     #[command(flatten)]
-    reach: Reach,
+    reach: ServerArgs,
 }
 
 impl CommandVerb for Args {
     const NAME: &'static str = "vault";
     const HELP_PLACE: (HelpGroup, u8) = (HelpGroup::Sources, 5);
 
-    fn run(self) -> Exit {
+    fn run(self) -> VerbExit {
         vault(&self)
     }
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum VaultVerb {
     /// Says whether the vault is open, and what to do if it is not.
     Status,
     /// Makes new keys, and seals every secret anew.
@@ -78,12 +78,12 @@ Examples:
   airlock vault import backup.json --passphrase passphrase.txt --data-dir /elsewhere";
 
 /// Does it, and tells how it went.
-pub(crate) fn vault(args: &Args) -> Exit {
-    let order = match Order::read(&args.verb) {
+pub(crate) fn vault(args: &Args) -> VerbExit {
+    let order = match VaultRequest::read(&args.verb) {
         Ok(order) => order,
         Err(complaint) => {
             print::error(&complaint);
-            return Exit::Usage;
+            return VerbExit::Usage;
         }
     };
     let Some(data_dir) = args.reach.unowned() else {
@@ -97,26 +97,28 @@ pub(crate) fn vault(args: &Args) -> Exit {
         Ok(told) => tell(args, &told),
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
 /// What to do, with everything read that must be read.
-enum Order {
+enum VaultRequest {
     Status,
     Rotate,
     Export { passphrase: String },
     Import { passphrase: String, export: String },
 }
 
-impl Order {
-    fn read(verb: &Verb) -> Result<Self, String> {
+impl VaultRequest {
+    fn read(verb: &VaultVerb) -> Result<Self, String> {
         Ok(match verb {
-            Verb::Status => Self::Status,
-            Verb::Rotate => Self::Rotate,
-            Verb::Export { passphrase, .. } => Self::Export { passphrase: secret(passphrase)? },
-            Verb::Import { file, passphrase } => {
+            VaultVerb::Status => Self::Status,
+            VaultVerb::Rotate => Self::Rotate,
+            VaultVerb::Export { passphrase, .. } => {
+                Self::Export { passphrase: secret(passphrase)? }
+            }
+            VaultVerb::Import { file, passphrase } => {
                 let shown = file.display().to_string();
                 let opened =
                     File::open(file).map_err(|error| format!("cannot open {shown}: {error}"))?;
@@ -139,14 +141,14 @@ fn secret(file: &str) -> Result<String, String> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-async fn over_http(client: &HttpClient, order: &Order) -> Result<Value, Error> {
+async fn over_http(client: &AirlockClient, order: &VaultRequest) -> Result<Value, Error> {
     match order {
-        Order::Status => client.vault().await,
-        Order::Rotate => client.about_vault("rotate", &json!({})).await,
-        Order::Export { passphrase } => {
+        VaultRequest::Status => client.vault().await,
+        VaultRequest::Rotate => client.about_vault("rotate", &json!({})).await,
+        VaultRequest::Export { passphrase } => {
             client.about_vault("export", &json!({ "passphrase": passphrase })).await
         }
-        Order::Import { passphrase, export } => {
+        VaultRequest::Import { passphrase, export } => {
             let members = json!({ "passphrase": passphrase, "export": export });
             client.about_vault("import", &members).await
         }
@@ -154,7 +156,7 @@ async fn over_http(client: &HttpClient, order: &Order) -> Result<Value, Error> {
 }
 
 /// On the data directory itself, while no server owns it.
-fn perform(order: &Order, data_dir: &Path, key: Option<&Path>) -> anyhow::Result<Value> {
+fn perform(order: &VaultRequest, data_dir: &Path, key: Option<&Path>) -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
@@ -167,9 +169,9 @@ fn perform(order: &Order, data_dir: &Path, key: Option<&Path>) -> anyhow::Result
     })
 }
 
-async fn on_vault(vault: &Vault, order: &Order) -> anyhow::Result<Value> {
+async fn on_vault(vault: &Vault, order: &VaultRequest) -> anyhow::Result<Value> {
     Ok(match order {
-        Order::Status => {
+        VaultRequest::Status => {
             let status = vault.status().await?;
             let place = match &status.place {
                 KeyPlace::File(path) => path.display().to_string(),
@@ -179,17 +181,17 @@ async fn on_vault(vault: &Vault, order: &Order) -> anyhow::Result<Value> {
             json!({ "status": word, "trouble": status.trouble, "keyFile": place,
                     "key": status.key, "secrets": status.n_secrets })
         }
-        Order::Rotate => json!({ "resealed": vault.rotate().await? }),
-        Order::Export { passphrase } => json!({ "export": vault.export(passphrase).await? }),
-        Order::Import { passphrase, export } => {
+        VaultRequest::Rotate => json!({ "resealed": vault.rotate().await? }),
+        VaultRequest::Export { passphrase } => json!({ "export": vault.export(passphrase).await? }),
+        VaultRequest::Import { passphrase, export } => {
             let done = vault.import(passphrase, export).await?;
             json!({ "added": done.n_added, "kept": done.n_kept })
         }
     })
 }
 
-fn tell(args: &Args, told: &Value) -> Exit {
-    if let Verb::Export { file, .. } = &args.verb {
+fn tell(args: &Args, told: &Value) -> VerbExit {
+    if let VaultVerb::Export { file, .. } = &args.verb {
         return write(file, told["export"].as_str().unwrap_or_default());
     }
     let is_locked = told["status"] == "locked";
@@ -198,13 +200,13 @@ fn tell(args: &Args, told: &Value) -> Exit {
     } else {
         lines(&args.verb, told).iter().for_each(|line| print::report(&print::tamed(line)));
     }
-    if is_locked { Exit::Failed } else { Exit::Good }
+    if is_locked { VerbExit::Failed } else { VerbExit::Good }
 }
 
-fn lines(verb: &Verb, told: &Value) -> Vec<String> {
+fn lines(verb: &VaultVerb, told: &Value) -> Vec<String> {
     let text = |name: &str| told[name].as_str().unwrap_or("-").to_owned();
     match verb {
-        Verb::Status => {
+        VaultVerb::Status => {
             let mut lines = vec![
                 format!("{}, {} secrets", text("status"), told["secrets"]),
                 format!("key {} in {}", text("key"), text("keyFile")),
@@ -212,24 +214,24 @@ fn lines(verb: &Verb, told: &Value) -> Vec<String> {
             lines.extend(told["trouble"].as_str().map(str::to_owned));
             lines
         }
-        Verb::Rotate => vec![format!("{} secrets sealed anew", told["resealed"])],
-        Verb::Import { .. } => vec![format!("{} added, {} kept", told["added"], told["kept"])],
-        Verb::Export { .. } => vec![],
+        VaultVerb::Rotate => vec![format!("{} secrets sealed anew", told["resealed"])],
+        VaultVerb::Import { .. } => vec![format!("{} added, {} kept", told["added"], told["kept"])],
+        VaultVerb::Export { .. } => vec![],
     }
 }
 
 /// Only its owner may read it, sealed or not; what is there is not written over.
-fn write(file: &Path, export: &str) -> Exit {
+fn write(file: &Path, export: &str) -> VerbExit {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let written = opened.and_then(|mut opened| {
         opened.write_all(export.as_bytes())?;
         opened.sync_all()
     });
     match written {
-        Ok(()) => Exit::Good,
+        Ok(()) => VerbExit::Good,
         Err(error) => {
             print::error(&format!("cannot write {}: {error}", file.display()));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a verb is, and the table of all verbs. A verb is a file with an `Args` that implements [`CommandVerb`], and its
 //! `mod` line in `lib.rs`; the build script makes the table of them. docs/extending.md shows an example.
 
-use crate::Exit;
+use crate::VerbExit;
 use clap::{ArgMatches, Command};
 
 /// Every verb, in the order of its modules.
@@ -22,7 +22,7 @@ pub(crate) trait CommandVerb: clap::Args {
     const HELP_PLACE: (HelpGroup, u8);
 
     /// Does what the verb says, and tells how it ended.
-    fn run(self) -> Exit;
+    fn run(self) -> VerbExit;
 }
 
 /// A group of verbs that belong together, in the order of the page.
@@ -55,7 +55,7 @@ pub(crate) struct VerbEntry {
     pub(crate) name: &'static str,
     pub(crate) help_place: (HelpGroup, u8),
     define: fn(Command) -> Command,
-    run: fn(&ArgMatches) -> Result<Exit, clap::Error>,
+    run: fn(&ArgMatches) -> Result<VerbExit, clap::Error>,
 }
 
 impl VerbEntry {
@@ -74,7 +74,7 @@ impl VerbEntry {
     }
 
     /// Runs it with what clap has read.
-    pub(crate) fn run(&self, matches: &ArgMatches) -> Result<Exit, clap::Error> {
+    pub(crate) fn run(&self, matches: &ArgMatches) -> Result<VerbExit, clap::Error> {
         (self.run)(matches)
     }
 }
@@ -93,7 +93,7 @@ mod tests {
         assert!(page.contains(include_str!("../../../examples/extending/greet.rs")));
         let verb = VerbEntry::of::<greet::Args>();
         let matches = verb.command().try_get_matches_from(["greet", "Ann"]).unwrap();
-        assert_eq!(verb.run(&matches).unwrap(), Exit::Good);
+        assert_eq!(verb.run(&matches).unwrap(), VerbExit::Good);
         assert_eq!(verb.help_place, (HelpGroup::CommandLine, 9));
     }
 }

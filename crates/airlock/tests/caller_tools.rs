@@ -1,11 +1,11 @@
 //! Tools that the caller runs: outstanding under one id until the first result, whatever becomes of the server.
 
 use crate::engine_fixture::{House, me, value};
-use engine::{Clock, Error, ManualClock, Start};
+use engine::{Clock, Error, ExecutionStart, ManualClock};
 use lifecycle::{
-    ActiveClock, CallId, CallOutcome, CallerRuns, Convention, Event, ExecutionId, Failure,
-    FailureCode, Json, LimitKind, Limits, Outcome, Phase, Program, Rejection, Terms, Timestamp,
-    ToolPath,
+    ActiveClock, CallId, CallOutcome, CallRules, CallerRuns, Event, ExecutionId, ExecutionLimits,
+    ExecutionOutcome, ExecutionPhase, Failure, FailureCode, Json, LimitKind, Program, Rejection,
+    Timestamp, ToolPath, ValueConvention,
 };
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ fn id(n: u128) -> ExecutionId {
     ExecutionId::from_uuid(uuid::Uuid::from_u128(n))
 }
 
-fn terms() -> Terms {
+fn terms() -> CallRules {
     let path = |text| ToolPath::parse(text).unwrap();
-    Terms {
+    CallRules {
         caller_runs: CallerRuns::Anything,
         codes: lifecycle::CodeDialect::Journal,
         aliases: [(path("sum"), path("demo.add"))].into(),
@@ -25,9 +25,14 @@ fn terms() -> Terms {
     }
 }
 
-async fn start(house: &House, n: u128, source: &str, limits: Limits) -> Result<ExecutionId, Error> {
-    let program = Program { source: source.into(), convention: Convention::ExplicitReturn };
-    house.engine.submit_as(id(n), Start { program, caller: me(), limits }, terms()).await
+async fn start(
+    house: &House,
+    n: u128,
+    source: &str,
+    limits: ExecutionLimits,
+) -> Result<ExecutionId, Error> {
+    let program = Program { source: source.into(), convention: ValueConvention::ExplicitReturn };
+    house.engine.submit_as(id(n), ExecutionStart { program, caller: me(), limits }, terms()).await
 }
 
 fn returned(text: &str) -> CallOutcome {
@@ -43,25 +48,25 @@ async fn a_cancel_that_overtakes_the_start_ends_it_as_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
     for n in 1..=20 {
-        let starting = start(&house, n, CALLS, Limits::default());
+        let starting = start(&house, n, CALLS, ExecutionLimits::default());
         let (started, cancelled) = tokio::join!(starting, house.engine.cancel(id(n), me()));
         assert!(started.is_ok() && cancelled.is_ok(), "{started:?} {cancelled:?}");
         let outcome = house.engine.outcome(id(n)).await.unwrap();
-        assert!(matches!(outcome, Outcome::Cancelled { .. }), "{outcome:?}");
+        assert!(matches!(outcome, ExecutionOutcome::Cancelled { .. }), "{outcome:?}");
     }
     // What nobody knows yet cannot be cancelled, and can be started all the same.
     for n in 21..=40 {
         let cancelling = house.engine.cancel(id(n), me());
         let (cancelled, started) =
-            tokio::join!(cancelling, start(&house, n, CALLS, Limits::default()));
+            tokio::join!(cancelling, start(&house, n, CALLS, ExecutionLimits::default()));
         assert!(started.is_ok(), "{started:?}");
         if cancelled.is_err() {
             house.engine.cancel(id(n), me()).await.unwrap();
         }
         let outcome = house.engine.outcome(id(n)).await.unwrap();
-        assert!(matches!(outcome, Outcome::Cancelled { .. }), "{outcome:?}");
+        assert!(matches!(outcome, ExecutionOutcome::Cancelled { .. }), "{outcome:?}");
     }
-    let again = start(&house, 1, CALLS, Limits::default()).await;
+    let again = start(&house, 1, CALLS, ExecutionLimits::default()).await;
     assert!(matches!(again, Err(Error::Rejected(Rejection::AlreadyStarted))), "{again:?}");
     house.close().await;
 }
@@ -70,7 +75,7 @@ async fn a_cancel_that_overtakes_the_start_ends_it_as_cancelled() {
 async fn the_first_result_counts_and_an_alias_finds_its_tool() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let execution = start(&house, 1, CALLS, Limits::default()).await.unwrap();
+    let execution = start(&house, 1, CALLS, ExecutionLimits::default()).await.unwrap();
     at_rest(&house, execution).await;
     house.engine.settle(execution, CallId(1), returned("[1]")).await.unwrap();
     let again = house.engine.settle(execution, CallId(1), returned("[2]")).await;
@@ -84,7 +89,7 @@ async fn nobody_but_the_server_says_how_its_own_tools_ended() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
     let source = "return await tools.demo.sleep({ ms: 60000 })";
-    let execution = start(&house, 1, source, Limits::default()).await.unwrap();
+    let execution = start(&house, 1, source, ExecutionLimits::default()).await.unwrap();
     house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
     let forged = house.engine.settle(execution, CallId(1), returned("1")).await;
     assert!(
@@ -100,13 +105,13 @@ async fn an_id_serves_once() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
     let both = tokio::join!(
-        start(&house, 1, "return 1", Limits::default()),
-        start(&house, 1, "return 2", Limits::default())
+        start(&house, 1, "return 1", ExecutionLimits::default()),
+        start(&house, 1, "return 2", ExecutionLimits::default())
     );
     let n_started = [&both.0, &both.1].into_iter().filter(|started| started.is_ok()).count();
     assert_eq!(n_started, 1, "{both:?}");
     house.engine.outcome(id(1)).await.unwrap();
-    let again = start(&house, 1, "return 3", Limits::default()).await;
+    let again = start(&house, 1, "return 3", ExecutionLimits::default()).await;
     assert!(matches!(again, Err(Error::Rejected(Rejection::AlreadyStarted))), "{again:?}");
     house.close().await;
 }
@@ -115,7 +120,7 @@ async fn an_id_serves_once() {
 async fn a_call_waits_for_its_caller_through_a_restart_without_a_runner() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let execution = start(&house, 1, CALLS, Limits::default()).await.unwrap();
+    let execution = start(&house, 1, CALLS, ExecutionLimits::default()).await.unwrap();
     at_rest(&house, execution).await;
     house.close().await;
 
@@ -133,7 +138,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
     let wound = Clock::Manual(clock.clone());
     let house = House::open(folder.path(), |config| config.clock = wound).await;
     let source = "try { await callTool('slow') } catch (e) { return [e.code, e.message] }";
-    let limits = Limits { call_ms_max: 60_000, ..Limits::default() };
+    let limits = ExecutionLimits { call_ms_max: 60_000, ..ExecutionLimits::default() };
     let execution = start(&house, 1, source, limits).await.unwrap();
     at_rest(&house, execution).await;
     clock.advance(Duration::from_secs(20));
@@ -152,12 +157,12 @@ async fn idle_and_active_time_run_out_while_the_caller_is_silent() {
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));
     let wound = Clock::Manual(clock.clone());
     let house = House::open(folder.path(), |config| config.clock = wound).await;
-    let active = Limits {
+    let active = ExecutionLimits {
         active_ms_max: 30_000,
         active_clock: ActiveClock::StopsForQuestions,
-        ..Limits::default()
+        ..ExecutionLimits::default()
     };
-    let idle = Limits { idle_ms_max: 30_000, ..Limits::default() };
+    let idle = ExecutionLimits { idle_ms_max: 30_000, ..ExecutionLimits::default() };
     for (n, limits, limit) in [(1, active, LimitKind::Active), (2, idle, LimitKind::Idle)] {
         let execution = start(&house, n, "await callTool('slow')", limits).await.unwrap();
         at_rest(&house, execution).await;
@@ -165,7 +170,7 @@ async fn idle_and_active_time_run_out_while_the_caller_is_silent() {
         let reached = move |event: &Event| *event == Event::LimitReached { limit };
         house.until(execution, reached).await;
         let outcome = house.engine.outcome(execution).await.unwrap();
-        assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+        assert!(matches!(outcome, ExecutionOutcome::Failed(_)), "{outcome:?}");
     }
     house.close().await;
 }
@@ -176,7 +181,7 @@ async fn a_tools_own_code_reaches_the_program_and_the_end() {
     let house = House::open(folder.path(), |_| {}).await;
     let source =
         "try { await callTool('a') } catch (e) { console.log(e.code) } await callTool('b')";
-    let execution = start(&house, 1, source, Limits::default()).await.unwrap();
+    let execution = start(&house, 1, source, ExecutionLimits::default()).await.unwrap();
     let details = Json::parse(r#"{"code":"E_NOPE"}"#.into()).ok();
     let failure = Failure { details, ..Failure::new(FailureCode::Tool, "nope") };
     for call in [1, 2] {
@@ -185,7 +190,9 @@ async fn a_tools_own_code_reaches_the_program_and_the_end() {
         let outcome = CallOutcome::Failed(failure.clone());
         house.engine.settle(execution, CallId(call), outcome).await.unwrap();
     }
-    let Outcome::Failed(seen) = house.engine.outcome(execution).await.unwrap() else { panic!() };
+    let ExecutionOutcome::Failed(seen) = house.engine.outcome(execution).await.unwrap() else {
+        panic!()
+    };
     assert_eq!(
         (seen.code, seen.details, seen.message),
         (failure.code, failure.details, failure.message)
@@ -200,9 +207,12 @@ async fn loops_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
     let source = "let n = 0; for (let i = 0; i < 1000000; i++) n += i; return n";
-    let execution = start(&house, 1, source, Limits::default()).await.unwrap();
+    let execution = start(&house, 1, source, ExecutionLimits::default()).await.unwrap();
     let about = |event: &Event| matches!(event, Event::Finished { iterations, .. } if (900_000..1_100_000).contains(iterations));
     house.until(execution, about).await;
-    assert_eq!(house.engine.look_up(execution).await.unwrap().state.phase, Phase::Finished);
+    assert_eq!(
+        house.engine.look_up(execution).await.unwrap().state.phase,
+        ExecutionPhase::Finished
+    );
     house.close().await;
 }

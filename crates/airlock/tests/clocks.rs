@@ -3,7 +3,7 @@
 use crate::engine_fixture::{House, value};
 use engine::{ManualClock, clock_generation};
 use futures_util::StreamExt as _;
-use lifecycle::{Event, ExecutionId, Limits, Phase, Seq, Timestamp};
+use lifecycle::{Event, ExecutionId, ExecutionLimits, ExecutionPhase, Seq, Timestamp};
 use std::path::Path;
 use std::time::Duration;
 use store::sqlite::SqliteStore;
@@ -29,13 +29,13 @@ async fn has_fired(house: &House, execution: ExecutionId) -> bool {
 
 /// Starts a program, lets a second pass, stops the server, does something to the machine's clock, and starts another
 /// server. Returns the milliseconds that pass until the timer fires.
-async fn slept_ms(source: &str, phase: Phase, to_the_clock: fn(&ManualClock)) -> u64 {
+async fn slept_ms(source: &str, phase: ExecutionPhase, to_the_clock: fn(&ManualClock)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let machine = ManualClock::at(Timestamp(START));
     let house = open(folder.path(), &machine).await;
-    let execution = house.submit(source, Limits::default()).await;
+    let execution = house.submit(source, ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
-    if phase == Phase::Paused {
+    if phase == ExecutionPhase::Paused {
         house.question(execution).await;
     }
     machine.advance(Duration::from_secs(1));
@@ -84,7 +84,8 @@ async fn a_timer_counts_elapsed_time_over_a_restart_whatever_the_clock_shows() {
         }),
     ];
     for (name, change) in changes {
-        for (source, phase) in [(SLEEPS, Phase::Running), (RACES, Phase::Paused)] {
+        for (source, phase) in [(SLEEPS, ExecutionPhase::Running), (RACES, ExecutionPhase::Paused)]
+        {
             let slept_ms = slept_ms(source, phase, change).await;
             // The second that passed before the stop is noted there, so that also a new boot knows it.
             assert!((3_000..3_600_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
@@ -97,7 +98,7 @@ async fn a_clock_that_is_set_while_a_server_runs_moves_no_timer() {
     let folder = tempfile::tempdir().unwrap();
     let machine = ManualClock::at(Timestamp(START));
     let house = open(folder.path(), &machine).await;
-    let execution = house.submit(SLEEPS, Limits::default()).await;
+    let execution = house.submit(SLEEPS, ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
     machine.set_wall(Timestamp(START + 400 * DAY_MS));
     machine.advance(Duration::from_millis(3_999));
@@ -112,7 +113,7 @@ async fn a_clock_that_is_set_while_a_server_runs_moves_no_timer() {
 async fn one_ended(folder: &Path) -> (ManualClock, ExecutionId) {
     let machine = ManualClock::at(Timestamp(START));
     let house = open(folder, &machine).await;
-    let execution = house.submit("return 1", Limits::default()).await;
+    let execution = house.submit("return 1", ExecutionLimits::default()).await;
     house.engine.outcome(execution).await.unwrap();
     house.close().await;
     machine.set_wall(Timestamp(START + 400 * DAY_MS));
@@ -168,7 +169,7 @@ async fn a_clock_that_goes_back_begins_a_generation_and_what_is_noted_is_written
         let store = SqliteStore::open(folder.path()).unwrap();
         let generation = clock_generation(&store).await.unwrap();
         let version =
-            store::Records::get(&store, "clock", "this_server").await.unwrap().unwrap().version;
+            store::RecordStore::get(&store, "clock", "this_server").await.unwrap().unwrap().version;
         store.close().await;
         (generation, version)
     };
@@ -195,7 +196,7 @@ async fn a_replay_after_the_clock_was_set_shows_the_program_the_same_times() {
         await tools.demo.ask({ text: 'go on?' });
         return before";
     let house = open(folder.path(), &machine).await;
-    let execution = house.submit(source, Limits::default()).await;
+    let execution = house.submit(source, ExecutionLimits::default()).await;
     let question = house.question(execution).await;
     house.close().await;
     set_by(&machine, 400 * DAY_MS);

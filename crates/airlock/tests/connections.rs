@@ -9,17 +9,19 @@ use credentials::{
 use engine::{Clock, ManualClock};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Limits, Timestamp};
+use lifecycle::{ExecutionLimits, Timestamp};
 use serde_json::{Value, json};
-use sources::{Setup, Sources};
+use sources::{SourceRegistry, SourcesSetup};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::sqlite::SqliteStore;
-use tools::http::{HttpClient, HttpLimits, Internet, Network, Outgoing, Reach};
-use tools::{CancelSignal, Credential, Minding, Slug, SourceConfig, SourceKinds};
+use tools::http::{ApiClient, ApiRequest, HttpLimits, NameResolver, RequestReach, SystemResolver};
+use tools::{
+    CancelSignal, ChildSupervision, IntegrationSlug, SourceConfig, SourceKinds, ToolCredential,
+};
 
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OURS: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -30,7 +32,7 @@ struct Near {
     n_rebound: AtomicUsize,
 }
 
-impl Network for Near {
+impl NameResolver for Near {
     fn resolve(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
         let ips: Vec<IpAddr> = match name.as_str() {
             "api.example.test" | "auth.example.test" => vec![PUBLIC.into()],
@@ -47,7 +49,7 @@ impl Network for Near {
     }
 
     fn is_public(&self, ip: IpAddr) -> bool {
-        ip == IpAddr::from(PUBLIC) || Internet.is_public(ip)
+        ip == IpAddr::from(PUBLIC) || SystemResolver.is_public(ip)
     }
 }
 
@@ -121,28 +123,28 @@ fn both() -> (Web, Web) {
 /// Sources in that network, with an engine that calls them.
 struct Place {
     house: House,
-    sources: Sources,
+    sources: SourceRegistry,
     _dir: tempfile::TempDir,
 }
 
-async fn place(network: &Arc<dyn Network>, clock: Clock) -> Place {
+async fn place(network: &Arc<dyn NameResolver>, clock: Clock) -> Place {
     let dir = tempfile::tempdir().unwrap();
     let house = House::open(&dir.path().join("engine"), |config| config.clock = clock).await;
     let records = Arc::new(SqliteStore::open(&dir.path().join("records")).unwrap());
     let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await.unwrap();
-    let setup = Setup {
+    let setup = SourcesSetup {
         engine: house.engine.clone(),
-        usual: Limits::default(),
+        usual: ExecutionLimits::default(),
         kinds: SourceKinds::default(),
         records,
         descriptions: None,
         files: sources::ConfigFiles::default(),
-        minding: Minding::Nobody,
+        minding: ChildSupervision::Nobody,
         vault,
-        http: HttpClient::in_network(HttpLimits::default(), network),
+        http: ApiClient::in_network(HttpLimits::default(), network),
         serves: true,
     };
-    let sources = Sources::start(setup).await.unwrap();
+    let sources = SourceRegistry::start(setup).await.unwrap();
     sources.listens_at("http://127.0.0.1:1".parse().unwrap());
     Place { house, sources, _dir: dir }
 }
@@ -156,7 +158,7 @@ impl Place {
             url: Some(url),
             ..SourceConfig::default()
         };
-        let slug = Slug::parse(slug).unwrap();
+        let slug = IntegrationSlug::parse(slug).unwrap();
         self.sources.add(&slug, spec, false).await.unwrap();
         let connection = ConnectionConfig { oauth: Some(oauth), ..ConnectionConfig::default() };
         self.sources.connect(&slug, "main", connection).await.unwrap();
@@ -167,7 +169,7 @@ impl Place {
         let code = format!(
             "const told = await tools.{slug}.org.main.t.list({{}}); return told.error.code + ': ' + told.error.message"
         );
-        let outcome = self.house.run(&code, Limits::default()).await;
+        let outcome = self.house.run(&code, ExecutionLimits::default()).await;
         value(&outcome).trim_matches('"').to_owned()
     }
 }
@@ -216,7 +218,7 @@ impl World {
     async fn new() -> Self {
         let (public, ours) = both();
         let api = format!("http://api.example.test:{}", public.port);
-        let near = Arc::new(Near::default()) as Arc<dyn Network>;
+        let near = Arc::new(Near::default()) as Arc<dyn NameResolver>;
         Self { public, ours, place: place(&near, Clock::system()).await, api }
     }
 
@@ -244,9 +246,9 @@ impl World {
         assert!(self.public.n_heard() > 0, "what is public was asked");
         assert_eq!(self.ours.n_heard(), 0, "nobody knocked at ours");
         let url = format!("http://127.0.0.1:{}", self.ours.port).parse().unwrap();
-        let named = Outgoing::new(hyper::Method::GET, url);
+        let named = ApiRequest::new(hyper::Method::GET, url);
         let never = CancelSignal::never();
-        let sent = HttpClient::default().send(named, &Credential::none(), &never).await;
+        let sent = ApiClient::default().send(named, &ToolCredential::none(), &never).await;
         assert!(sent.is_ok() && self.ours.n_heard() == 1, "{sent:?}");
         self.place.sources.shutdown().await;
         self.place.house.close().await;
@@ -289,7 +291,7 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
         let anybody =
             ConnectionConfig { oauth: Some(OAuthConfig::default()), ..ConnectionConfig::default() };
         let sources = &world.place.sources;
-        let slug = Slug::parse(&slug).unwrap();
+        let slug = IntegrationSlug::parse(&slug).unwrap();
         sources.connect(&slug, "main", anybody).await.unwrap();
         let why = sources.authorize(&slug, "org", "main").await.unwrap_err().to_string();
         assert!(why.contains("cannot be authorized"), "{at}: {why}");
@@ -326,7 +328,7 @@ async fn nothing_that_a_public_description_names_leads_inside() {
         let slug = format!("server{n}");
         world.add(&slug, at, json!({}), OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
-        let (slug, sources) = (Slug::parse(&slug).unwrap(), &world.place.sources);
+        let (slug, sources) = (IntegrationSlug::parse(&slug).unwrap(), &world.place.sources);
         sources.connect(&slug, "main", ConnectionConfig::default()).await.unwrap();
         let health = sources.health(&slug, "org", "main").await.unwrap();
         assert!(!health.is_healthy, "{at}: {health:?}");
@@ -339,13 +341,14 @@ async fn nothing_that_a_public_description_names_leads_inside() {
 async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
     let (public, ours) = both();
     public.says("/", json!({ "from": "the internet" }));
-    let network = Arc::new(Near::default()) as Arc<dyn Network>;
-    let http = HttpClient::in_network(HttpLimits::default(), &network);
+    let network = Arc::new(Near::default()) as Arc<dyn NameResolver>;
+    let http = ApiClient::in_network(HttpLimits::default(), &network);
     let mut n_answered = 0;
     for _ in 0..20 {
         let url = format!("http://rebinding.example.test:{}/", public.port).parse().unwrap();
-        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(hyper::Method::GET, url) };
-        match http.send(request, &Credential::none(), &CancelSignal::never()).await {
+        let request =
+            ApiRequest { reach: RequestReach::Public, ..ApiRequest::new(hyper::Method::GET, url) };
+        match http.send(request, &ToolCredential::none(), &CancelSignal::never()).await {
             Ok(answer) => {
                 assert_eq!(answer.body, br#"{"from":"the internet"}"#);
                 n_answered += 1;
@@ -353,8 +356,10 @@ async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
             Err(error) => assert!(error.to_string().contains("private network"), "{error}"),
         }
         let url = format!("http://both.example.test:{}/", public.port).parse().unwrap();
-        let request = Outgoing { reach: Reach::Public, ..Outgoing::new(hyper::Method::GET, url) };
-        let answer = http.send(request, &Credential::none(), &CancelSignal::never()).await.unwrap();
+        let request =
+            ApiRequest { reach: RequestReach::Public, ..ApiRequest::new(hyper::Method::GET, url) };
+        let answer =
+            http.send(request, &ToolCredential::none(), &CancelSignal::never()).await.unwrap();
         assert_eq!(answer.body, br#"{"from":"the internet"}"#, "of several addresses a public one");
     }
     assert_eq!((n_answered, ours.n_heard()), (10, 0));
@@ -366,9 +371,9 @@ const VISIT: Duration = Duration::from_secs(30 * 60);
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_comes_too_late_is_not_expected_any_more() {
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let network = Arc::new(Internet) as Arc<dyn Network>;
+    let network = Arc::new(SystemResolver) as Arc<dyn NameResolver>;
     let place = place(&network, Clock::Manual(clock.clone())).await;
-    let (sources, slug) = (&place.sources, Slug::parse("things").unwrap());
+    let (sources, slug) = (&place.sources, IntegrationSlug::parse("things").unwrap());
     let text = Some(description("http://127.0.0.1:1", json!({})).to_string());
     sources.add(&slug, SourceConfig { text, ..SourceConfig::default() }, false).await.unwrap();
     let offer = CredentialOffer {

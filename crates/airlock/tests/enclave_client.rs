@@ -2,7 +2,8 @@
 
 use crate::server_fixture::{self, Served};
 use client::enclave::{
-    EnclaveClient, EnclaveError, Encryption, Options, Reconnection, Request, Session, ToolError,
+    EnclaveClient, EnclaveError, EnclaveSession, EnclaveToolError, EncryptionMode, Options,
+    ReconnectOptions, SessionRequest,
 };
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
@@ -81,7 +82,11 @@ fn token(served: &Served) -> String {
 fn quick() -> Options {
     let initial_delay = Duration::from_millis(1);
     Options {
-        reconnection: Reconnection { initial_delay, attempts_max: 20, ..Reconnection::default() },
+        reconnection: ReconnectOptions {
+            initial_delay,
+            attempts_max: 20,
+            ..ReconnectOptions::default()
+        },
         ..Options::default()
     }
 }
@@ -90,7 +95,7 @@ fn connect(url: &str, served: &Served, options: Options) -> EnclaveClient {
     EnclaveClient::new(url, Some(&token(served)), options).unwrap()
 }
 
-async fn heard(mut session: Session) -> Vec<Value> {
+async fn heard(mut session: EnclaveSession) -> Vec<Value> {
     let mut events = vec![];
     while let Some(event) = session.next().await {
         let event = event.unwrap();
@@ -106,12 +111,14 @@ async fn tools_run_at_the_caller_and_every_promise_is_settled() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let client = connect(&served.url, &served, quick());
-    let request = Request::new(
+    let request = SessionRequest::new(
         "const all = await parallel([1, 2, 3], (n) => callTool('double', { n }));
          try { await callTool('fail') } catch (e) { all.push(e.code) } all",
     )
     .tool("double", |args| async move { Ok(json!(args["n"].as_i64().unwrap() * 2)) })
-    .tool("fail", |_| async { Err(ToolError { code: "E_NO".into(), message: "no".into() }) });
+    .tool("fail", |_| async {
+        Err(EnclaveToolError { code: "E_NO".into(), message: "no".into() })
+    });
     let ended = client.execute(request.clone()).await.unwrap();
     assert_eq!((ended.ok, ended.result), (true, Some(json!([2, 4, 6, "E_NO"]))));
     assert_eq!(ended.stats["toolCallCount"], 4);
@@ -121,7 +128,8 @@ async fn tools_run_at_the_caller_and_every_promise_is_settled() {
     let refused = client.execute(again).await.unwrap_err();
     let EnclaveError::Refused { status: 409, code, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(code, "SESSION_EXISTS");
-    let cancelled = client.start(Request::new("await callTool('x')").session_id("s_c")).unwrap();
+    let cancelled =
+        client.start(SessionRequest::new("await callTool('x')").session_id("s_c")).unwrap();
     let mut cancelled = cancelled;
     while cancelled.next().await.unwrap().unwrap()["type"] != "tool_call" {}
     client.cancel("s_c").await.unwrap();
@@ -130,7 +138,7 @@ async fn tools_run_at_the_caller_and_every_promise_is_settled() {
     let mut impatient = quick();
     impatient.reconnection.attempts_max = 3;
     let nobody = EnclaveClient::new("http://127.0.0.1:1", None, impatient).unwrap();
-    let broken = nobody.execute(Request::new("1")).await;
+    let broken = nobody.execute(SessionRequest::new("1")).await;
     assert!(matches!(broken, Err(EnclaveError::Broken(_))), "{broken:?}");
 }
 
@@ -140,7 +148,8 @@ async fn a_stream_cut_at_any_byte_is_heard_whole_and_once() {
     let served = Served::start(folder.path(), &[]);
     let proxy = Proxy::start(&served).await;
     let client = connect(&proxy.url, &served, quick());
-    let request = Request::new("console.log('ä'); emit(1); await tools.demo.add({ a: 1, b: 2 })");
+    let request =
+        SessionRequest::new("console.log('ä'); emit(1); await tools.demo.add({ a: 1, b: 2 })");
     let recorded = heard(client.start(request.session_id("s_cut")).unwrap()).await;
     assert_eq!(recorded.last().unwrap()["payload"]["result"], 3);
     let raw = served.client("run").get("/sessions/s_cut/stream");
@@ -157,12 +166,12 @@ async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() 
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let proxy = Proxy::start(&served).await;
-    let options = Options { encryption: Encryption::Required { pinned: None }, ..quick() };
+    let options = Options { encryption: EncryptionMode::Required { pinned: None }, ..quick() };
     let client = connect(&proxy.url, &served, options);
     // Every few bytes of the start, of the stream and of the results: a prime, so that no boundary is spared.
     for n in (0..4_000).step_by(67) {
         proxy.cut_next_after(n);
-        let request = Request::new("console.log('a'); [await callTool('t', {}), 1]")
+        let request = SessionRequest::new("console.log('a'); [await callTool('t', {}), 1]")
             .tool("t", |_| async { Ok(json!("SECRET")) });
         let seen = heard(client.start(request).unwrap()).await;
         let kinds: Vec<_> = seen.iter().map(|event| event["type"].as_str().unwrap()).collect();
@@ -187,12 +196,13 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
     let run = served.client("run");
     let identity: Value = serde_json::from_str(&run.get("/enclave/identity").body).unwrap();
     let pinned = identity["identityPubKeyB64"].as_str().map(str::to_owned);
-    let sealed = |pinned| Options { encryption: Encryption::Required { pinned }, ..quick() };
+    let sealed = |pinned| Options { encryption: EncryptionMode::Required { pinned }, ..quick() };
     let client = connect(&served.url, &served, sealed(pinned));
-    let request =
-        Request::new("[await callTool('t', { big: 'x'.repeat(300000) }), 'SECRET of the program']")
-            .session_id("s_sealed")
-            .tool("t", |_| async { Ok(json!("TOLD by the tool")) });
+    let request = SessionRequest::new(
+        "[await callTool('t', { big: 'x'.repeat(300000) }), 'SECRET of the program']",
+    )
+    .session_id("s_sealed")
+    .tool("t", |_| async { Ok(json!("TOLD by the tool")) });
     let ended = client.execute(request).await.unwrap();
     assert_eq!(ended.result, Some(json!(["TOLD by the tool", "SECRET of the program"])));
     let raw = run.get("/sessions/s_sealed/stream").body;
@@ -219,7 +229,8 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
     assert_eq!(all.len(), n_all, "a nonce came twice");
 
     let wrong = Some(protocols::enclave::sealing::public_of(&[7; 32]).unwrap());
-    let refused = connect(&served.url, &served, sealed(wrong)).execute(Request::new("1")).await;
+    let refused =
+        connect(&served.url, &served, sealed(wrong)).execute(SessionRequest::new("1")).await;
     assert!(matches!(refused, Err(EnclaveError::Untrusted(_))), "{refused:?}");
     let kept: Value =
         serde_json::from_str(&served.client("run").get("/enclave/identity").body).unwrap();
@@ -236,20 +247,20 @@ async fn a_sealed_session_gets_the_plain_value_of_a_catalogue_tool() {
     std::fs::write(&file, config).unwrap();
     let words = ["--config", file.to_str().unwrap()];
     let served = Served::start(&folder.path().join("data"), &words);
-    let options = Options { encryption: Encryption::Required { pinned: None }, ..quick() };
+    let options = Options { encryption: EncryptionMode::Required { pinned: None }, ..quick() };
     let client = connect(&served.url, &served, options);
-    let ended = client.execute(Request::new("await callTool('add', {})")).await.unwrap();
+    let ended = client.execute(SessionRequest::new("await callTool('add', {})")).await.unwrap();
     assert_eq!((ended.ok, ended.result), (true, Some(json!({ "sum": 42 }))), "{:?}", ended.error);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
-    use protocols::enclave::SessionId;
-    use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};
+    use protocols::enclave::EnclaveSessionId;
+    use protocols::enclave::sealing::{ClientHello, DirectionKeys, StreamOpener, StreamSealer};
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let run = served.client("run");
-    let session = SessionId::parse("s_req").unwrap();
+    let session = EnclaveSessionId::parse("s_req").unwrap();
     let hello = ClientHello::new(&[3; 32]).unwrap();
     let body = json!({"sessionId":"s_req","code":"await callTool('a'); await callTool('b')","filter":{"types":["tool_call"]},
         "encryption":{"mode":"required","clientHello":hello}});
@@ -263,11 +274,14 @@ async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
         }
     };
     let server = first[0]["payload"]["encryption"]["serverHello"].clone();
-    let keys =
-        Keys::agree(&[3; 32], server["serverEphemeralPubKeyB64"].as_str().unwrap(), &session)
-            .unwrap();
+    let keys = DirectionKeys::agree(
+        &[3; 32],
+        server["serverEphemeralPubKeyB64"].as_str().unwrap(),
+        &session,
+    )
+    .unwrap();
     let key_id = server["keyId"].as_str().unwrap();
-    let mut opener = Opener::streams(&keys.s2c, key_id, &session);
+    let mut opener = StreamOpener::streams(&keys.s2c, key_id, &session);
     let envelope = serde_json::from_value(first[1].clone()).unwrap();
     let call: Value = serde_json::from_slice(&opener.open(&envelope).unwrap()).unwrap();
     let result = json!({"callId":call["payload"]["callId"],"result":1}).to_string();
@@ -277,7 +291,7 @@ async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
         (answer.status, said["code"].as_str().unwrap_or_default().to_owned())
     };
     assert_eq!(send(&result), (400, "ENCRYPTION_REQUIRED".into()));
-    let mut sealer = Sealer::new(&keys.c2s, [1; 8], key_id, &session);
+    let mut sealer = StreamSealer::new(&keys.c2s, [1; 8], key_id, &session);
     let sealed = serde_json::to_string(&sealer.seal(1, result.as_bytes()).unwrap()).unwrap();
     assert_eq!(send(&sealed).0, 200);
     assert_eq!(send(&sealed), (409, "ENCRYPTION_NONCE_REUSE".into()));
@@ -301,7 +315,7 @@ async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
     assert_eq!(cancel(&sealed).0, 200);
     let streamed = streaming.await.unwrap().body;
     assert!(!streamed.contains("SECRET"), "told in clear: {streamed}");
-    let mut opener = Opener::streams(&keys.s2c, key_id, &session);
+    let mut opener = StreamOpener::streams(&keys.s2c, key_id, &session);
     let mut end = Value::Null;
     for line in streamed.lines().skip(1) {
         let envelope = serde_json::from_str(line).unwrap();
@@ -315,9 +329,9 @@ async fn where_sealing_is_required_nothing_is_taken_in_clear_or_twice() {
 async fn a_client_ends_its_session_with_a_reason_sealed_or_not_and_removes_it() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
-    for encryption in [Encryption::Off, Encryption::Required { pinned: None }] {
+    for encryption in [EncryptionMode::Off, EncryptionMode::Required { pinned: None }] {
         let client = connect(&served.url, &served, Options { encryption, ..quick() });
-        let request = Request::new("await callTool('x')");
+        let request = SessionRequest::new("await callTool('x')");
         let mut session = client.start(request).unwrap();
         while session.next().await.unwrap().unwrap()["type"] != "tool_call" {}
         session.cancel(Some("enough")).await.unwrap();
@@ -331,7 +345,7 @@ async fn a_client_ends_its_session_with_a_reason_sealed_or_not_and_removes_it() 
     }
 }
 
-async fn heard_first(mut session: Session) -> Result<Value, EnclaveError> {
+async fn heard_first(mut session: EnclaveSession) -> Result<Value, EnclaveError> {
     session.next().await.unwrap()
 }
 
@@ -367,12 +381,12 @@ async fn first_lines(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sealed_session_is_cancelled_over_a_socket_under_seal_and_not_in_clear() {
-    use protocols::enclave::SessionId;
-    use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};
+    use protocols::enclave::EnclaveSessionId;
+    use protocols::enclave::sealing::{ClientHello, DirectionKeys, StreamOpener, StreamSealer};
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     let mut socket = socket(&served).await;
-    let session = SessionId::parse("s_ws").unwrap();
+    let session = EnclaveSessionId::parse("s_ws").unwrap();
     let hello = ClientHello::new(&[3; 32]).unwrap();
     let execute = json!({"type":"execute","sessionId":"s_ws","code":"await callTool('a')",
         "encryption":{"mode":"required","clientHello":hello}});
@@ -384,10 +398,10 @@ async fn a_sealed_session_is_cancelled_over_a_socket_under_seal_and_not_in_clear
         let event: Value = serde_json::from_str(&text).unwrap();
         let server = &event["payload"]["encryption"]["serverHello"];
         if let Some(key) = server["serverEphemeralPubKeyB64"].as_str() {
-            let keys = Keys::agree(&[3; 32], key, &session).unwrap();
+            let keys = DirectionKeys::agree(&[3; 32], key, &session).unwrap();
             let id = server["keyId"].as_str().unwrap();
-            let opener = Opener::streams(&keys.s2c, id, &session);
-            seal = Some((opener, Sealer::new(&keys.c2s, [1; 8], id, &session)));
+            let opener = StreamOpener::streams(&keys.s2c, id, &session);
+            seal = Some((opener, StreamSealer::new(&keys.c2s, [1; 8], id, &session)));
         } else if event["type"] == "error" {
             refused.push(event["code"].clone());
             let wish = json!({"type":"cancel","payload":{"reason":"SECRET"}}).to_string();

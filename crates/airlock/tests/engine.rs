@@ -4,7 +4,8 @@ use crate::engine_fixture::journal::Mischief;
 use crate::engine_fixture::{House, me, value};
 use engine::Error;
 use lifecycle::{
-    Answer, CallOutcome, Event, Json, Limits, Outcome, Phase, QuestionKind, Rejection,
+    Answer, CallOutcome, Event, ExecutionLimits, ExecutionOutcome, ExecutionPhase, Json,
+    QuestionKind, Rejection,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -21,12 +22,13 @@ const ASKS: &str = "const sum = await tools.demo.add({ a: 1, b: 2 });
 async fn cancelling_ends_a_program_at_once_and_says_what_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let execution = house.submit("await tools.demo.sleep({ ms: 60000 })", Limits::default()).await;
+    let execution =
+        house.submit("await tools.demo.sleep({ ms: 60000 })", ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
     house.engine.cancel(execution, me()).await.unwrap();
     assert_eq!(
         house.engine.outcome(execution).await.unwrap(),
-        Outcome::Cancelled { by: me(), reason: None }
+        ExecutionOutcome::Cancelled { by: me(), reason: None }
     );
     house
         .until(execution, |event| {
@@ -45,10 +47,10 @@ async fn a_busy_program_can_be_cancelled() {
     for source in
         ["for (;;) {}", "for (;;) console.log('x')", "[].sort.call({ length: 2 ** 53 - 1 })"]
     {
-        let execution = house.submit(source, Limits::default()).await;
+        let execution = house.submit(source, ExecutionLimits::default()).await;
         house.engine.cancel(execution, me()).await.unwrap();
         let outcome = house.engine.outcome(execution).await.unwrap();
-        assert_eq!(outcome, Outcome::Cancelled { by: me(), reason: None }, "{source}");
+        assert_eq!(outcome, ExecutionOutcome::Cancelled { by: me(), reason: None }, "{source}");
     }
     house.close().await;
 }
@@ -61,7 +63,7 @@ async fn what_ran_when_the_server_stopped_goes_on_when_it_starts() {
         const [slept, late] = await Promise.all([
             tools.demo.sleep({ ms: 300 }), new Promise((done) => setTimeout(() => done('late'), 300))]);
         return [sum, slept, late]";
-    let execution = house.submit(source, Limits::default()).await;
+    let execution = house.submit(source, ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
     house.close().await;
 
@@ -75,7 +77,7 @@ async fn what_ran_when_the_server_stopped_goes_on_when_it_starts() {
 async fn a_full_disk_loses_nothing_and_work_goes_on_when_it_is_emptied() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let execution = house.submit(ASKS, Limits::default()).await;
+    let execution = house.submit(ASKS, ExecutionLimits::default()).await;
     let question = house.question(execution).await;
     house.mischief.full.store(true, Ordering::SeqCst);
     let answer = Answer::Accept { content: None };
@@ -115,7 +117,7 @@ async fn a_call_whose_result_was_lost_becomes_a_question() {
         let sources: Vec<Arc<dyn tools::Source>> = vec![Arc::new(bell(&rung, &let_go))];
         let house = House::open_with(folder.path(), sources, |_| {}).await;
         let source = "return await tools.bell.ring({}).catch(() => 'given up')";
-        let execution = house.submit(source, Limits::default()).await;
+        let execution = house.submit(source, ExecutionLimits::default()).await;
         house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
         house.mischief.full.store(true, Ordering::SeqCst);
         let_go.notify_one();
@@ -143,7 +145,7 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |_| {}).await;
     let before = house.mischief.n_appends.load(Ordering::SeqCst);
-    assert_eq!(value(&house.run("return 1", Limits::default()).await), "1");
+    assert_eq!(value(&house.run("return 1", ExecutionLimits::default()).await), "1");
     assert_eq!(house.mischief.n_appends.load(Ordering::SeqCst), before + 1);
     // It says nothing, not even that it began.
     let engine = house.engine.clone();
@@ -154,7 +156,7 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
             () = tokio::time::sleep(Duration::from_millis(1)) => clock.advance(Duration::from_millis(1)),
         }
     };
-    assert_eq!(house.engine.look_up(silent).await.unwrap().state.phase, Phase::Running);
+    assert_eq!(house.engine.look_up(silent).await.unwrap().state.phase, ExecutionPhase::Running);
     house.engine.cancel(silent, me()).await.unwrap();
     house.close().await;
 }
@@ -163,7 +165,7 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
 async fn what_a_program_prints_is_there_although_nothing_else_happens() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let printing = house.submit("console.log('here'); for (;;);", Limits::default()).await;
+    let printing = house.submit("console.log('here'); for (;;);", ExecutionLimits::default()).await;
     house.until(printing, |event| matches!(event, Event::Logged { .. })).await;
     house.engine.cancel(printing, me()).await.unwrap();
     house.close().await;
@@ -191,9 +193,9 @@ async fn a_program_that_is_busy_for_long_lets_others_go_first_and_one_that_waits
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |_| {}).await;
     let waits = "await tools.demo.sleep({ ms: 600_000 })";
-    let waits = house.submit(waits, Limits::default()).await;
+    let waits = house.submit(waits, ExecutionLimits::default()).await;
     house.until(waits, |event| matches!(event, Event::CallDispatched { .. })).await;
-    let busy = house.submit("console.log('x'); for (;;) {}", Limits::default()).await;
+    let busy = house.submit("console.log('x'); for (;;) {}", ExecutionLimits::default()).await;
     house.until(busy, |event| matches!(event, Event::Logged { .. })).await;
     let n_back = || stepped_back(&house).into_iter().filter(|nice| *nice == 5).count();
     assert_eq!(n_back(), 0, "it has only begun");
@@ -212,7 +214,7 @@ async fn a_program_that_is_busy_for_long_lets_others_go_first_and_one_that_waits
 async fn a_pause_gives_its_runner_back_after_a_while_and_is_replayed_when_answered() {
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |_| {}).await;
-    let execution = house.submit(ASKS, Limits::default()).await;
+    let execution = house.submit(ASKS, ExecutionLimits::default()).await;
     let question = house.question(execution).await;
     assert_eq!(house.engine.n_live(), 1, "warm: an early answer finds its program ready");
     while house.engine.n_live() > 0 {
@@ -232,9 +234,9 @@ async fn a_program_that_waits_for_people_makes_room_for_one_that_does_not() {
         config.warm_pause_ms = 3_600_000;
     })
     .await;
-    let first = house.submit(ASKS, Limits::default()).await;
+    let first = house.submit(ASKS, ExecutionLimits::default()).await;
     let question = house.question(first).await;
-    assert_eq!(value(&house.run("return 1 + 1", Limits::default()).await), "2");
+    assert_eq!(value(&house.run("return 1 + 1", ExecutionLimits::default()).await), "2");
     house.accept(&question).await;
     assert_eq!(value(&house.engine.outcome(first).await.unwrap()), "3");
     house.close().await;
@@ -244,7 +246,7 @@ async fn a_program_that_waits_for_people_makes_room_for_one_that_does_not() {
 async fn an_answer_is_refused_before_it_is_lost_to_a_replay_that_takes_another_path() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
-    let execution = house.submit(ASKS, Limits::default()).await;
+    let execution = house.submit(ASKS, ExecutionLimits::default()).await;
     let question = house.question(execution).await;
     house.close().await;
 
@@ -267,7 +269,7 @@ async fn what_cannot_be_brought_back_three_times_is_parked_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |_| {}).await;
     let source = "await tools.demo.add({ a: 1, b: 2 }); await tools.demo.sleep({ ms: 60000 })";
-    let execution = house.submit(source, Limits::default()).await;
+    let execution = house.submit(source, ExecutionLimits::default()).await;
     let sleeps = |event: &Event| matches!(event, Event::CallDispatched { call, .. } if call.0 == 2);
     house.until(execution, sleeps).await;
     house.close().await;
@@ -276,11 +278,11 @@ async fn what_cannot_be_brought_back_three_times_is_parked_and_shown() {
     let house = House::open_mischievous(folder.path(), vec![], twisted, |_| {}).await;
     house.until(execution, |event| matches!(event, Event::Parked)).await;
     let state = house.engine.look_up(execution).await.unwrap().state;
-    assert_eq!((state.phase, state.recoveries_failed), (Phase::Parked, 3));
+    assert_eq!((state.phase, state.recoveries_failed), (ExecutionPhase::Parked, 3));
     house.engine.cancel(execution, me()).await.unwrap();
     assert_eq!(
         house.engine.outcome(execution).await.unwrap(),
-        Outcome::Cancelled { by: me(), reason: None }
+        ExecutionOutcome::Cancelled { by: me(), reason: None }
     );
     house.close().await;
 }
@@ -291,7 +293,7 @@ async fn a_parked_program_takes_no_answer_and_says_what_can_be_done() {
     let house = House::open(folder.path(), |_| {}).await;
     let source =
         "const asked = tools.demo.ask({ text: 'well?' }); await tools.demo.sleep({ ms: 60000 })";
-    let execution = house.submit(source, Limits::default()).await;
+    let execution = house.submit(source, ExecutionLimits::default()).await;
     let sleeps = |event: &Event| matches!(event, Event::CallDispatched { call, .. } if call.0 == 2);
     house.until(execution, sleeps).await;
     house.close().await;
@@ -310,7 +312,7 @@ async fn a_parked_program_takes_no_answer_and_says_what_can_be_done() {
 async fn what_a_kept_runner_used_for_earlier_programs_is_not_held_against_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |config| config.sandbox.reuse = true).await;
-    let limits = Limits { cpu_ms_max: 300, ..Limits::default() };
+    let limits = ExecutionLimits { cpu_ms_max: 300, ..ExecutionLimits::default() };
     // Together more than one may use, and none of them for so long that its runner is not kept.
     let busy = "let n = 0; while (n < 2_500_000) n++; return n";
     for _ in 0..25 {

@@ -154,9 +154,10 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_server_within_the_same_process_needs_no_socket() {
-    let program = processes::Program::At(AIRLOCK.into());
+    let program = processes::SelfProgram::At(AIRLOCK.into());
     let house =
-        processes::Processes::start(&processes::Config { program, ..Default::default() }).unwrap();
+        processes::ProcessSpawner::start(&processes::Config { program, ..Default::default() })
+            .unwrap();
     let server = ::exec_server::ExecServer::new(house, ::exec_server::Config::default());
     let options = ExecServerClientConnectOptions::default();
     let client =

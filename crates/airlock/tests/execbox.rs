@@ -7,7 +7,8 @@ mod execbox_host;
 use crate::execbox_fixture::{self, Host};
 use crate::server_fixture;
 use client::execbox::{
-    Connect, Execution, OneShot, PoolSize, Pooled, RunnerCommand, Tcp, WebSocket,
+    ConnectRunner, ExecboxProgram, OneShot, PoolSize, PooledRunners, RunnerCommand, TcpRunner,
+    WebSocket,
 };
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
@@ -123,8 +124,8 @@ fn the_wire_check_passes_over_tcp_on_loopback() {
 }
 
 /// What a host gets that has this sum done: the sum, or the words with which it was turned away.
-async fn sum(at: impl Connect) -> Result<String, String> {
-    let result = OneShot::new(at).execute(Execution::new("20 + 22")).await;
+async fn sum(at: impl ConnectRunner) -> Result<String, String> {
+    let result = OneShot::new(at).execute(ExecboxProgram::new("20 + 22")).await;
     let value = result.outcome.map_err(|failure| failure.message)?;
     Ok(value.unwrap().text().to_owned())
 }
@@ -132,7 +133,7 @@ async fn sum(at: impl Connect) -> Result<String, String> {
 #[tokio::test]
 async fn a_tcp_runner_serves_one_host_after_another_and_several_at_once() {
     let listening = Listening::start(&["tcp://127.0.0.1:0"]);
-    let at = Tcp::new(listening.url.strip_prefix("tcp://").unwrap());
+    let at = TcpRunner::new(listening.url.strip_prefix("tcp://").unwrap());
     assert_eq!(sum(at.clone()).await.as_deref(), Ok("42"));
     let both = tokio::join!(sum(at.clone()), sum(at));
     assert_eq!(both, (Ok("42".to_owned()), Ok("42".to_owned())));
@@ -148,10 +149,10 @@ async fn a_runner_that_asks_for_no_token_prints_none_and_lets_everyone_in() {
 #[tokio::test]
 async fn a_pool_of_web_sockets_is_warmed_up_and_used_again() {
     let listening = Listening::start(&["ws://127.0.0.1:0", "--no-auth"]);
-    let pool = Pooled::new(WebSocket::new(&listening.url), PoolSize::default());
+    let pool = PooledRunners::new(WebSocket::new(&listening.url), PoolSize::default());
     pool.prewarm(1).await.unwrap();
     for code in ["globalThis.left = 1", "typeof left === 'undefined' ? 1 : 2"] {
-        let result = pool.execute(Execution::new(code)).await;
+        let result = pool.execute(ExecboxProgram::new(code)).await;
         assert_eq!(result.outcome.unwrap().unwrap().text(), "1", "{code}");
     }
     pool.dispose().await;

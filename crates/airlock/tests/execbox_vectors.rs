@@ -2,7 +2,8 @@
 
 use crate::conformance_tools;
 use client::execbox::{
-    ExecuteResult, Execution, OneShot, Options, PoolSize, Pooled, ResolvedProvider, RunnerCommand,
+    ExecboxProgram, ExecuteResult, OneShot, Options, PoolSize, PooledRunners, ResolvedProvider,
+    RunnerCommand,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ impl Case {
         self.member(name).as_str().unwrap().to_owned()
     }
 
-    fn execution(&self, providers: &[Arc<ResolvedProvider>]) -> Execution {
+    fn execution(&self, providers: &[Arc<ResolvedProvider>]) -> ExecboxProgram {
         let options = self.member("options");
         let options = Options {
             timeout: options["timeoutMs"].as_u64().map(Duration::from_millis),
@@ -38,8 +39,8 @@ impl Case {
             max_log_chars: options["maxLogChars"].as_u64(),
             cancel_grace: None,
         };
-        let execution = Execution::new(self.text("code")).options(options);
-        providers.iter().cloned().fold(execution, Execution::provider)
+        let execution = ExecboxProgram::new(self.text("code")).options(options);
+        providers.iter().cloned().fold(execution, ExecboxProgram::provider)
     }
 
     /// What is wrong with `result`, if anything.
@@ -100,7 +101,7 @@ fn runner() -> RunnerCommand {
 #[tokio::test]
 async fn every_recorded_program_ends_as_recorded_or_better_on_a_runner_that_is_kept() {
     let providers = conformance_tools::providers();
-    let pool = Pooled::new(runner(), PoolSize { max_size: 1, ..PoolSize::default() });
+    let pool = PooledRunners::new(runner(), PoolSize { max_size: 1, ..PoolSize::default() });
     let (cases, mut complaints) = (Case::all(), vec![]);
     for case in &cases {
         let result = pool.execute(case.execution(&providers)).await;

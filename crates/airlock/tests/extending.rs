@@ -4,7 +4,7 @@
 mod tally;
 
 use engine::{Config, Engine};
-use server::{Auth, DoorSettings, Server};
+use server::{AuthMode, DoorSettings, RunningServer};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use store::sqlite::SqliteStore;
 use tools::Catalogue;
 
 /// The whole response to a request.
-fn get(server: &Server, path: &str, token: &str) -> String {
+fn get(server: &RunningServer, path: &str, token: &str) -> String {
     let mut stream = TcpStream::connect(server.local_addr()).unwrap();
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n",
@@ -34,16 +34,16 @@ fn check(response: &str, status: u16, body: &str) {
 async fn the_door_of_the_documentation_answers() {
     let store = SqliteStore::temporary().unwrap();
     let mut config = Config::new(store.clone(), Catalogue::new(vec![]).unwrap());
-    config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    config.sandbox.program = sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
     let engine = Engine::start(config).await.unwrap();
     let door = tally::open_door(&DoorSettings::default()).unwrap();
     assert_eq!(door.permissions().len(), 1);
     let config = server::Config {
-        auth: Auth::Tokens { environment: Some("a-secret-of-this-test".into()) },
+        auth: AuthMode::Tokens { environment: Some("a-secret-of-this-test".into()) },
         doors: DoorSettings { added: vec![Arc::clone(&door)], ..DoorSettings::default() },
         ..server::Config::new(engine.clone(), store.clone())
     };
-    let server = Server::start(config).await.unwrap();
+    let server = RunningServer::start(config).await.unwrap();
     let secret = "a-secret-of-this-test";
     check(&get(&server, "/tally", secret), 200, "\r\n\r\nrequests 1\n");
     check(&get(&server, "/tally?paused", secret), 200, "\r\n\r\nrequests 2\n");

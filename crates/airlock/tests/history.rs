@@ -2,8 +2,8 @@
 
 use crate::engine_fixture::{House, value};
 use crate::server_fixture;
-use engine::Retention;
-use lifecycle::{ExecutionId, Limits, Rejection};
+use engine::RetentionPolicy;
+use lifecycle::{ExecutionId, ExecutionLimits, Rejection};
 use std::time::Duration;
 
 /// Waits until an execution is forgotten; the sweep is a task of its own.
@@ -25,16 +25,16 @@ async fn forgotten(house: &House, execution: ExecutionId) {
 async fn what_is_over_is_forgotten_after_its_time_and_what_waits_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |config| {
-        config.retention = Retention { age_ms_max: 3_600_000, ..Retention::default() };
+        config.retention = RetentionPolicy { age_ms_max: 3_600_000, ..RetentionPolicy::default() };
     })
     .await;
     let asks = "return (await tools.demo.ask({ text: 'x' })).text";
-    let waits = house.submit(asks, Limits::default()).await;
+    let waits = house.submit(asks, ExecutionLimits::default()).await;
     let question = house.question(waits).await;
-    let old = house.submit("return 1", Limits::default()).await;
+    let old = house.submit("return 1", ExecutionLimits::default()).await;
     house.engine.outcome(old).await.unwrap();
     clock.advance(Duration::from_secs(3_000));
-    let young = house.submit("return 2", Limits::default()).await;
+    let young = house.submit("return 2", ExecutionLimits::default()).await;
     house.engine.outcome(young).await.unwrap();
     house.accept(&question).await;
     assert_eq!(value(&house.engine.outcome(waits).await.unwrap()), "\"x\"");
@@ -53,13 +53,13 @@ async fn what_is_over_is_forgotten_after_its_time_and_what_waits_is_not() {
 async fn beyond_its_size_the_journal_forgets_the_oldest_first() {
     let folder = tempfile::tempdir().unwrap();
     let (house, clock) = House::wound(folder.path(), |config| {
-        config.retention = Retention { bytes_max: 1 << 20, ..Retention::default() };
+        config.retention = RetentionPolicy { bytes_max: 1 << 20, ..RetentionPolicy::default() };
     })
     .await;
     let mut ended = vec![];
     for _ in 0..250 {
         clock.advance(Duration::from_millis(10));
-        let big = house.submit("return 'x'.repeat(20_000)", Limits::default()).await;
+        let big = house.submit("return 'x'.repeat(20_000)", ExecutionLimits::default()).await;
         house.engine.outcome(big).await.unwrap();
         ended.push(big);
     }
@@ -79,11 +79,11 @@ async fn a_runner_that_is_kept_for_its_caller_remembers_nothing() {
     for _ in 0..5 {
         let code = "const before = globalThis.leak ?? null; globalThis.leak = 1; \
                     Array.prototype.leak = 1; return [before, typeof [].leak]";
-        let outcome = house.run(code, Limits::default()).await;
+        let outcome = house.run(code, ExecutionLimits::default()).await;
         assert_eq!(value(&outcome), r#"[null,"number"]"#);
     }
     assert_eq!(
-        value(&house.run("return typeof [].leak", Limits::default()).await),
+        value(&house.run("return typeof [].leak", ExecutionLimits::default()).await),
         "\"undefined\""
     );
     house.close().await;

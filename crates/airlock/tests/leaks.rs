@@ -9,10 +9,10 @@
 mod engine_fixture;
 
 use engine_fixture::{House, value};
-use lifecycle::Limits;
+use lifecycle::ExecutionLimits;
 
-fn tight() -> Limits {
-    Limits { cpu_ms_max: 400, active_ms_max: 3_000, ..Limits::default() }
+fn tight() -> ExecutionLimits {
+    ExecutionLimits { cpu_ms_max: 400, active_ms_max: 3_000, ..ExecutionLimits::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use crate::server_fixture::{self, Client, Served, good, wait_for};
 use crate::source_fixture::{self, House};
 use crate::web::{Page, Web};
 use serde_json::{Value, json};
-use store::Records as _;
+use store::RecordStore as _;
 use store::sqlite::SqliteStore;
 
 const CREATE: &str = "executor.coreTools.policies.create";

@@ -5,7 +5,7 @@ use crate::mcp_fixture::Fixture;
 use crate::mcp_node;
 use crate::server_fixture;
 use engine::{Config, Engine};
-use server::Auth;
+use server::AuthMode;
 use std::path::Path;
 use store::sqlite::SqliteStore;
 use tools::Catalogue;
@@ -20,13 +20,13 @@ async fn suite_against_fixture(suite: &'static str, words: &'static [&'static st
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
     let mut config = Config::new(store.clone(), Catalogue::new(vec![]).unwrap());
-    config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    config.sandbox.program = sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
     let engine = Engine::start(config).await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = listener.local_addr().unwrap();
     let config = server::Config {
         listen,
-        auth: Auth::Off,
+        auth: AuthMode::Off,
         ..server::Config::new(engine.clone(), store.clone())
     };
     let router = server::mcp_with(config, Fixture);

@@ -4,12 +4,12 @@ use crate::mcp_node;
 use engine::{Config, Engine};
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json, ToolPath};
-use server::{Auth, Server};
+use server::{AuthMode, RunningServer};
 use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
-use tools::{Catalogue, Request, Source, Tool};
+use tools::{Catalogue, Source, Tool, ToolRequest};
 
 /// What the issue of prompt cost allows.
 const TOKENS_MAX: usize = 1_000;
@@ -33,7 +33,7 @@ impl Source for Many {
         (0..TOOLS).map(tool).collect()
     }
 
-    fn call(&self, _: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn call(&self, _: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         unreachable!("nobody calls it")
     }
 }
@@ -44,15 +44,17 @@ async fn the_tools_cost_less_than_a_thousand_tokens_with_any_catalogue() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
     let mut config = Config::new(store.clone(), Catalogue::new(vec![Arc::new(Many)]).unwrap());
-    config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    config.sandbox.program = sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
     let engine = Engine::start(config).await.unwrap();
-    let config =
-        server::Config { auth: Auth::Off, ..server::Config::new(engine.clone(), store.clone()) };
-    let server = Server::start(config).await.unwrap();
+    let config = server::Config {
+        auth: AuthMode::Off,
+        ..server::Config::new(engine.clone(), store.clone())
+    };
+    let server = RunningServer::start(config).await.unwrap();
     for mode in ["model", "browser", "native"] {
         // Direct tools are for small catalogues: of this one none is listed.
         let query = format!("elicitation_mode={mode}&tools=direct");
-        let http = client::HttpClient::new(&server.url(), None).unwrap();
+        let http = client::AirlockClient::new(&server.url(), None).unwrap();
         let client = client::McpClient::new(http, &query);
         let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
         let said = client.post(&Json::parse(hello.into()).unwrap(), &Default::default()).await;

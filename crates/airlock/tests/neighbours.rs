@@ -4,7 +4,9 @@ use crate::engine_fixture::{House, value};
 use engine::CapacityUse;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use lifecycle::{CallerName, Event, ExecutionId, Json, Limits, Outcome, Phase, Seq};
+use lifecycle::{
+    CallerName, Event, ExecutionId, ExecutionLimits, ExecutionOutcome, ExecutionPhase, Json, Seq,
+};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,19 +40,19 @@ fn sleeper(n: usize) -> String {
     )
 }
 
-async fn end(house: &House, execution: ExecutionId) -> Outcome {
+async fn end(house: &House, execution: ExecutionId) -> ExecutionOutcome {
     tokio::time::timeout(PATIENCE, house.engine.outcome(execution)).await.unwrap().unwrap()
 }
 
-async fn quiet_end(house: &House) -> Outcome {
+async fn quiet_end(house: &House) -> ExecutionOutcome {
     let ran = async {
-        let execution = house.submit_for(quiet(), "return 1", Limits::default()).await;
+        let execution = house.submit_for(quiet(), "return 1", ExecutionLimits::default()).await;
         house.engine.outcome(execution).await.unwrap()
     };
     tokio::time::timeout(PATIENCE, ran).await.expect("the quiet caller is not served")
 }
 
-async fn phase(house: &House, execution: ExecutionId) -> Phase {
+async fn phase(house: &House, execution: ExecutionId) -> ExecutionPhase {
     house.engine.look_up(execution).await.unwrap().state.phase
 }
 
@@ -66,13 +68,17 @@ async fn many_sleepers_of_one_caller_do_not_delay_another_and_all_wake_with_thei
     })
     .await;
     let sleepers: Vec<_> = (0..n_sleepers()).map(sleeper).collect();
-    let submit = |source| house.submit_for(busy(), source, Limits::default());
+    let submit = |source| house.submit_for(busy(), source, ExecutionLimits::default());
     let submitting = join_all(sleepers.iter().map(|source| submit(source)));
     let sleepers = tokio::time::timeout(PATIENCE, submitting).await.unwrap();
     assert_eq!(value(&quiet_end(&house).await), "1");
     for sleeper in &sleepers {
         house.until(*sleeper, |event| matches!(event, Event::TimerSet { .. })).await;
-        assert_eq!(phase(&house, *sleeper).await, Phase::Running, "the clock stands still");
+        assert_eq!(
+            phase(&house, *sleeper).await,
+            ExecutionPhase::Running,
+            "the clock stands still"
+        );
     }
     assert_eq!(value(&quiet_end(&house).await), "1");
 
@@ -97,17 +103,19 @@ async fn a_caller_with_many_programs_at_work_does_not_delay_another() {
     let mut loops = vec![];
     for _ in 0..8 {
         loops.push(
-            house.submit_for(busy(), "console.log('x'); for (;;) {}", Limits::default()).await,
+            house
+                .submit_for(busy(), "console.log('x'); for (;;) {}", ExecutionLimits::default())
+                .await,
         );
     }
     for begun in &loops[..2] {
         house.until(*begun, |event| matches!(event, Event::Logged { .. })).await;
     }
-    let waiting = house.submit_for(quiet(), "return 1", Limits::default()).await;
+    let waiting = house.submit_for(quiet(), "return 1", ExecutionLimits::default()).await;
     house.engine.cancel(loops[0], busy()).await.unwrap();
     assert_eq!(value(&end(&house, waiting).await), "1");
     for unfinished in &loops[1..] {
-        assert_eq!(phase(&house, *unfinished).await, Phase::Running);
+        assert_eq!(phase(&house, *unfinished).await, ExecutionPhase::Running);
         house.engine.cancel(*unfinished, busy()).await.unwrap();
     }
     assert_eq!(house.engine.capacity_use(), CapacityUse::default(), "none of them only waited");
@@ -137,7 +145,7 @@ async fn a_program_that_waits_for_a_tool_gives_its_runner_up_and_the_tool_is_cal
     })
     .await;
     let source = "console.log('before'); const n = await tools.bell.ring({}); return [n, 'after']";
-    let waiting = house.submit_for(busy(), source, Limits::default()).await;
+    let waiting = house.submit_for(busy(), source, ExecutionLimits::default()).await;
     house.until(waiting, |event| matches!(event, Event::CallDispatched { .. })).await;
     assert_eq!(value(&quiet_end(&house).await), "1");
     assert_eq!(house.engine.capacity_use().released, 1);
@@ -162,7 +170,7 @@ async fn a_replay_that_freed_capacity_is_charged_to_the_caller_and_not_to_the_pr
     // Some milliseconds of work, and next to nothing after the wait.
     let source = "let sum = 0; for (let n = 0; n < 300_000; n++) sum += n % 7;
         await new Promise((wake) => setTimeout(wake, 20_000)); return sum";
-    let limits = Limits { cpu_ms_max: 2_000, ..Limits::default() };
+    let limits = ExecutionLimits { cpu_ms_max: 2_000, ..ExecutionLimits::default() };
     let sleeping = house.submit_for(busy(), source, limits).await;
     house.until(sleeping, |event| matches!(event, Event::TimerSet { .. })).await;
     assert_eq!(value(&quiet_end(&house).await), "1");
@@ -189,7 +197,7 @@ async fn a_program_whose_timer_is_due_soon_keeps_its_runner() {
     })
     .await;
     let source = "await new Promise((wake) => setTimeout(wake, 1_000)); return 'awake'";
-    let soon = house.submit_for(busy(), source, Limits::default()).await;
+    let soon = house.submit_for(busy(), source, ExecutionLimits::default()).await;
     house.until(soon, |event| matches!(event, Event::TimerSet { .. })).await;
     let mut quiet = Box::pin(quiet_end(&house));
     // The quiet program waits for the runner until the timer has fired.
@@ -210,13 +218,15 @@ async fn active_time_passes_for_a_sleeper_without_a_runner() {
         config.sandbox.memory_budget_bytes = RUNNER_BYTES;
     })
     .await;
-    let limits = Limits { active_ms_max: 10_000, ..Limits::default() };
+    let limits = ExecutionLimits { active_ms_max: 10_000, ..ExecutionLimits::default() };
     let sleeping = house.submit_for(busy(), &sleeper(1), limits).await;
     house.until(sleeping, |event| matches!(event, Event::TimerSet { .. })).await;
     assert_eq!(value(&quiet_end(&house).await), "1");
     assert_eq!(house.engine.capacity_use().released, 1);
     clock.advance(Duration::from_secs(11));
-    let Outcome::Failed(failure) = end(&house, sleeping).await else { panic!("it did not end") };
+    let ExecutionOutcome::Failed(failure) = end(&house, sleeping).await else {
+        panic!("it did not end")
+    };
     assert_eq!(failure.message, "The program ran longer than 10000 ms.");
     house.close().await;
 }
@@ -231,13 +241,13 @@ async fn a_released_program_that_cannot_be_replayed_is_parked_and_counted_and_do
     let source = "const sum = await tools.demo.add({ a: 1, b: 2 });
         await tools.demo.echo({ message: `${sum}` });
         await new Promise((wake) => setTimeout(wake, 20_000)); return sum";
-    let sleeping = house.submit_for(busy(), source, Limits::default()).await;
+    let sleeping = house.submit_for(busy(), source, ExecutionLimits::default()).await;
     house.until(sleeping, |event| matches!(event, Event::TimerSet { .. })).await;
     assert_eq!(value(&quiet_end(&house).await), "1");
     house.mischief.altered.store(true, Ordering::SeqCst);
     clock.advance(Duration::from_secs(20));
     house.until(sleeping, |event| matches!(event, Event::Parked)).await;
-    assert_eq!(phase(&house, sleeping).await, Phase::Parked);
+    assert_eq!(phase(&house, sleeping).await, ExecutionPhase::Parked);
     assert_eq!(house.engine.capacity_use().replays_failed, 3);
     house.engine.cancel(sleeping, busy()).await.unwrap();
     house.close().await;
@@ -288,7 +298,7 @@ async fn a_runner_that_is_killed_from_outside_is_replaced_and_the_third_time_its
         return [sum, await tools.bell.ring({})]";
     for (n_kills, expected) in [(1, Some("[3,1]")), (3, None)] {
         rung.store(0, Ordering::SeqCst);
-        let execution = house.submit_for(busy(), source, Limits::default()).await;
+        let execution = house.submit_for(busy(), source, ExecutionLimits::default()).await;
         let waits =
             |event: &Event| matches!(event, Event::CallDispatched { call, .. } if call.0 == 2);
         house.until(execution, waits).await;
@@ -305,7 +315,7 @@ async fn a_runner_that_is_killed_from_outside_is_replaced_and_the_third_time_its
             Some(expected) => assert_eq!(value(&end(&house, execution).await), expected),
             None => {
                 house.until(execution, |event| matches!(event, Event::Parked)).await;
-                assert_eq!(phase(&house, execution).await, Phase::Parked);
+                assert_eq!(phase(&house, execution).await, ExecutionPhase::Parked);
                 house.engine.cancel(execution, busy()).await.unwrap();
             }
         }

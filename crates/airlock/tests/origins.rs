@@ -331,7 +331,7 @@ fn a_removed_name_is_issued_again_only_to_take_it_over() {
 #[test]
 fn a_token_from_before_continues_under_a_name_of_its_own_and_is_reported() {
     use sha2::{Digest as _, Sha256};
-    use store::Records as _;
+    use store::RecordStore as _;
     use store::sqlite::SqliteStore;
     let dir = tempfile::tempdir().unwrap();
     let (data, log) = (dir.path().join("data"), dir.path().join("log"));

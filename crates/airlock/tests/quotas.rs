@@ -5,7 +5,9 @@ use crate::repl_client::{self, Spoken};
 use crate::server_fixture::{self, Served};
 use engine::{Error, ManualClock, QuotaSettings};
 use futures_util::{SinkExt as _, StreamExt as _};
-use lifecycle::{Event, Limits, Outcome, QuotaKind, Quotas, Rejection, Timestamp};
+use lifecycle::{
+    Event, ExecutionLimits, ExecutionOutcome, QuotaKind, QuotaLimits, Rejection, Timestamp,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -20,21 +22,22 @@ const ASKS: &str = "return (await tools.demo.ask({ text: 'may I?' })).approved";
 
 const SLEEPS: &str = "await tools.demo.sleep({ ms: 600_000 })";
 
-const PLENTY: Quotas = Quotas {
+const PLENTY: QuotaLimits = QuotaLimits {
     running_max: 1_000,
     waiting_max: 1_000,
     cpu_seconds_per_hour_max: 1_000,
     held_runners_max: 1_000,
 };
 
-fn settings(usual: Quotas) -> QuotaSettings {
+fn settings(usual: QuotaLimits) -> QuotaSettings {
     QuotaSettings { usual, ..QuotaSettings::default() }
 }
 
 async fn submit(house: &House, source: &str) -> Result<lifecycle::ExecutionId, Rejection> {
-    let convention = lifecycle::Convention::ExplicitReturn;
+    let convention = lifecycle::ValueConvention::ExplicitReturn;
     let program = lifecycle::Program { source: source.to_owned(), convention };
-    let start = engine::Start { program, caller: me(), limits: Limits::default() };
+    let start =
+        engine::ExecutionStart { program, caller: me(), limits: ExecutionLimits::default() };
     match house.engine.submit(start).await {
         Ok(execution) => Ok(execution),
         Err(Error::Rejected(rejection)) => Err(rejection),
@@ -67,7 +70,7 @@ async fn n_listed(house: &House) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_starts_for_one_place_one_is_admitted_and_the_others_leave_no_trace() {
     let folder = tempfile::tempdir().unwrap();
-    let quotas = Quotas { running_max: 1, ..PLENTY };
+    let quotas = QuotaLimits { running_max: 1, ..PLENTY };
     let house = House::open(folder.path(), |config| config.quotas = settings(quotas)).await;
     let submitted = futures_util::future::join_all((0..20).map(|_| submit(&house, SLEEPS))).await;
     let (admitted, refused): (Vec<_>, Vec<_>) = submitted.into_iter().partition(Result::is_ok);
@@ -90,7 +93,7 @@ async fn of_many_starts_for_one_place_one_is_admitted_and_the_others_leave_no_tr
 #[tokio::test(flavor = "multi_thread")]
 async fn executions_that_wait_are_counted_from_the_journal_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let quotas = Quotas { waiting_max: 2, ..PLENTY };
+    let quotas = QuotaLimits { waiting_max: 2, ..PLENTY };
     let house = House::open(folder.path(), |config| config.quotas = settings(quotas)).await;
     let first = submit(&house, ASKS).await.unwrap();
     let second = submit(&house, ASKS).await.unwrap();
@@ -115,7 +118,7 @@ async fn executions_that_wait_are_counted_from_the_journal_after_a_restart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_waits_for_its_timer_counts_as_waiting() {
     let folder = tempfile::tempdir().unwrap();
-    let quotas = Quotas { running_max: 1, ..PLENTY };
+    let quotas = QuotaLimits { running_max: 1, ..PLENTY };
     let (house, clock) =
         House::wound(folder.path(), |config| config.quotas = settings(quotas)).await;
     let sleeps = "await new Promise((done) => setTimeout(done, 60_000)); return 1";
@@ -148,12 +151,14 @@ async fn a_journal_that_fails_loses_no_count() {
 async fn processor_time_is_charged_and_a_restart_does_not_forget_it() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::at(Timestamp(1_700_000_000_000));
-    let quotas = Quotas { cpu_seconds_per_hour_max: 1, ..PLENTY };
+    let quotas = QuotaLimits { cpu_seconds_per_hour_max: 1, ..PLENTY };
     let open =
         || House::open_noting(folder.path(), &clock, |config| config.quotas = settings(quotas));
     let house = open().await;
-    let limits = Limits { cpu_ms_max: 1_100, ..Limits::default() };
-    let Outcome::Failed(_) = house.run("for (;;) {}", limits).await else { panic!("it ended") };
+    let limits = ExecutionLimits { cpu_ms_max: 1_100, ..ExecutionLimits::default() };
+    let ExecutionOutcome::Failed(_) = house.run("for (;;) {}", limits).await else {
+        panic!("it ended")
+    };
     let refused = || Err(reached(QuotaKind::CpuSeconds, 1));
     assert_eq!(submit(&house, "return 1").await, refused());
     house.close().await;
@@ -169,7 +174,7 @@ async fn processor_time_is_charged_and_a_restart_does_not_forget_it() {
 async fn one_caller_does_not_use_the_places_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let mut quotas = settings(PLENTY);
-    quotas.callers.insert(me(), Quotas { running_max: 1, ..PLENTY });
+    quotas.callers.insert(me(), QuotaLimits { running_max: 1, ..PLENTY });
     let house = House::open(folder.path(), |config| config.quotas = quotas).await;
     let mine = submit(&house, SLEEPS).await.unwrap();
     house.until(mine, |event| matches!(event, Event::CallDispatched { .. })).await;

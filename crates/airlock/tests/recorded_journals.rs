@@ -6,7 +6,7 @@
 
 use crate::engine_fixture::House;
 use engine::replay;
-use lifecycle::{Entry, Event, Limits, Outcome, Phase};
+use lifecycle::{Entry, Event, ExecutionLimits, ExecutionOutcome, ExecutionPhase};
 use protocols::execbox::PRELUDE_VERSION;
 use sandbox::Sandbox;
 use std::fs;
@@ -37,7 +37,7 @@ async fn record(program: &Path) -> Vec<Entry> {
     let data = tempfile::tempdir().unwrap();
     let house = House::open(data.path(), |_| {}).await;
     let source = fs::read_to_string(program).unwrap();
-    let execution = house.submit(&source, Limits::default()).await;
+    let execution = house.submit(&source, ExecutionLimits::default()).await;
     if source.contains("demo.ask") {
         let question = house.question(execution).await;
         house.accept(&question).await;
@@ -65,7 +65,7 @@ async fn every_program_has_a_journal_of_the_present_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn journals_of_every_version_replay() {
-    let program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+    let program = sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
     let config = sandbox::Config { program, warm_runners: 1, ..sandbox::Config::default() };
     let sandbox = Sandbox::start(config).await.unwrap();
     for version in 1..=PRELUDE_VERSION {
@@ -76,7 +76,7 @@ async fn journals_of_every_version_replay() {
             let replayed = replay(&sandbox, &entries, None).await.unwrap();
             let shown = journal.display();
             assert_eq!(replayed.strayed, None, "{shown}");
-            assert_eq!(replayed.state.phase, Phase::Finished, "{shown}");
+            assert_eq!(replayed.state.phase, ExecutionPhase::Finished, "{shown}");
             assert_eq!(
                 replayed.state.prepared.as_ref().map(|prepared| prepared.prelude),
                 Some(version),
@@ -87,11 +87,14 @@ async fn journals_of_every_version_replay() {
             match (&replayed.ended, &entries.last().unwrap().event) {
                 (
                     Some(Ok(value)),
-                    Event::Finished { outcome: Outcome::Completed { value: was }, .. },
+                    Event::Finished { outcome: ExecutionOutcome::Completed { value: was }, .. },
                 ) => {
                     assert_eq!(value, was, "{shown}");
                 }
-                (Some(Err(failure)), Event::Finished { outcome: Outcome::Failed(was), .. }) => {
+                (
+                    Some(Err(failure)),
+                    Event::Finished { outcome: ExecutionOutcome::Failed(was), .. },
+                ) => {
                     assert_eq!(failure, was, "{shown}");
                 }
                 (ended, was) => panic!("{shown}: {ended:?} instead of {was:?}"),

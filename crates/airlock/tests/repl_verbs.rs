@@ -2,7 +2,7 @@
 
 use crate::repl_client::{repl_url, token};
 use crate::server_fixture::{Served, airlock};
-use client::repl::{Command as Called, Job, ReplClient, ReplError};
+use client::repl::{CommandOutcome, JobSnapshot, ReplClient, ReplError};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -25,11 +25,12 @@ async fn the_rust_client_does_what_the_protocol_can() {
         seen.push(tick.unwrap().value.unwrap().text().to_owned());
     }
     assert_eq!(seen, ["1", "2", "3"]);
-    let Called::Job(job) = client.call("demo.sleep", json!({"ms": 5}), None).await.unwrap() else {
+    let CommandOutcome::Job(job) = client.call("demo.sleep", json!({"ms": 5}), None).await.unwrap()
+    else {
         panic!("a job")
     };
     let ended = loop {
-        if let Job::Ended(ended) = client.job(&job).await.unwrap() {
+        if let JobSnapshot::Ended(ended) = client.job(&job).await.unwrap() {
             break ended;
         }
     };
@@ -232,7 +233,7 @@ async fn the_prompt_works_in_a_real_terminal() {
 /// A program in a terminal, which our own exec-server provides.
 struct Terminal {
     client: client::exec_server::ExecServerClient,
-    events: client::exec_server::Events,
+    events: client::exec_server::ProcessEvents,
     seen: String,
     _server: client::exec_server::SpawnedExecServer,
 }

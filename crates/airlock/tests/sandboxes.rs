@@ -3,7 +3,7 @@
 use crate::exec_server_fixture::{Served, connected};
 use crate::server_fixture;
 use client::exec_server::{
-    Events, ExecServerClient, ExecServerError, ExecServerEvent, RemoteExecServerConnectArgs,
+    ExecServerClient, ExecServerError, ExecServerEvent, ProcessEvents, RemoteExecServerConnectArgs,
     exec_params,
 };
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn ran(
     Ok(ended(&mut events, id).await)
 }
 
-async fn ended(events: &mut Events, id: &str) -> (String, i32, Vec<String>) {
+async fn ended(events: &mut ProcessEvents, id: &str) -> (String, i32, Vec<String>) {
     let (mut said, mut code, mut denied) = (vec![], 0, vec![]);
     loop {
         match events.next().await.unwrap() {

@@ -3,7 +3,7 @@
 use crate::exec_server_fixture::{Served, connected};
 use crate::tmux::{Shown, Tmux, has};
 use client::exec_server::{
-    Events, ExecServerClient, ExecServerEvent, ScreenParams, ScreenResponse, TerminalSize,
+    ExecServerClient, ExecServerEvent, ProcessEvents, ScreenParams, ScreenResponse, TerminalSize,
     WaitForParams, WaitForReason, WaitForResponse, exec_params,
 };
 use serde_json::json;
@@ -15,7 +15,7 @@ const PATIENCE_MS: u64 = 30_000;
 struct Terminal {
     client: ExecServerClient,
     /// None for somebody who only looks.
-    events: Option<Events>,
+    events: Option<ProcessEvents>,
     size: TerminalSize,
     said: Vec<(u64, Vec<u8>)>,
     id: String,

@@ -427,8 +427,10 @@ fn operator_mode_needs_an_account_of_its_own() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let before =
-            store::Records::get(&store, "setting", "operator-mode").await.unwrap().unwrap();
-        store::Records::put(&store, "setting", "operator-mode", on, before.version).await.unwrap();
+            store::RecordStore::get(&store, "setting", "operator-mode").await.unwrap().unwrap();
+        store::RecordStore::put(&store, "setting", "operator-mode", on, before.version)
+            .await
+            .unwrap();
         store.close().await;
     });
     let refused = done(verb(&data_dir, &["serve", "--listen", "127.0.0.1:0"]));

@@ -11,7 +11,7 @@ fn fresh() -> (tempfile::TempDir, Served) {
     (dir, served)
 }
 
-async fn open(served: &Served, house: &processes::Processes, words: &[&str]) -> Terminal {
+async fn open(served: &Served, house: &processes::ProcessSpawner, words: &[&str]) -> Terminal {
     Terminal::open(house, 80, &[("AIRLOCK_DATA_DIR", &served.data_dir)], words).await
 }
 

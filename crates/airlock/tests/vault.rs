@@ -5,7 +5,7 @@ use crate::server_fixture::{Client, Served, airlock, good, wait_for};
 use crate::traces::{CANARIES, files, unseen};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
-use store::Records as _;
+use store::RecordStore as _;
 use store::sqlite::SqliteStore;
 
 #[test]

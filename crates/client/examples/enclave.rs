@@ -3,7 +3,7 @@
 //! `cargo run -p client --example enclave -- http://127.0.0.1:4788 TOKEN`
 #![expect(clippy::print_stdout, reason = "an example says what it hears")]
 
-use client::enclave::{EnclaveClient, EnclaveError, Encryption, Options, Request};
+use client::enclave::{EnclaveClient, EnclaveError, EncryptionMode, Options, SessionRequest};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,10 +11,10 @@ async fn main() -> Result<(), EnclaveError> {
     let mut words = std::env::args().skip(1);
     let url = words.next().unwrap_or_else(|| "http://127.0.0.1:4788".into());
     let token = words.next();
-    let encryption = Encryption::Required { pinned: None };
+    let encryption = EncryptionMode::Required { pinned: None };
     let options = Options { encryption, ..Options::default() };
     let client = EnclaveClient::new(&url, token.as_deref(), options)?;
-    let request = Request::new(
+    let request = SessionRequest::new(
         "const users = await callTool('users:list', { limit: 2 });
          console.log(`${users.length} users`);
          users.map((user) => user.name)",

@@ -4,7 +4,9 @@
 //! cargo run -p client --example execbox_host -- target/debug/airlock runner
 //! ```
 
-use client::execbox::{Execution, Options, PoolSize, Pooled, Provider, RunnerCommand, Tool};
+use client::execbox::{
+    ExecboxProgram, Options, PoolSize, PooledRunners, ProvidedTool, RunnerCommand, ToolProvider,
+};
 use client::execbox::{read, value};
 use serde_json::json;
 use std::error::Error;
@@ -33,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Runs the program in a runner that `command` starts; its result as execbox has it.
 pub(crate) async fn run(command: RunnerCommand) -> Result<lifecycle::Json, Box<dyn Error>> {
     let number = json!({"type": "number"});
-    let add = Tool::new("add", |input, _context| async move {
+    let add = ProvidedTool::new("add", |input, _context| async move {
         #[derive(serde::Deserialize)]
         struct Summands {
             a: f64,
@@ -48,16 +50,16 @@ pub(crate) async fn run(command: RunnerCommand) -> Result<lifecycle::Json, Box<d
             "type": "object", "required": ["a", "b"], "properties": {"a": number, "b": number},
         }))
         .output_schema(number);
-    let greet = Tool::new("greet", |input, _context| async move {
+    let greet = ProvidedTool::new("greet", |input, _context| async move {
         let name: String = read(&input)?;
         value(&format!("Hello, {name}!"))
     });
-    let math = Provider::new("math").tool(add).tool(greet).resolve()?;
+    let math = ToolProvider::new("math").tool(add).tool(greet).resolve()?;
 
     // A runner that does not answer is killed; what it started dies with it.
     let options = Options { timeout: Some(Duration::from_secs(2)), ..Options::default() };
-    let executor = Pooled::new(command, PoolSize::default()).options(options);
-    let result = executor.execute(Execution::new(PROGRAM).provider(math)).await;
+    let executor = PooledRunners::new(command, PoolSize::default()).options(options);
+    let result = executor.execute(ExecboxProgram::new(PROGRAM).provider(math)).await;
     executor.dispose().await;
     Ok(result.to_json())
 }

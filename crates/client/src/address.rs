@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 /// Where a server is: scheme, host and port, and a prefix where a proxy added one. No slash at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address(String);
+pub(crate) struct BaseAddress(String);
 
-impl Address {
+impl BaseAddress {
     /// Reads a URL; without a scheme it is `http`.
     pub(crate) fn parse(url: &str) -> Result<Self, Error> {
         let url = url.trim().trim_end_matches('/');
@@ -70,7 +70,7 @@ mod tests {
 
     #[track_caller]
     fn good(url: &str, expected: &str) {
-        let uri = Address::parse(url).and_then(|address| address.at("/api"));
+        let uri = BaseAddress::parse(url).and_then(|address| address.at("/api"));
         assert_eq!(uri.map(|uri| uri.to_string()), Ok(expected.to_owned()));
     }
 
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_challenge_goes_to_the_place_that_requests_go_to() {
         let seen = |url: &str| {
-            let address = Address::parse(url).unwrap();
+            let address = BaseAddress::parse(url).unwrap();
             (address.authority().unwrap(), address.host_header(), address.path("/api/prove"))
         };
         let all =
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_loopback() {
-        let is_loopback = |url: &str| Address::parse(url).unwrap().is_loopback();
+        let is_loopback = |url: &str| BaseAddress::parse(url).unwrap().is_loopback();
         assert!(["localhost:1", "127.9.9.9", "http://[::1]:80/x"].into_iter().all(is_loopback));
         let others = ["localhost.example.org", "10.0.0.1:80", "127.0.0.1.example.org", "[::2]"];
         assert!(!others.into_iter().any(is_loopback));
@@ -114,7 +114,7 @@ mod tests {
             ("a b", "a b cannot be a server's URL: it looks like http://127.0.0.1:4788"),
         ];
         for (url, why) in cases {
-            assert_eq!(Address::parse(url), Err(Error::Unusable(why.into())));
+            assert_eq!(BaseAddress::parse(url), Err(Error::Unusable(why.into())));
         }
     }
 }

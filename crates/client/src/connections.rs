@@ -1,6 +1,6 @@
 //! Connections of sources and tokens of clients, for administrators.
 
-use crate::{Error, HttpClient};
+use crate::{AirlockClient, Error};
 use hyper::Method;
 use lifecycle::{AnswerRole, Json};
 use serde::Serialize;
@@ -50,7 +50,7 @@ impl std::fmt::Debug for NewConnection {
     }
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// Every connection.
     pub async fn connections(&self) -> Result<Vec<ConnectionLine>, Error> {
         let listed: Vec<Value> = self.asked(Method::GET, "/api/connections", None).await?;

@@ -1,7 +1,7 @@
 //! Connections of the HTTP client. Where the client has a token that must be proven first, each new connection begins with
 //! the proof.
 
-use crate::address::Address;
+use crate::address::BaseAddress;
 use crate::proof::{ServerToken, prove_server};
 use futures_util::future::BoxFuture;
 use hyper::Uri;
@@ -21,18 +21,18 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Any error of a connection.
-pub(crate) type ConnectError = Box<dyn StdError + Send + Sync>;
+pub(crate) type ConnectorError = Box<dyn StdError + Send + Sync>;
 
 /// Connects to one server.
 #[derive(Clone)]
 pub(crate) struct ProvenConnector {
     tcp: HttpConnector,
-    server: Address,
+    server: BaseAddress,
     token: Option<Arc<ServerToken>>,
 }
 
 impl ProvenConnector {
-    pub(crate) fn new(server: Address, token: Option<ServerToken>) -> Self {
+    pub(crate) fn new(server: BaseAddress, token: Option<ServerToken>) -> Self {
         let mut tcp = HttpConnector::new();
         // A request is one small write: waiting for more to send would only delay it.
         tcp.set_nodelay(true);
@@ -41,7 +41,7 @@ impl ProvenConnector {
         Self { tcp, server, token: token.map(Arc::new) }
     }
 
-    async fn connect(self, uri: Uri) -> Result<TokioIo<TcpStream>, ConnectError> {
+    async fn connect(self, uri: Uri) -> Result<TokioIo<TcpStream>, ConnectorError> {
         let Self { mut tcp, server, token } = self;
         let stream = tcp.call(uri.clone()).await?.into_inner();
         let proven = match token {
@@ -57,10 +57,10 @@ impl ProvenConnector {
 
 impl Service<Uri> for ProvenConnector {
     type Response = TokioIo<TcpStream>;
-    type Error = ConnectError;
-    type Future = BoxFuture<'static, Result<TokioIo<TcpStream>, ConnectError>>;
+    type Error = ConnectorError;
+    type Future = BoxFuture<'static, Result<TokioIo<TcpStream>, ConnectorError>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectorError>> {
         Service::<Uri>::poll_ready(&mut self.tcp, context).map_err(Into::into)
     }
 

@@ -7,13 +7,13 @@ use lifecycle::{
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct ExecutionEvent {
     /// Its number; each is heard once.
     pub seq: Seq,
     /// When.
     pub at: Timestamp,
     /// What.
-    pub happened: Happened,
+    pub happened: EventKind,
     /// The same as the server put it.
     pub json: Json,
 }
@@ -21,7 +21,7 @@ pub struct Event {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the members are those of the protocol")]
-pub enum Happened {
+pub enum EventKind {
     Started {
         caller: String,
         code: String,
@@ -71,7 +71,7 @@ pub enum Happened {
     },
     Settled {
         call: CallId,
-        ended: Ended,
+        ended: EventOutcome,
     },
     TimerSet {
         timer: TimerId,
@@ -91,7 +91,7 @@ pub enum Happened {
         limit: String,
     },
     Finished {
-        ended: Ended,
+        ended: EventOutcome,
         active_ms: u64,
     },
     /// Something that only a newer server knows.
@@ -102,7 +102,7 @@ pub enum Happened {
 
 /// How a call or an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum EventOutcome {
     /// Well.
     Completed {
         /// Its value, if it has one.
@@ -119,9 +119,9 @@ pub enum Ended {
     Unknown,
 }
 
-impl Event {
+impl ExecutionEvent {
     pub(crate) fn read(json: Json) -> Result<Self, Error> {
-        let event: wire::Event = read(json.text())?;
+        let event: wire::EventBody = read(json.text())?;
         let (seq, at) = (event.seq, event.at);
         let happened = happened(event)
             .map_err(|member| Error::Protocol(format!("event {seq} without its {member}")))?;
@@ -130,71 +130,71 @@ impl Event {
 
     /// Whether nothing follows.
     pub const fn is_last(&self) -> bool {
-        matches!(self.happened, Happened::Finished { .. })
+        matches!(self.happened, EventKind::Finished { .. })
     }
 }
 
 /// A member that is missing.
-type Missing = &'static str;
+type MissingMember = &'static str;
 
-fn happened(event: wire::Event) -> Result<Happened, Missing> {
+fn happened(event: wire::EventBody) -> Result<EventKind, MissingMember> {
     let call = event.call.map(CallId).ok_or("call");
     let timer = event.timer.map(TimerId).ok_or("timer");
     let id = event.execution_id.ok_or("executionId");
     Ok(match event.kind.as_str() {
-        "started" => Happened::Started {
+        "started" => EventKind::Started {
             caller: event.caller.ok_or("caller")?,
             code: event.code.ok_or("code")?,
         },
-        "prepared" => Happened::Prepared,
+        "prepared" => EventKind::Prepared,
         "log" => {
             let level = event.level.ok_or("level")?.into();
             let line = event.line.as_ref().and_then(|line| line.as_str()).ok_or("line")?;
-            Happened::Log { level, line: line.to_owned() }
+            EventKind::Log { level, line: line.to_owned() }
         }
-        "emitted" => Happened::Emitted { item: event.item.ok_or("item")? },
+        "emitted" => EventKind::Emitted { item: event.item.ok_or("item")? },
         "call" => {
             let (tool, args) = (event.tool.ok_or("tool")?, event.args.ok_or("args")?);
-            Happened::Call { call: call?, tool, args }
+            EventKind::Call { call: call?, tool, args }
         }
         "question" => {
-            Happened::Question { id: id?, call: call?, message: event.message.ok_or("message")? }
+            EventKind::Question { id: id?, call: call?, message: event.message.ok_or("message")? }
         }
         "answer" => {
             let (action, by) = (event.action.ok_or("action")?, event.by.ok_or("by")?);
             let (content, arguments) = (event.content, event.arguments);
             let role = event.role.map_or(Ok(AnswerRole::Person), |role| role.parse());
             let role = role.map_err(|_| "as")?;
-            Happened::Answer { id: id?, call: call?, action, content, by, role, arguments }
+            EventKind::Answer { id: id?, call: call?, action, content, by, role, arguments }
         }
-        "deferred" => Happened::Deferred { call: call? },
-        "admitted" => Happened::Admitted { call: call? },
+        "deferred" => EventKind::Deferred { call: call? },
+        "admitted" => EventKind::Admitted { call: call? },
         "dispatched" => {
-            Happened::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }
+            EventKind::Dispatched { call: call?, attempt: event.attempt.ok_or("attempt")? }
         }
-        "progress" => Happened::Progress { call: call?, text: event.text.ok_or("text")? },
-        "settled" => Happened::Settled { call: call?, ended: ended(event)? },
-        "timerSet" => Happened::TimerSet { timer: timer? },
-        "timerCleared" => Happened::TimerCleared { timer: timer? },
-        "timerFired" => Happened::TimerFired { timer: timer? },
-        "paused" => Happened::Paused,
-        "recoveryFailed" => Happened::RecoveryFailed { why: event.why.ok_or("why")? },
-        "parked" => Happened::Parked,
-        "limitReached" => Happened::LimitReached { limit: event.limit.ok_or("limit")? },
+        "progress" => EventKind::Progress { call: call?, text: event.text.ok_or("text")? },
+        "settled" => EventKind::Settled { call: call?, ended: ended(event)? },
+        "timerSet" => EventKind::TimerSet { timer: timer? },
+        "timerCleared" => EventKind::TimerCleared { timer: timer? },
+        "timerFired" => EventKind::TimerFired { timer: timer? },
+        "paused" => EventKind::Paused,
+        "recoveryFailed" => EventKind::RecoveryFailed { why: event.why.ok_or("why")? },
+        "parked" => EventKind::Parked,
+        "limitReached" => EventKind::LimitReached { limit: event.limit.ok_or("limit")? },
         "finished" => {
             let active_ms = event.active_ms.ok_or("activeMs")?;
-            Happened::Finished { ended: ended(event)?, active_ms }
+            EventKind::Finished { ended: ended(event)?, active_ms }
         }
-        _ => Happened::Other { kind: event.kind },
+        _ => EventKind::Other { kind: event.kind },
     })
 }
 
-fn ended(event: wire::Event) -> Result<Ended, Missing> {
+fn ended(event: wire::EventBody) -> Result<EventOutcome, MissingMember> {
     Ok(match event.status.as_deref() {
-        Some("completed") => Ended::Completed { result: event.result },
-        Some("failed") => Ended::Failed(failure(&event.error.ok_or("error")?)),
-        Some("cancelled") => Ended::Cancelled { by: event.by.ok_or("by")? },
-        Some("unknown") => Ended::Unknown,
+        Some("completed") => EventOutcome::Completed { result: event.result },
+        Some("failed") => EventOutcome::Failed(failure(&event.error.ok_or("error")?)),
+        Some("cancelled") => EventOutcome::Cancelled { by: event.by.ok_or("by")? },
+        Some("unknown") => EventOutcome::Unknown,
         Some(_) | None => return Err("status"),
     })
 }

@@ -1,8 +1,8 @@
 //! Follows an execution across dropped connections: each event once, in order.
 
 use crate::error::root_cause;
-use crate::sse::{Messages, TooLong};
-use crate::{Error, Event, HttpClient, Id};
+use crate::sse::{SseMessageTooLong, SseParser};
+use crate::{AirlockClient, Error, ExecutionEvent, ExecutionRef};
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
 use lifecycle::{Json, Seq};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How often, and how soon, to come again while nothing new is heard.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct RetryPolicy {
     pub(crate) n_attempts_max: u32,
     /// Before the second attempt; the first is made at once. Doubles from one to the next.
     pub(crate) delay: Duration,
@@ -19,7 +19,7 @@ pub(crate) struct Patience {
     pub(crate) silence_max: Duration,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// About half a minute: time for a server to be stopped, replaced and started.
     pub(crate) const USUAL: Self = Self {
         n_attempts_max: 12,
@@ -36,52 +36,52 @@ impl Patience {
 
 /// Somebody who follows an execution.
 #[derive(Debug)]
-pub(crate) struct Follower {
-    client: HttpClient,
-    id: Id,
+pub(crate) struct EventFollower {
+    client: AirlockClient,
+    id: ExecutionRef,
     last: Seq,
-    state: State,
+    state: FollowState,
     /// Attempts since something new was heard.
     n_attempts: u32,
 }
 
 #[derive(Debug)]
-enum State {
+enum FollowState {
     /// Nothing was asked yet: what fails now would fail again.
     New,
     /// The connection is gone.
     Cut(Error),
-    Hearing(Box<Hearing>),
+    Hearing(Box<OpenStream>),
     Over,
 }
 
 #[derive(Debug)]
-struct Hearing {
+struct OpenStream {
     body: Incoming,
-    messages: Messages,
+    messages: SseParser,
 }
 
-impl Follower {
-    pub(crate) const fn new(client: HttpClient, id: Id, after: Seq) -> Self {
-        Self { client, id, last: after, state: State::New, n_attempts: 0 }
+impl EventFollower {
+    pub(crate) const fn new(client: AirlockClient, id: ExecutionRef, after: Seq) -> Self {
+        Self { client, id, last: after, state: FollowState::New, n_attempts: 0 }
     }
 
     /// The next event; none after the last.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<ExecutionEvent>, Error> {
         loop {
             match &mut self.state {
-                State::Over => return Ok(None),
-                State::New => self.connect().await?,
-                State::Cut(why) => {
+                FollowState::Over => return Ok(None),
+                FollowState::New => self.connect().await?,
+                FollowState::Cut(why) => {
                     let why = why.clone();
                     self.come_again(why).await?;
                 }
-                State::Hearing(hearing) => {
+                FollowState::Hearing(hearing) => {
                     let silence_max = self.client.patience.silence_max;
                     match hearing.next(&self.client, silence_max).await {
                         Ok(event) if event.seq <= self.last => {} // heard on another connection
                         Ok(event) => return Ok(Some(self.heard(event))),
-                        Err(why) if why.is_passing() => self.state = State::Cut(why),
+                        Err(why) if why.is_passing() => self.state = FollowState::Cut(why),
                         Err(why) => return Err(why),
                     }
                 }
@@ -89,11 +89,11 @@ impl Follower {
         }
     }
 
-    fn heard(&mut self, event: Event) -> Event {
+    fn heard(&mut self, event: ExecutionEvent) -> ExecutionEvent {
         self.last = event.seq;
         self.n_attempts = 0;
         if event.is_last() {
-            self.state = State::Over;
+            self.state = FollowState::Over;
         }
         event
     }
@@ -107,7 +107,7 @@ impl Follower {
         self.n_attempts += 1;
         match self.connect().await {
             Err(why) if why.is_passing() => {
-                self.state = State::Cut(why);
+                self.state = FollowState::Cut(why);
                 Ok(())
             }
             connected => connected,
@@ -116,15 +116,21 @@ impl Follower {
 
     async fn connect(&mut self) -> Result<(), Error> {
         self.state = match self.client.stream(self.id, self.last).await? {
-            Some(body) => State::Hearing(Box::new(Hearing { body, messages: Messages::new() })),
-            None => State::Over,
+            Some(body) => {
+                FollowState::Hearing(Box::new(OpenStream { body, messages: SseParser::new() }))
+            }
+            None => FollowState::Over,
         };
         Ok(())
     }
 }
 
-impl Hearing {
-    async fn next(&mut self, client: &HttpClient, silence_max: Duration) -> Result<Event, Error> {
+impl OpenStream {
+    async fn next(
+        &mut self,
+        client: &AirlockClient,
+        silence_max: Duration,
+    ) -> Result<ExecutionEvent, Error> {
         loop {
             if let Some(message) = self.messages.next() {
                 return event(message);
@@ -132,13 +138,13 @@ impl Hearing {
             let bytes = tokio::time::timeout(silence_max, self.bytes(client))
                 .await
                 .unwrap_or_else(|_| Err(client.broke_off("the server fell silent")))?;
-            self.messages.hear(&bytes).map_err(|TooLong| {
+            self.messages.hear(&bytes).map_err(|SseMessageTooLong| {
                 Error::Protocol("an event that is longer than any can be".into())
             })?;
         }
     }
 
-    async fn bytes(&mut self, client: &HttpClient) -> Result<Bytes, Error> {
+    async fn bytes(&mut self, client: &AirlockClient) -> Result<Bytes, Error> {
         match self.body.frame().await {
             Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
             Some(Err(error)) => Err(client.broke_off(root_cause(&error))),
@@ -147,10 +153,10 @@ impl Hearing {
     }
 }
 
-fn event(message: Vec<u8>) -> Result<Event, Error> {
+fn event(message: Vec<u8>) -> Result<ExecutionEvent, Error> {
     let strange = || Error::Protocol("an event that is not JSON".into());
     let text = String::from_utf8(message).map_err(|_| strange())?;
-    Event::read(Json::parse(text).map_err(|_| strange())?)
+    ExecutionEvent::read(Json::parse(text).map_err(|_| strange())?)
 }
 
 #[cfg(test)]
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn it_comes_again_at_once_and_then_less_and_less_often() {
-        let patience = Patience { delay_max: Duration::from_millis(500), ..Patience::USUAL };
+        let patience = RetryPolicy { delay_max: Duration::from_millis(500), ..RetryPolicy::USUAL };
         let delays = [0, 1, 2, 3, 4, 99].map(|n| patience.delay_before(n).as_millis());
         assert_eq!(delays, [0, 100, 200, 400, 500, 500]);
     }

@@ -1,12 +1,12 @@
 //! The client of `/api`: ask, and read what is said.
 
-use crate::address::Address;
+use crate::address::BaseAddress;
 use crate::connector::ProvenConnector;
 use crate::error::root_cause;
-use crate::event::Event;
-use crate::follow::{Follower, Patience};
+use crate::event::ExecutionEvent;
+use crate::follow::{EventFollower, RetryPolicy};
 use crate::proof::{ProofError, ServerToken};
-use crate::{Error, Id, Page, Reply, Status, wire};
+use crate::{Error, ExecutionPage, ExecutionRef, ExecutionReply, ExecutionStatus, wire};
 use futures_util::stream::{self, Stream};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -14,7 +14,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue}
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use lifecycle::{Answer, Entry, ExecutionId, Json, Rider, Seq};
+use lifecycle::{Answer, AnswerExtras, Entry, ExecutionId, Json, Seq};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::error::Error as StdError;
@@ -28,18 +28,18 @@ const SHOWN_CHARS_MAX: usize = 300;
 
 /// A client of an Airlock server. Clones share their connections.
 #[derive(Clone)]
-pub struct HttpClient {
+pub struct AirlockClient {
     http: Client<ProvenConnector, Full<Bytes>>,
-    address: Address,
+    address: BaseAddress,
     bearer: Option<HeaderValue>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: RetryPolicy,
 }
 
 /// Which executions to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct ExecutionFilter {
     /// Those that stand like this; all, if none is given.
-    pub status: Option<Status>,
+    pub status: Option<ExecutionStatus>,
     /// At most so many; the server has its own maximum and its own habit.
     pub limit: Option<usize>,
     /// Those that are older than this one.
@@ -54,13 +54,13 @@ pub struct Which {
     pub since: Option<String>,
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// A client of the server at `base_url`. Nothing is sent yet.
     pub fn new(base_url: &str, token: Option<&str>) -> Result<Self, Error> {
-        let address = Address::parse(base_url)?;
+        let address = BaseAddress::parse(base_url)?;
         let bearer = token.map(bearer).transpose()?;
         let http = http_client(&address, None);
-        Ok(Self { http, address, bearer, patience: Patience::USUAL })
+        Ok(Self { http, address, bearer, patience: RetryPolicy::USUAL })
     }
 
     /// The same with another token.
@@ -87,33 +87,33 @@ impl HttpClient {
 
     /// Answers a question and waits for what follows: the next one, or the end. To send an answer again
     /// is harmless: the first one stands, and whoever comes later is told the same.
-    pub async fn resume(&self, id: Id, answer: &Answer) -> Result<Reply, Error> {
-        self.resume_with(id, answer, &Rider::Nothing).await
+    pub async fn resume(&self, id: ExecutionRef, answer: &Answer) -> Result<ExecutionReply, Error> {
+        self.resume_with(id, answer, &AnswerExtras::Nothing).await
     }
 
     /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
     pub async fn resume_with(
         &self,
-        id: Id,
+        id: ExecutionRef,
         answer: &Answer,
-        rider: &Rider,
-    ) -> Result<Reply, Error> {
-        let body = wire::Resume::body(answer, rider)?;
+        rider: &AnswerExtras,
+    ) -> Result<ExecutionReply, Error> {
+        let body = wire::ResumeBody::body(answer, rider)?;
         self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
     }
 
     /// How an execution stands.
-    pub async fn show(&self, id: Id) -> Result<Reply, Error> {
+    pub async fn show(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
         self.reply(Method::GET, &format!("/api/executions/{id}"), None).await
     }
 
     /// Ends an execution and waits until it is over.
-    pub async fn cancel(&self, id: Id) -> Result<Reply, Error> {
+    pub async fn cancel(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
         self.reply(Method::POST, &format!("/api/executions/{id}/cancel"), None).await
     }
 
     /// Lets a parked execution continue. For administrators.
-    pub async fn continue_parked(&self, id: Id) -> Result<Value, Error> {
+    pub async fn continue_parked(&self, id: ExecutionRef) -> Result<Value, Error> {
         self.asked(Method::POST, &format!("/api/executions/{id}/continue"), None).await
     }
 
@@ -124,7 +124,7 @@ impl HttpClient {
     }
 
     /// Executions, newest first.
-    pub async fn list(&self, which: Which) -> Result<Page, Error> {
+    pub async fn list(&self, which: ExecutionFilter) -> Result<ExecutionPage, Error> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(status) = which.status {
             query.append_pair("status", status.as_str());
@@ -148,17 +148,17 @@ impl HttpClient {
         }
         let path = format!("/api/executions?{}", query.finish());
         let (_, body) = self.ask(Method::GET, &path, None).await?;
-        Page::read(&body)
+        ExecutionPage::read(&body)
     }
 
     /// What is recorded of an execution that is over, as it is recorded.
-    pub async fn journal(&self, id: Id) -> Result<Vec<Entry>, Error> {
+    pub async fn journal(&self, id: ExecutionRef) -> Result<Vec<Entry>, Error> {
         let mut entries: Vec<Entry> = vec![];
         loop {
             let after = entries.last().map_or(Seq(0), |entry| entry.seq);
             let path = format!("/api/executions/{id}/journal?after={after}");
             let (_, body) = self.ask(Method::GET, &path, None).await?;
-            let page: wire::Journal = serde_json::from_str(&body)
+            let page: wire::JournalBody = serde_json::from_str(&body)
                 .map_err(|_| Error::Protocol("no journal that this version can read".into()))?;
             let is_last = page.entries.iter().all(|entry| entry.seq <= after);
             entries.extend(page.entries);
@@ -172,7 +172,7 @@ impl HttpClient {
     /// the number of the last one. Empty at the end.
     pub async fn journal_page(
         &self,
-        id: Id,
+        id: ExecutionRef,
         after: Seq,
     ) -> Result<(Vec<Box<RawValue>>, Seq), Error> {
         let path = format!("/api/executions/{id}/journal?after={after}");
@@ -191,17 +191,21 @@ impl HttpClient {
     /// itself when the connection drops, for as long as a server needs to come back.
     pub fn follow(
         &self,
-        id: Id,
+        id: ExecutionRef,
         after: Seq,
-    ) -> impl Stream<Item = Result<Event, Error>> + Send + use<> {
-        let follower = Follower::new(self.clone(), id, after);
+    ) -> impl Stream<Item = Result<ExecutionEvent, Error>> + Send + use<> {
+        let follower = EventFollower::new(self.clone(), id, after);
         stream::try_unfold(follower, async |mut follower| {
             Ok(follower.next().await?.map(|event| (event, follower)))
         })
     }
 
     /// Asks for the events as a stream; none where the execution is over and nothing is left to hear.
-    pub(crate) async fn stream(&self, id: Id, after: Seq) -> Result<Option<Incoming>, Error> {
+    pub(crate) async fn stream(
+        &self,
+        id: ExecutionRef,
+        after: Seq,
+    ) -> Result<Option<Incoming>, Error> {
         let path = format!("/api/executions/{id}/events?after={after}");
         let mut request = self.request(Method::GET, self.address.at(&path)?, None);
         let headers = request.headers_mut();
@@ -230,10 +234,10 @@ impl HttpClient {
         method: Method,
         path: &str,
         body: Option<&Json>,
-    ) -> Result<Reply, Error> {
+    ) -> Result<ExecutionReply, Error> {
         let (headers, body) = self.ask(method, path, body).await?;
         let named = headers.get("airlock-execution").and_then(|id| id.to_str().ok());
-        Reply::read(body, named.and_then(|id| id.parse().ok()))
+        ExecutionReply::read(body, named.and_then(|id| id.parse().ok()))
     }
 
     pub(crate) async fn ask(
@@ -317,14 +321,14 @@ impl HttpClient {
     }
 }
 
-impl fmt::Debug for HttpClient {
+impl fmt::Debug for AirlockClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
 fn http_client(
-    address: &Address,
+    address: &BaseAddress,
     token: Option<ServerToken>,
 ) -> Client<ProvenConnector, Full<Bytes>> {
     Client::builder(TokioExecutor::new()).build(ProvenConnector::new(address.clone(), token))
@@ -343,10 +347,10 @@ fn proof_error(error: &(dyn StdError + 'static)) -> Option<ProofError> {
 }
 
 fn refused(status: StatusCode, body: &str) -> Error {
-    let problem = serde_json::from_str::<wire::Problem>(body);
-    let wire::Problem { tag, message } = problem.unwrap_or_else(|_| {
+    let problem = serde_json::from_str::<wire::ProblemBody>(body);
+    let wire::ProblemBody { tag, message } = problem.unwrap_or_else(|_| {
         let shown: String = body.trim().chars().take(SHOWN_CHARS_MAX).collect();
-        wire::Problem { tag: String::new(), message: format!("{status} {shown}").trim().into() }
+        wire::ProblemBody { tag: String::new(), message: format!("{status} {shown}").trim().into() }
     });
     Error::Refused { status: status.as_u16(), tag, message }
 }

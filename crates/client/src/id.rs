@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// An execution, named by its own id or by a question's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Id {
+pub enum ExecutionRef {
     /// `run_…`.
     Execution(ExecutionId),
     /// `exec_…`.
@@ -16,29 +16,32 @@ pub enum Id {
 /// A text that is neither.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no id: an execution's looks like run_<uuid>, a question's like exec_<uuid>")]
-pub struct BadId(String);
+pub struct InvalidExecutionRef(String);
 
-impl FromStr for Id {
-    type Err = BadId;
-    fn from_str(text: &str) -> Result<Self, BadId> {
+impl FromStr for ExecutionRef {
+    type Err = InvalidExecutionRef;
+    fn from_str(text: &str) -> Result<Self, InvalidExecutionRef> {
         let question = || text.parse().map(Self::Question);
-        text.parse().map(Self::Execution).or_else(|_| question()).map_err(|_| BadId(text.into()))
+        text.parse()
+            .map(Self::Execution)
+            .or_else(|_| question())
+            .map_err(|_| InvalidExecutionRef(text.into()))
     }
 }
 
-impl From<ExecutionId> for Id {
+impl From<ExecutionId> for ExecutionRef {
     fn from(id: ExecutionId) -> Self {
         Self::Execution(id)
     }
 }
 
-impl From<QuestionId> for Id {
+impl From<QuestionId> for ExecutionRef {
     fn from(id: QuestionId) -> Self {
         Self::Question(id)
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for ExecutionRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Execution(id) => id.fmt(f),
@@ -55,10 +58,10 @@ mod tests {
     fn both_kinds_read_back_as_themselves_and_nothing_else_is_an_id() {
         let uuid = "00000000-0000-0000-0000-000000000007";
         for text in [format!("run_{uuid}"), format!("exec_{uuid}")] {
-            assert_eq!(text.parse::<Id>().map(|id| id.to_string()), Ok(text));
+            assert_eq!(text.parse::<ExecutionRef>().map(|id| id.to_string()), Ok(text));
         }
         for text in ["", "exec_1", "run_../x", uuid] {
-            assert_eq!(text.parse::<Id>(), Err(BadId(text.into())));
+            assert_eq!(text.parse::<ExecutionRef>(), Err(InvalidExecutionRef(text.into())));
         }
     }
 }

@@ -31,13 +31,15 @@ mod tests;
 
 pub use connections::{ConnectionLine, NewConnection};
 pub use error::Error;
-pub use event::{Ended, Event, Happened};
-pub use http::{HttpClient, Which};
-pub use id::{BadId, Id};
+pub use event::{EventKind, EventOutcome, ExecutionEvent};
+pub use http::{AirlockClient, ExecutionFilter};
+pub use id::{ExecutionRef, InvalidExecutionRef};
 pub use mcp::{McpClient, McpHead, McpSaid};
-pub use policies::{Explained, NewPolicy, Policy};
+pub use policies::{NewPolicy, PolicyExplanation, StoredPolicy};
 pub use proof::{ProofError, ServerToken};
-pub use reply::{Asks, Listed, Page, Reply, Standing, Status};
+pub use reply::{
+    ExecutionPage, ExecutionReply, ExecutionRow, ExecutionStanding, ExecutionStatus, OpenQuestion,
+};
 pub use sign_in::{BrowserSessionLine, SignInCode};
 pub use sources::{SourceChange, SourceLine};
-pub use tools::{Described, ToolLine};
+pub use tools::{ToolDescription, ToolLine};

@@ -3,8 +3,8 @@
 
 use crate::Error;
 use crate::error::root_cause;
-use crate::http::HttpClient;
-use crate::sse::Messages;
+use crate::http::AirlockClient;
+use crate::sse::SseParser;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt as _;
@@ -22,7 +22,7 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Passes messages to `/mcp`.
 #[derive(Debug, Clone)]
 pub struct McpClient {
-    http: HttpClient,
+    http: AirlockClient,
     path: String,
 }
 
@@ -42,18 +42,18 @@ pub struct McpSaid {
     pub session: Option<String>,
     /// The status; messages may come with any.
     pub status: u16,
-    body: Body,
+    body: McpBody,
 }
 
 #[derive(Debug)]
-enum Body {
-    Stream(Incoming, Messages),
+enum McpBody {
+    Stream(Incoming, SseParser),
     Whole(Option<String>),
 }
 
 impl McpClient {
     /// A client on these terms, such as `elicitation_mode=browser`.
-    pub fn new(http: HttpClient, query: &str) -> Self {
+    pub fn new(http: AirlockClient, query: &str) -> Self {
         let path = if query.is_empty() { "/mcp".into() } else { format!("/mcp?{query}") };
         Self { http, path }
     }
@@ -73,10 +73,10 @@ impl McpClient {
         let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
         let session = session.map(str::to_owned);
         let body = if is_stream {
-            Body::Stream(response.into_body(), Messages::new())
+            McpBody::Stream(response.into_body(), SseParser::new())
         } else {
             let (_, text) = self.http.whole(response).await?;
-            Body::Whole(Some(text).filter(|text| !text.trim().is_empty()))
+            McpBody::Whole(Some(text).filter(|text| !text.trim().is_empty()))
         };
         Ok(McpSaid { session, status: status.as_u16(), body })
     }
@@ -86,8 +86,8 @@ impl McpSaid {
     /// The next message; none when that was all.
     pub async fn next(&mut self) -> Result<Option<String>, String> {
         let (incoming, messages) = match &mut self.body {
-            Body::Whole(text) => return Ok(text.take()),
-            Body::Stream(incoming, messages) => (incoming, messages),
+            McpBody::Whole(text) => return Ok(text.take()),
+            McpBody::Stream(incoming, messages) => (incoming, messages),
         };
         loop {
             while let Some(message) = messages.next() {

@@ -1,15 +1,15 @@
 //! Who may call what, for administrators.
 
-use crate::{Error, HttpClient};
+use crate::{AirlockClient, Error};
 use hyper::Method;
-use lifecycle::{Action, Json};
+use lifecycle::{Json, PolicyAction};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A policy as the server keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Policy {
+pub struct StoredPolicy {
     /// `policy_…`.
     pub id: String,
     /// `org` or `user`.
@@ -17,7 +17,7 @@ pub struct Policy {
     /// Which tools.
     pub pattern: String,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// Where it asks: whether whoever answers may change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
@@ -36,7 +36,7 @@ pub struct NewPolicy<'a> {
     /// Which tools.
     pub pattern: &'a str,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// Where it asks: whether whoever answers may change the arguments.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
@@ -48,16 +48,16 @@ pub struct NewPolicy<'a> {
 /// What would happen to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Explained {
+pub struct PolicyExplanation {
     /// `allow`, `ask` or `refuse`.
     pub verdict: String,
     /// The pattern that decides.
     pub pattern: Option<String>,
     /// The policy that decides, where it is one that is kept.
-    pub policy: Option<Policy>,
+    pub policy: Option<StoredPolicy>,
     /// One that would approve it, and does not count.
     #[serde(default)]
-    pub ignored_policy: Option<Policy>,
+    pub ignored_policy: Option<StoredPolicy>,
     /// Why: `outdated`, `answer_only` or `unconfirmed`.
     #[serde(default)]
     pub ignored_because: Option<String>,
@@ -71,14 +71,14 @@ pub struct Explained {
     pub tool_exists: bool,
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// Every policy, in the order in which they are looked at.
-    pub async fn policies(&self) -> Result<Vec<Policy>, Error> {
+    pub async fn policies(&self) -> Result<Vec<StoredPolicy>, Error> {
         self.asked(Method::GET, "/api/policies", None).await
     }
 
     /// Keeps a policy. It counts at once.
-    pub async fn add_policy(&self, new: &NewPolicy<'_>) -> Result<Policy, Error> {
+    pub async fn add_policy(&self, new: &NewPolicy<'_>) -> Result<StoredPolicy, Error> {
         let body = Json::from_value(new).map_err(|error| Error::Unusable(error.to_string()))?;
         self.asked(Method::POST, "/api/policies", Some(&body)).await
     }
@@ -90,13 +90,13 @@ impl HttpClient {
     }
 
     /// Lets a policy count that a management call made.
-    pub async fn confirm_policy(&self, id: &str) -> Result<Policy, Error> {
+    pub async fn confirm_policy(&self, id: &str) -> Result<StoredPolicy, Error> {
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         self.asked(Method::POST, &format!("/api/policies/{id}/confirm"), None).await
     }
 
     /// What would happen to a call of `tool`.
-    pub async fn explain_policy(&self, tool: &str) -> Result<Explained, Error> {
+    pub async fn explain_policy(&self, tool: &str) -> Result<PolicyExplanation, Error> {
         let tool: String = form_urlencoded::byte_serialize(tool.as_bytes()).collect();
         self.asked(Method::GET, &format!("/api/policies/test?tool={tool}"), None).await
     }

@@ -3,7 +3,7 @@
 //! Each new connection begins with a challenge: see [`protocols::server_proof`]. A process that took over the port of a
 //! server, or that passes bytes on to one, gets no token.
 
-use crate::address::Address;
+use crate::address::BaseAddress;
 use getrandom::fill;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Bytes;
@@ -12,7 +12,8 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use protocols::server_proof::{
-    NONCE_BYTES, PATH, ProofAnswer, ProofChallenge, Unproven, endpoint, hex, is_proof, token_key,
+    NONCE_BYTES, PATH, ProofAnswer, ProofChallenge, ProofRefusal, endpoint, hex, is_proof,
+    token_key,
 };
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -121,7 +122,11 @@ impl ServerToken {
     }
 
     /// The addresses under which we know the server at the other end of `stream`.
-    fn addresses(&self, server: &Address, stream: &TcpStream) -> Result<Vec<String>, ProofError> {
+    fn addresses(
+        &self,
+        server: &BaseAddress,
+        stream: &TcpStream,
+    ) -> Result<Vec<String>, ProofError> {
         if let Some(address) = &self.address {
             return Ok(vec![address.clone()]);
         }
@@ -142,7 +147,7 @@ impl fmt::Debug for ServerToken {
 /// Returns the connection when the server at its other end may get the token. None where that server is of an earlier
 /// version and may get it all the same: what refused the challenge may have closed the connection, so connect again.
 pub(crate) async fn prove_server(
-    server: &Address,
+    server: &BaseAddress,
     token: &ServerToken,
     stream: TcpStream,
 ) -> Result<Option<TcpStream>, ProofError> {
@@ -160,7 +165,7 @@ pub(crate) async fn prove_server(
 
 /// Sends a challenge and gives the connection back when the answer proves that the server knows the token.
 async fn challenge(
-    server: &Address,
+    server: &BaseAddress,
     token: &ServerToken,
     stream: TcpStream,
 ) -> Result<TcpStream, ProofError> {
@@ -175,8 +180,8 @@ async fn challenge(
     let (stream, answer) = exchange(server, &challenge, stream).await?;
     let (Some(address), Some(proof)) = (&answer.address, &answer.proof) else {
         return Err(match answer.reason {
-            Some(Unproven::UnknownToken) => ProofError::UnknownToken,
-            Some(Unproven::OtherAddress) => ProofError::OtherAddress(shown(&answer.addresses)),
+            Some(ProofRefusal::UnknownToken) => ProofError::UnknownToken,
+            Some(ProofRefusal::OtherAddress) => ProofError::OtherAddress(shown(&answer.addresses)),
             None => ProofError::WrongProof,
         });
     };
@@ -195,7 +200,7 @@ fn shown(addresses: &[String]) -> String {
 
 /// One request and its answer, after which the connection is as new.
 async fn exchange(
-    server: &Address,
+    server: &BaseAddress,
     challenge: &ProofChallenge,
     stream: TcpStream,
 ) -> Result<(TcpStream, ProofAnswer), ProofError> {

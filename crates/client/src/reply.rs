@@ -5,18 +5,18 @@ use lifecycle::{ExecutionId, Json, QuestionId, Seq, Timestamp};
 
 /// What the server says of one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct ExecutionReply {
     /// Which; none where the server did not say.
     pub execution: Option<ExecutionId>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: ExecutionStanding,
     /// The same as the server put it.
     pub json: Json,
 }
 
 /// How an execution stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ExecutionStanding {
     /// It ended well.
     Completed {
         /// Its value; `null` where it has none.
@@ -32,7 +32,7 @@ pub enum Standing {
         logs: Vec<String>,
     },
     /// Somebody must decide.
-    Asks(Asks),
+    Asks(OpenQuestion),
     /// It is under way.
     Running,
     /// It could not be brought back after a restart.
@@ -41,7 +41,7 @@ pub enum Standing {
 
 /// What must be decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asks {
+pub struct OpenQuestion {
     /// What an answer is sent to.
     pub question: QuestionId,
     /// For the person who decides.
@@ -62,20 +62,20 @@ pub struct Asks {
 
 /// A part of the list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct ExecutionPage {
     /// The executions.
-    pub executions: Vec<Listed>,
+    pub executions: Vec<ExecutionRow>,
     /// Where the next part begins.
     pub next: Option<ExecutionId>,
 }
 
 /// An execution's line in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ExecutionRow {
     /// Which.
     pub execution: ExecutionId,
     /// How it stands.
-    pub status: Status,
+    pub status: ExecutionStatus,
     /// Whose it is.
     pub caller: String,
     /// When it began.
@@ -96,7 +96,7 @@ pub struct Listed {
 
 /// How an execution stands, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ExecutionStatus {
     /// Under way.
     Running,
     /// Somebody must decide.
@@ -107,7 +107,7 @@ pub enum Status {
     Finished,
 }
 
-impl Status {
+impl ExecutionStatus {
     /// The word.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -126,40 +126,41 @@ impl Status {
     }
 }
 
-impl Reply {
+impl ExecutionReply {
     pub(crate) fn read(body: String, execution: Option<ExecutionId>) -> Result<Self, Error> {
-        let envelope: wire::Envelope = read(&body)?;
+        let envelope: wire::ExecutionEnvelope = read(&body)?;
         let standing = standing(envelope)?;
         Ok(Self { execution, standing, json: json(body)? })
     }
 }
 
-impl Page {
+impl ExecutionPage {
     pub(crate) fn read(body: &str) -> Result<Self, Error> {
-        let wire::Page { executions, next } = read(body)?;
-        let executions = executions.into_iter().map(Listed::read).collect::<Result<_, _>>()?;
+        let wire::ExecutionPageBody { executions, next } = read(body)?;
+        let executions =
+            executions.into_iter().map(ExecutionRow::read).collect::<Result<_, _>>()?;
         Ok(Self { executions, next })
     }
 }
 
-impl Asks {
-    pub(crate) fn read(structured: wire::Structured) -> Result<Self, Error> {
+impl OpenQuestion {
+    pub(crate) fn read(structured: wire::StructuredBody) -> Result<Self, Error> {
         let (Some(question), Some(asked)) = (structured.execution_id, structured.interaction)
         else {
             return Err(Error::Protocol("an envelope that waits for nothing".into()));
         };
-        let wire::Interaction { message, address, args, url, approval_url, .. } = asked;
+        let wire::InteractionBody { message, address, args, url, approval_url, .. } = asked;
         let (schema, editable) = (asked.requested_schema, asked.editable);
         Ok(Self { question, message, address, args, schema, url, approval_url, editable })
     }
 }
 
-impl Listed {
+impl ExecutionRow {
     fn read(json: Json) -> Result<Self, Error> {
-        let line: wire::Listed = read(json.text())?;
-        let status = Status::parse(&line.status)?;
-        let wire::Listed { execution_id: execution, caller, created, last, .. } = line;
-        let wire::Listed { outcome, code, duration_ms, tools, .. } = line;
+        let line: wire::ExecutionRowBody = read(json.text())?;
+        let status = ExecutionStatus::parse(&line.status)?;
+        let wire::ExecutionRowBody { execution_id: execution, caller, created, last, .. } = line;
+        let wire::ExecutionRowBody { outcome, code, duration_ms, tools, .. } = line;
         Ok(Self {
             execution,
             status,
@@ -175,12 +176,12 @@ impl Listed {
     }
 }
 
-fn standing(envelope: wire::Envelope) -> Result<Standing, Error> {
+fn standing(envelope: wire::ExecutionEnvelope) -> Result<ExecutionStanding, Error> {
     let strange = |what: &str| Error::Protocol(format!("an envelope {what}"));
     let Some(structured) = envelope.structured else {
         return match envelope.status.as_deref() {
-            Some("running") => Ok(Standing::Running),
-            Some("parked") => Ok(Standing::Parked),
+            Some("running") => Ok(ExecutionStanding::Running),
+            Some("parked") => Ok(ExecutionStanding::Parked),
             Some(_) | None => Err(strange("without structured")),
         };
     };
@@ -188,14 +189,15 @@ fn standing(envelope: wire::Envelope) -> Result<Standing, Error> {
     match structured.status.as_str() {
         "completed" => {
             let result = structured.result.unwrap_or_else(Json::null);
-            Ok(Standing::Completed { result, logs })
+            Ok(ExecutionStanding::Completed { result, logs })
         }
         "error" => {
             let error = structured.error.ok_or_else(|| strange("without its error"))?;
-            Ok(Standing::Failed { error, logs })
+            Ok(ExecutionStanding::Failed { error, logs })
         }
         "waiting_for_interaction" => {
-            Asks::read(wire::Structured { logs, ..structured }).map(Standing::Asks)
+            OpenQuestion::read(wire::StructuredBody { logs, ..structured })
+                .map(ExecutionStanding::Asks)
         }
         other => Err(strange(&format!("of the status {other}"))),
     }

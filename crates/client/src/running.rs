@@ -1,11 +1,11 @@
 //! Starting a program and staying with it: the parts of a conversation that do not wait.
 
-use crate::{Asks, Error, HttpClient, Id, Reply, reply, wire};
+use crate::{AirlockClient, Error, ExecutionRef, ExecutionReply, OpenQuestion, reply, wire};
 use hyper::Method;
-use lifecycle::{Answer, ExecutionId, Json, RequestedLimits, Rider};
+use lifecycle::{Answer, AnswerExtras, ExecutionId, Json, RequestedLimits};
 use serde_json::json;
 
-impl HttpClient {
+impl AirlockClient {
     /// Starts a program and does not wait for what comes of it.
     pub async fn start(&self, code: &str) -> Result<ExecutionId, Error> {
         self.start_within(code, RequestedLimits::default()).await
@@ -23,24 +23,29 @@ impl HttpClient {
     }
 
     /// Runs a program and waits for its end or its first question.
-    pub async fn execute(&self, code: &str) -> Result<Reply, Error> {
+    pub async fn execute(&self, code: &str) -> Result<ExecutionReply, Error> {
         self.reply(Method::POST, "/api/executions", Some(&body(code, RequestedLimits::default())?))
             .await
     }
 
     /// Answers a question and does not wait for what follows. The first answer stands.
-    pub async fn answer(&self, id: Id, answer: &Answer, rider: &Rider) -> Result<(), Error> {
-        let body = wire::Resume::body(answer, rider)?;
+    pub async fn answer(
+        &self,
+        id: ExecutionRef,
+        answer: &Answer,
+        rider: &AnswerExtras,
+    ) -> Result<(), Error> {
+        let body = wire::ResumeBody::body(answer, rider)?;
         let path = format!("/api/executions/{id}/resume?wait=0");
         self.ask(Method::POST, &path, Some(&body)).await.map(drop)
     }
 
     /// What an execution asks now, oldest first.
-    pub async fn questions(&self, id: Id) -> Result<Vec<Asks>, Error> {
+    pub async fn questions(&self, id: ExecutionRef) -> Result<Vec<OpenQuestion>, Error> {
         let (_, body) =
             self.ask(Method::GET, &format!("/api/executions/{id}/questions"), None).await?;
-        let wire::Questions { questions } = reply::read(&body)?;
-        questions.into_iter().map(Asks::read).collect()
+        let wire::QuestionsBody { questions } = reply::read(&body)?;
+        questions.into_iter().map(OpenQuestion::read).collect()
     }
 }
 

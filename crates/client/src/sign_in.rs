@@ -1,6 +1,6 @@
 //! `/api/sign-in` and `/api/sessions`: how a person's browser signs in, and which browsers did.
 
-use crate::{Error, HttpClient};
+use crate::{AirlockClient, Error};
 use hyper::Method;
 use lifecycle::Json;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ struct SessionAnswer {
     origin: Option<String>,
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// The origin of links to the server's pages; the server's own address where it does not name one.
     pub async fn page_origin(&self) -> Result<String, Error> {
         let session: SessionAnswer = self.asked(Method::GET, "/api/session", None).await?;

@@ -1,6 +1,6 @@
 //! Where tools come from, for administrators.
 
-use crate::{Error, HttpClient};
+use crate::{AirlockClient, Error};
 use hyper::Method;
 use lifecycle::Json;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct SourceChange {
     pub left_out: Vec<String>,
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// Every source.
     pub async fn sources(&self) -> Result<Vec<SourceLine>, Error> {
         self.asked(Method::GET, "/api/integrations", None).await

@@ -8,7 +8,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Takes bytes and gives messages.
 #[derive(Debug)]
-pub(crate) struct Messages {
+pub(crate) struct SseParser {
     line: Vec<u8>,
     /// The data lines of the message under way, each with a line end behind it.
     data: Vec<u8>,
@@ -21,9 +21,9 @@ pub(crate) struct Messages {
 
 /// A message that is longer than any of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct SseMessageTooLong;
 
-impl Messages {
+impl SseParser {
     pub(crate) const fn new() -> Self {
         Self {
             line: vec![],
@@ -41,7 +41,7 @@ impl Messages {
     }
 
     /// Hears what came in.
-    pub(crate) fn hear(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+    pub(crate) fn hear(&mut self, mut bytes: &[u8]) -> Result<(), SseMessageTooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.was_return) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -58,9 +58,9 @@ impl Messages {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), SseMessageTooLong> {
         if self.line.len() + self.data.len() + bytes.len() > self.bytes_max {
-            return Err(TooLong);
+            return Err(SseMessageTooLong);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn heard(pieces: &[&[u8]]) -> Vec<String> {
-        let mut messages = Messages::new();
+        let mut messages = SseParser::new();
         let mut heard = vec![];
         for piece in pieces {
             messages.hear(piece).unwrap();
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn an_endless_message_is_refused() {
-        let mut messages = Messages { bytes_max: 10, ..Messages::new() };
+        let mut messages = SseParser { bytes_max: 10, ..SseParser::new() };
         assert_eq!(messages.hear(b"data: abcd"), Ok(()));
-        assert_eq!(messages.hear(b"e"), Err(TooLong));
-        let mut messages = Messages { bytes_max: 10, ..Messages::new() };
-        assert_eq!(messages.hear(b"data:ab\ndata:cd\ndata:ef\n"), Err(TooLong));
+        assert_eq!(messages.hear(b"e"), Err(SseMessageTooLong));
+        let mut messages = SseParser { bytes_max: 10, ..SseParser::new() };
+        assert_eq!(messages.hear(b"data:ab\ndata:cd\ndata:ef\n"), Err(SseMessageTooLong));
     }
 }

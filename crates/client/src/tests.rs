@@ -1,11 +1,14 @@
 //! The client against a server that says what it was told to say.
 
-use crate::follow::Patience;
-use crate::{Ended, Error, Event, Happened, HttpClient, Id, Standing, Status, Which};
+use crate::follow::RetryPolicy;
+use crate::{
+    AirlockClient, Error, EventKind, EventOutcome, ExecutionEvent, ExecutionFilter, ExecutionRef,
+    ExecutionStanding, ExecutionStatus,
+};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use lifecycle::{
-    Answer, CallId, CallOutcome, CallerName, Entry, Failure, FailureCode, Json, LimitKind,
-    LogLevel, Outcome, Question, QuestionKind, Seq, TimerId, Timestamp,
+    Answer, CallId, CallOutcome, CallerName, Entry, ExecutionOutcome, Failure, FailureCode, Json,
+    LimitKind, LogLevel, Question, QuestionKind, Seq, TimerId, Timestamp,
 };
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -68,25 +71,25 @@ fn finished(seq: u64) -> String {
     format!(r#"{{"seq":{seq},"at":0,"type":"finished","status":"completed","activeMs":1}}"#)
 }
 
-async fn listen() -> (TcpListener, HttpClient) {
+async fn listen() -> (TcpListener, AirlockClient) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let patience = Patience {
+    let patience = RetryPolicy {
         n_attempts_max: 3,
         delay: Duration::from_millis(1),
         delay_max: Duration::from_millis(1),
         silence_max: Duration::from_secs(60),
     };
-    let mut client = HttpClient::new(&url, Some("alk_x")).unwrap();
+    let mut client = AirlockClient::new(&url, Some("alk_x")).unwrap();
     client.patience = patience;
     (listener, client)
 }
 
-fn id(text: &str) -> Id {
+fn id(text: &str) -> ExecutionRef {
     text.parse().unwrap()
 }
 
-async fn seqs(client: &HttpClient, after: u64) -> Result<Vec<u64>, Error> {
+async fn seqs(client: &AirlockClient, after: u64) -> Result<Vec<u64>, Error> {
     client.follow(id(RUN), Seq(after)).map_ok(|event| event.seq.0).try_collect().await
 }
 
@@ -181,9 +184,9 @@ async fn an_answer_is_sent_as_it_was_given_and_what_follows_is_read() {
     assert_eq!(header(&requests[0], "authorization"), Some("Bearer alk_x"));
     assert_eq!(header(&requests[0], "content-type"), Some("application/json"));
     let told = told.unwrap();
-    assert_eq!(told.execution.map(Id::from), Some(id(RUN)));
-    let Standing::Asks(asks) = told.standing else { panic!("{:?}", told.standing) };
-    assert_eq!((Id::from(asks.question), asks.message.as_str()), (id(ASKED), "Again?"));
+    assert_eq!(told.execution.map(ExecutionRef::from), Some(id(RUN)));
+    let ExecutionStanding::Asks(asks) = told.standing else { panic!("{:?}", told.standing) };
+    assert_eq!((ExecutionRef::from(asks.question), asks.message.as_str()), (id(ASKED), "Again?"));
     assert_eq!(asks.args.unwrap().text(), r#"{"x": 1}"#);
 }
 
@@ -193,18 +196,18 @@ async fn every_standing_is_understood_and_passed_on_unchanged() {
     let cases = [
         (
             r#"{"status":"completed","text":"1","structured":{"status":"completed","result":[1, 2],"logs":["[log] a"]},"isError":false}"#,
-            Standing::Completed { result: value("[1, 2]"), logs: vec!["[log] a".into()] },
+            ExecutionStanding::Completed { result: value("[1, 2]"), logs: vec!["[log] a".into()] },
         ),
         (
             r#"{"status":"completed","text":"","structured":{"status":"completed","result":null,"emitted":2,"logs":[]},"isError":false}"#,
-            Standing::Completed { result: value("null"), logs: vec![] },
+            ExecutionStanding::Completed { result: value("null"), logs: vec![] },
         ),
         (
             r#"{"status":"completed","text":"","structured":{"status":"error","error":"Error: x","logs":[]},"isError":true}"#,
-            Standing::Failed { error: "Error: x".into(), logs: vec![] },
+            ExecutionStanding::Failed { error: "Error: x".into(), logs: vec![] },
         ),
-        (r#"{"status":"running","executionId":"run_x"}"#, Standing::Running),
-        (r#"{"status":"parked","executionId":"run_x"}"#, Standing::Parked),
+        (r#"{"status":"running","executionId":"run_x"}"#, ExecutionStanding::Running),
+        (r#"{"status":"parked","executionId":"run_x"}"#, ExecutionStanding::Parked),
     ];
     for (body, standing) in cases {
         let (listener, client) = listen().await;
@@ -223,14 +226,19 @@ async fn a_list_is_asked_for_and_read() {
     );
     let script = [says("200 OK", &format!(r#"{{"executions":[{line}],"next":"{RUN}"}}"#))];
     let after = Some(RUN.parse().unwrap());
-    let which = Which { status: Some(Status::Paused), limit: Some(1), after, ..Which::default() };
+    let which = ExecutionFilter {
+        status: Some(ExecutionStatus::Paused),
+        limit: Some(1),
+        after,
+        ..ExecutionFilter::default()
+    };
     let (page, requests) = tokio::join!(client.list(which), speak(listener, &script));
     let query = format!("GET /api/executions?status=paused&limit=1&after={RUN} HTTP/1.1");
     assert_eq!(requests[0].lines().next(), Some(query.as_str()));
     let page = page.unwrap();
     assert_eq!((page.executions.len(), page.next), (1, after));
     let listed = &page.executions[0];
-    assert_eq!((listed.status, listed.caller.as_str()), (Status::Paused, "ann"));
+    assert_eq!((listed.status, listed.caller.as_str()), (ExecutionStatus::Paused, "ann"));
     assert_eq!((listed.created, listed.last), (Timestamp(5), Seq(9)));
     assert_eq!(listed.json.text(), line);
 }
@@ -259,15 +267,15 @@ async fn every_no_is_told_apart() {
 
 #[test]
 fn the_token_is_never_shown() {
-    let client = HttpClient::new("127.0.0.1:1", Some(" alk_secret\n")).unwrap();
+    let client = AirlockClient::new("127.0.0.1:1", Some(" alk_secret\n")).unwrap();
     assert!(!format!("{client:?}").contains("secret"));
-    assert!(matches!(HttpClient::new("127.0.0.1:1", Some("a\nb")), Err(Error::Unusable(_))));
+    assert!(matches!(AirlockClient::new("127.0.0.1:1", Some("a\nb")), Err(Error::Unusable(_))));
 }
 
-fn told(event: lifecycle::Event) -> Happened {
+fn told(event: lifecycle::Event) -> EventKind {
     let entry = Entry { seq: Seq(3), at: Timestamp(7), event };
     let line = Json::parse(protocols::executor::outbound::entry(&entry)).unwrap();
-    let event = Event::read(line.clone()).unwrap();
+    let event = ExecutionEvent::read(line.clone()).unwrap();
     assert_eq!((event.seq, event.at, &event.json), (Seq(3), Timestamp(7), &line));
     event.happened
 }
@@ -279,9 +287,9 @@ fn what_the_server_says_of_calls_is_understood() {
     let question = ASKED.parse().unwrap();
     let content = Json::parse("{}".into()).unwrap();
     let (tool, args) = (lifecycle::ToolPath::parse("a.b").unwrap(), content.clone());
-    let nature = lifecycle::Nature { read_only: true, runs: lifecycle::Runs::Here };
+    let nature = lifecycle::ToolNature { read_only: true, runs: lifecycle::ToolHost::Here };
     let made = E::CallMade { call, tool, args: args.clone(), nature, line: Some(3), alias: None };
-    assert_eq!(told(made), Happened::Call { call, tool: "a.b".into(), args });
+    assert_eq!(told(made), EventKind::Call { call, tool: "a.b".into(), args });
     let (kind, message) = (QuestionKind::Approval, "Sure?".into());
     let asked = Question {
         id: question,
@@ -293,12 +301,15 @@ fn what_the_server_says_of_calls_is_understood() {
         answer_only: false,
     };
     let id = question;
-    assert_eq!(told(E::CallAsked(asked)), Happened::Question { id, call, message: "Sure?".into() });
+    assert_eq!(
+        told(E::CallAsked(asked)),
+        EventKind::Question { id, call, message: "Sure?".into() }
+    );
     let answer = Answer::Accept { content: Some(content.clone()) };
     let (action, content) = ("accept".into(), Some(content));
     let role = lifecycle::AnswerRole::Client;
     let expected =
-        Happened::Answer { id, call, action, content, by: "ann".into(), role, arguments: None };
+        EventKind::Answer { id, call, action, content, by: "ann".into(), role, arguments: None };
     assert_eq!(
         told(E::CallAnswered {
             question,
@@ -311,21 +322,21 @@ fn what_the_server_says_of_calls_is_understood() {
         }),
         expected
     );
-    assert_eq!(told(E::CallDeferred { call }), Happened::Deferred { call });
+    assert_eq!(told(E::CallDeferred { call }), EventKind::Deferred { call });
     let admitted = E::CallAdmitted { call, nature, revision: None };
-    assert_eq!(told(admitted), Happened::Admitted { call });
+    assert_eq!(told(admitted), EventKind::Admitted { call });
     let dispatched = E::CallDispatched { call, attempt: 1 };
-    assert_eq!(told(dispatched), Happened::Dispatched { call, attempt: 1 });
+    assert_eq!(told(dispatched), EventKind::Dispatched { call, attempt: 1 });
     let failure = Failure::new(FailureCode::Declined, "No.");
     let null = Some(Json::null());
     let cases = [
-        (CallOutcome::Returned { value: null.clone() }, Ended::Completed { result: null }),
-        (CallOutcome::Returned { value: None }, Ended::Completed { result: None }),
-        (CallOutcome::Failed(failure.clone()), Ended::Failed(failure)),
-        (CallOutcome::Unknown, Ended::Unknown),
+        (CallOutcome::Returned { value: null.clone() }, EventOutcome::Completed { result: null }),
+        (CallOutcome::Returned { value: None }, EventOutcome::Completed { result: None }),
+        (CallOutcome::Failed(failure.clone()), EventOutcome::Failed(failure)),
+        (CallOutcome::Unknown, EventOutcome::Unknown),
     ];
     for (outcome, ended) in cases {
-        let expected = Happened::Settled { call, ended };
+        let expected = EventKind::Settled { call, ended };
         assert_eq!(told(E::CallSettled { call, outcome }), expected);
     }
 }
@@ -334,41 +345,45 @@ fn what_the_server_says_of_calls_is_understood() {
 fn what_the_server_says_of_an_execution_is_understood() {
     use lifecycle::Event as E;
     let timer = TimerId(1);
-    assert_eq!(told(E::TimerCleared { timer }), Happened::TimerCleared { timer });
-    assert_eq!(told(E::TimerFired { timer }), Happened::TimerFired { timer });
-    assert_eq!(told(E::TimerSet { timer, due: Timestamp(1) }), Happened::TimerSet { timer });
-    assert_eq!(told(E::Parked), Happened::Parked);
+    assert_eq!(told(E::TimerCleared { timer }), EventKind::TimerCleared { timer });
+    assert_eq!(told(E::TimerFired { timer }), EventKind::TimerFired { timer });
+    assert_eq!(told(E::TimerSet { timer, due: Timestamp(1) }), EventKind::TimerSet { timer });
+    assert_eq!(told(E::Parked), EventKind::Parked);
     let why = "x".to_owned();
-    assert_eq!(told(E::RecoveryFailed { why: why.clone() }), Happened::RecoveryFailed { why });
+    assert_eq!(told(E::RecoveryFailed { why: why.clone() }), EventKind::RecoveryFailed { why });
     let (call, text) = (CallId(1), "half of it".to_owned());
     assert_eq!(
         told(E::CallProgressed { call, text: text.clone() }),
-        Happened::Progress { call, text }
+        EventKind::Progress { call, text }
     );
     let limit = LimitKind::Calls;
     assert_eq!(
         told(E::LimitReached { limit }),
-        Happened::LimitReached { limit: limit.to_string() }
+        EventKind::LimitReached { limit: limit.to_string() }
     );
     let by = CallerName("ann".into());
-    let outcome = Outcome::Cancelled { by, reason: None };
-    let ended = Ended::Cancelled { by: "ann".into() };
+    let outcome = ExecutionOutcome::Cancelled { by, reason: None };
+    let ended = EventOutcome::Cancelled { by: "ann".into() };
     assert_eq!(
         told(E::Finished { outcome, active_ms: 5, iterations: 0 }),
-        Happened::Finished { ended, active_ms: 5 }
+        EventKind::Finished { ended, active_ms: 5 }
     );
 }
 
 #[test]
 fn what_only_a_newer_server_says_is_no_mistake() {
-    let read = |line: &str| Event::read(Json::parse(line.into()).unwrap()).unwrap().happened;
+    let read =
+        |line: &str| ExecutionEvent::read(Json::parse(line.into()).unwrap()).unwrap().happened;
     let kind = "dreamt".to_owned();
-    assert_eq!(read(r#"{"seq":1,"at":0,"type":"dreamt","x":[]}"#), Happened::Other { kind });
+    assert_eq!(read(r#"{"seq":1,"at":0,"type":"dreamt","x":[]}"#), EventKind::Other { kind });
     let line = "a".to_owned();
     let log = read(r#"{"seq":1,"at":0,"type":"log","level":"whisper","line":"a"}"#);
-    assert_eq!(log, Happened::Log { level: LogLevel::Log, line });
+    assert_eq!(log, EventKind::Log { level: LogLevel::Log, line });
     let finished = read(
         r#"{"seq":1,"at":0,"type":"finished","status":"failed","error":{"code":"new","message":"m"},"activeMs":1}"#,
     );
-    assert!(matches!(finished, Happened::Finished { ended: Ended::Failed(_), .. }), "{finished:?}");
+    assert!(
+        matches!(finished, EventKind::Finished { ended: EventOutcome::Failed(_), .. }),
+        "{finished:?}"
+    );
 }

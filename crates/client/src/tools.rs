@@ -1,6 +1,6 @@
 //! What programs can call.
 
-use crate::{Error, HttpClient};
+use crate::{AirlockClient, Error};
 use hyper::Method;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct ToolLine {
 /// What a tool takes and gives.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Described {
+pub struct ToolDescription {
     /// `tools.` and its path.
     pub address: String,
     /// What it is for.
@@ -33,14 +33,14 @@ pub struct Described {
     pub type_script_definitions: Option<BTreeMap<String, String>>,
 }
 
-impl HttpClient {
+impl AirlockClient {
     /// Every tool that may be called.
     pub async fn tools(&self) -> Result<Vec<ToolLine>, Error> {
         self.asked(Method::GET, "/api/tools?includeBlocked=false", None).await
     }
 
     /// What a tool takes and gives; none where there is no such tool.
-    pub async fn describe_tool(&self, path: &str) -> Result<Option<Described>, Error> {
+    pub async fn describe_tool(&self, path: &str) -> Result<Option<ToolDescription>, Error> {
         let address: String = form_urlencoded::byte_serialize(path.as_bytes()).collect();
         match self.asked(Method::GET, &format!("/api/tools/schema?address={address}"), None).await {
             Ok(described) => Ok(Some(described)),

@@ -1,7 +1,7 @@
 //! Where a WebSocket begins: a TCP connection, and a request that carries the token in a header, where no log stores it.
 
-use crate::address::Address;
-use crate::connector::ConnectError;
+use crate::address::BaseAddress;
+use crate::connector::ConnectorError;
 use crate::proof::{ServerToken, prove_server};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -14,7 +14,7 @@ pub(crate) async fn open(
     url: &str,
     token: Option<&ServerToken>,
     bytes_max: usize,
-) -> Result<(ClientReader, ClientWriter), ConnectError> {
+) -> Result<(ClientReader, ClientWriter), ConnectorError> {
     let (stream, request) = connect(url, token).await?;
     Ok(connect_web_socket(request, stream, bytes_max).await?)
 }
@@ -22,7 +22,7 @@ pub(crate) async fn open(
 async fn connect(
     url: &str,
     token: Option<&ServerToken>,
-) -> Result<(TcpStream, Request), ConnectError> {
+) -> Result<(TcpStream, Request), ConnectorError> {
     let rest = url.strip_prefix("ws://").ok_or("the URL must begin with ws://")?;
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -33,7 +33,7 @@ async fn connect(
         let mut value = HeaderValue::from_str(&format!("Bearer {}", token.secret))?;
         value.set_sensitive(true);
         request.headers_mut().insert("Authorization", value);
-        let server = Address::parse(&format!("http://{authority}"))?;
+        let server = BaseAddress::parse(&format!("http://{authority}"))?;
         stream = match prove_server(&server, token, stream).await? {
             Some(stream) => stream,
             None => TcpStream::connect(&address).await?,

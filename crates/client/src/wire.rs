@@ -1,13 +1,13 @@
 //! What the server says, as it stands on the wire. Members that a newer server adds are ignored.
 
 use crate::Error;
-use lifecycle::{Answer, ExecutionId, Json, LogLevel, QuestionId, Rider, Seq, Timestamp};
+use lifecycle::{Answer, AnswerExtras, ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Resume<'a> {
+pub(crate) struct ResumeBody<'a> {
     pub(crate) action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<&'a Json>,
@@ -17,25 +17,25 @@ pub(crate) struct Resume<'a> {
     pub(crate) arguments: Option<&'a Json>,
 }
 
-impl Resume<'_> {
-    pub(crate) fn body(answer: &Answer, rider: &Rider) -> Result<Json, Error> {
+impl ResumeBody<'_> {
+    pub(crate) fn body(answer: &Answer, rider: &AnswerExtras) -> Result<Json, Error> {
         let (action, content) = match answer {
             Answer::Accept { content } => ("accept", content.as_ref()),
             Answer::Decline => ("decline", None),
             Answer::Cancel => ("cancel", None),
         };
         let (remember, arguments) = match rider {
-            Rider::Nothing => (None, None),
-            Rider::Remember => (Some("execution"), None),
-            Rider::Arguments(edited) => (None, Some(edited)),
+            AnswerExtras::Nothing => (None, None),
+            AnswerExtras::Remember => (Some("execution"), None),
+            AnswerExtras::Arguments(edited) => (None, Some(edited)),
         };
-        Json::from_value(&Resume { action, content, remember, arguments })
+        Json::from_value(&ResumeBody { action, content, remember, arguments })
             .map_err(|error| Error::Unusable(error.to_string()))
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Journal {
+pub(crate) struct JournalBody {
     pub(crate) entries: Vec<lifecycle::Entry>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct JournalPage {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Problem {
+pub(crate) struct ProblemBody {
     #[serde(default, rename = "_tag")]
     pub(crate) tag: String,
     pub(crate) message: String,
@@ -55,14 +55,14 @@ pub(crate) struct Problem {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Envelope {
+pub(crate) struct ExecutionEnvelope {
     pub(crate) status: Option<String>,
-    pub(crate) structured: Option<Structured>,
+    pub(crate) structured: Option<StructuredBody>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Structured {
+pub(crate) struct StructuredBody {
     pub(crate) status: String,
     #[serde(default, deserialize_with = "present")]
     pub(crate) result: Option<Json>,
@@ -70,12 +70,12 @@ pub(crate) struct Structured {
     #[serde(default)]
     pub(crate) logs: Vec<String>,
     pub(crate) execution_id: Option<QuestionId>,
-    pub(crate) interaction: Option<Interaction>,
+    pub(crate) interaction: Option<InteractionBody>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Interaction {
+pub(crate) struct InteractionBody {
     pub(crate) message: String,
     pub(crate) address: String,
     #[serde(default, deserialize_with = "present")]
@@ -88,19 +88,19 @@ pub(crate) struct Interaction {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Questions {
-    pub(crate) questions: Vec<Structured>,
+pub(crate) struct QuestionsBody {
+    pub(crate) questions: Vec<StructuredBody>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page {
+pub(crate) struct ExecutionPageBody {
     pub(crate) executions: Vec<Json>,
     pub(crate) next: Option<ExecutionId>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
+pub(crate) struct ExecutionRowBody {
     pub(crate) execution_id: ExecutionId,
     pub(crate) status: String,
     pub(crate) caller: String,
@@ -121,14 +121,14 @@ pub(crate) struct Listed {
 /// enums could not be passed on unparsed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Event {
+pub(crate) struct EventBody {
     pub(crate) seq: Seq,
     pub(crate) at: Timestamp,
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) caller: Option<String>,
     pub(crate) code: Option<String>,
-    pub(crate) level: Option<Level>,
+    pub(crate) level: Option<LogLevelName>,
     /// What was printed; of a call, the number of the line that made it.
     pub(crate) line: Option<Value>,
     #[serde(default, deserialize_with = "present")]
@@ -160,7 +160,7 @@ pub(crate) struct Event {
 /// How loud a line was; one that we do not know is an ordinary one.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub(crate) enum LogLevelName {
     Debug,
     Info,
     Warn,
@@ -169,14 +169,14 @@ pub(crate) enum Level {
     Log,
 }
 
-impl From<Level> for LogLevel {
-    fn from(level: Level) -> Self {
+impl From<LogLevelName> for LogLevel {
+    fn from(level: LogLevelName) -> Self {
         match level {
-            Level::Debug => Self::Debug,
-            Level::Log => Self::Log,
-            Level::Info => Self::Info,
-            Level::Warn => Self::Warn,
-            Level::Error => Self::Error,
+            LogLevelName::Debug => Self::Debug,
+            LogLevelName::Log => Self::Log,
+            LogLevelName::Info => Self::Info,
+            LogLevelName::Warn => Self::Warn,
+            LogLevelName::Error => Self::Error,
         }
     }
 }

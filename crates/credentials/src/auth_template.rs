@@ -2,7 +2,7 @@
 
 use crate::{BasicConfig, ConnectionConfig, OAuthConfig, SecretText};
 use std::collections::BTreeMap;
-use tools::{AuthKind, AuthMethod, Credential, Place, Placement};
+use tools::{AuthKind, AuthMethod, CredentialPlacement, PlacementKind, ToolCredential};
 
 /// The proof that a request offers for a new connection.
 #[derive(Debug, Clone, Default)]
@@ -118,44 +118,49 @@ pub(crate) fn variables(method: &AuthMethod) -> Vec<String> {
 pub(crate) fn fill(
     method: &AuthMethod,
     values: &BTreeMap<String, String>,
-) -> Result<Credential, Vec<String>> {
+) -> Result<ToolCredential, Vec<String>> {
     let missing: Vec<_> =
         variables(method).into_iter().filter(|name| !values.contains_key(name)).collect();
     if !missing.is_empty() {
         return Err(missing);
     }
     if method.kind == AuthKind::Basic {
-        return Ok(Credential::basic(&values["user"], &values["password"]));
+        return Ok(ToolCredential::basic(&values["user"], &values["password"]));
     }
-    let placement = |placed: &tools::PlacementTemplate| Placement {
+    let placement = |placed: &tools::PlacementTemplate| CredentialPlacement {
         place: placed.place,
         name: placed.name.clone(),
         value: format!("{}{}", placed.prefix, values[&placed.variable]).as_str().into(),
     };
-    Ok(Credential::new(method.placements.iter().map(placement).collect()))
+    Ok(ToolCredential::new(method.placements.iter().map(placement).collect()))
 }
 
 /// Where the values of a connection will go, without them.
-pub(crate) fn outline(own: &[AuthMethod], connection: &ConnectionConfig) -> Credential {
-    let hole = |place: Place, name: &str| Placement { place, name: name.into(), value: "".into() };
-    let names = |place: Place, values: &BTreeMap<String, SecretText>| -> Vec<Placement> {
-        values.keys().map(|name| hole(place, name)).collect()
+pub(crate) fn outline(own: &[AuthMethod], connection: &ConnectionConfig) -> ToolCredential {
+    let hole = |place: PlacementKind, name: &str| CredentialPlacement {
+        place,
+        name: name.into(),
+        value: "".into(),
     };
-    let mut placements = names(Place::Header, &connection.headers);
-    placements.extend(names(Place::Query, &connection.query));
-    placements.extend(names(Place::Environment, &connection.env));
+    let names =
+        |place: PlacementKind, values: &BTreeMap<String, SecretText>| -> Vec<CredentialPlacement> {
+            values.keys().map(|name| hole(place, name)).collect()
+        };
+    let mut placements = names(PlacementKind::Header, &connection.headers);
+    placements.extend(names(PlacementKind::Query, &connection.query));
+    placements.extend(names(PlacementKind::Environment, &connection.env));
     if !connection.cookies.is_empty() {
-        placements.push(hole(Place::Header, "cookie"));
+        placements.push(hole(PlacementKind::Header, "cookie"));
     }
     let is_authorization =
         connection.bearer.is_some() || connection.basic.is_some() || connection.oauth.is_some();
     if is_authorization {
-        placements.push(hole(Place::Header, "authorization"));
+        placements.push(hole(PlacementKind::Header, "authorization"));
     }
     let method = connection.template.as_deref().and_then(|template| method(own, template));
     let templated = method.into_iter().flat_map(|method| method.placements);
     placements.extend(templated.map(|placed| hole(placed.place, &placed.name)));
-    Credential::new(placements)
+    ToolCredential::new(placements)
 }
 
 #[cfg(test)]
@@ -175,8 +180,8 @@ mod tests {
             kind: AuthKind::ApiKey,
             label: "key + app".into(),
             placements: vec![
-                placed(Place::Header, "X-Key", "Token ", "key"),
-                placed(Place::Query, "app", "", "app"),
+                placed(PlacementKind::Header, "X-Key", "Token ", "key"),
+                placed(PlacementKind::Query, "app", "", "app"),
             ],
             tokens: None,
         }
@@ -193,15 +198,18 @@ mod tests {
         let values =
             BTreeMap::from([("key".to_owned(), "k".to_owned()), ("app".into(), "a".into())]);
         let credential = fill(&pair(), &values).unwrap();
-        assert_eq!(credential.at(Place::Header).collect::<Vec<_>>(), [("X-Key", "Token k")]);
-        assert_eq!(credential.at(Place::Query).collect::<Vec<_>>(), [("app", "a")]);
+        assert_eq!(
+            credential.at(PlacementKind::Header).collect::<Vec<_>>(),
+            [("X-Key", "Token k")]
+        );
+        assert_eq!(credential.at(PlacementKind::Query).collect::<Vec<_>>(), [("app", "a")]);
         assert_eq!(fill(&pair(), &BTreeMap::new()), Err(vec!["key".into(), "app".into()]));
         let basic = method(&[], "basic").unwrap();
         let values =
             BTreeMap::from([("user".to_owned(), "u".to_owned()), ("password".into(), "p".into())]);
         let credential = fill(&basic, &values).unwrap();
         assert_eq!(
-            credential.at(Place::Header).collect::<Vec<_>>(),
+            credential.at(PlacementKind::Header).collect::<Vec<_>>(),
             [("authorization", "Basic dTpw")]
         );
     }

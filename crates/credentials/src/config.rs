@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
-use tools::Owner;
+use tools::ConnectionOwner;
 
 /// Longest value that a variable or a file may hold.
 const SECRET_BYTES_MAX: u64 = crate::VALUE_BYTES_MAX as u64;
@@ -253,9 +253,10 @@ impl SecretText {
 
 impl ConnectionConfig {
     /// Whose it is.
-    pub fn owner(&self) -> Result<Owner, String> {
+    pub fn owner(&self) -> Result<ConnectionOwner, String> {
         let owner = self.owner.as_deref().unwrap_or("org");
-        Owner::parse(owner).ok_or_else(|| format!("owner is \"org\" or \"user\", not \"{owner}\""))
+        ConnectionOwner::parse(owner)
+            .ok_or_else(|| format!("owner is \"org\" or \"user\", not \"{owner}\""))
     }
 
     /// Whose it is, as it stands in a path.

@@ -7,9 +7,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use std::fmt;
 use std::sync::Arc;
-use tools::envelope::Trouble;
-use tools::http::Reach;
-use tools::{Credential, NoProof, Proof, Refused, Request};
+use tools::envelope::ToolFailure;
+use tools::http::RequestReach;
+use tools::{CredentialProvider, NoProof, ProofRefused, ToolCredential, ToolRequest};
 use url::Url;
 
 /// How often a call asks a person for what it needs: a person who agrees and enters nothing is asked again, not for ever.
@@ -38,18 +38,21 @@ impl fmt::Debug for ConnectionProof {
 
 impl ConnectionProof {
     /// How far an address that its description names may lead.
-    pub(crate) fn reach_of_description(&self) -> Reach {
-        self.described_at.as_ref().map_or(Reach::Anywhere, Reach::granted_to)
+    pub(crate) fn reach_of_description(&self) -> RequestReach {
+        self.described_at.as_ref().map_or(RequestReach::Anywhere, RequestReach::granted_to)
     }
 
     /// How far a request to `target` may lead, where calls of the source go by what the source says: a description on
     /// the internet sends nobody into our networks.
-    pub fn reach_of_target(&self, target: &Url) -> Reach {
-        self.address.as_ref().map_or(Reach::Anywhere, Reach::granted_to).within(target)
+    pub fn reach_of_target(&self, target: &Url) -> RequestReach {
+        self.address
+            .as_ref()
+            .map_or(RequestReach::Anywhere, RequestReach::granted_to)
+            .within(target)
     }
 
     /// The credential, if it can be had without asking a person.
-    pub async fn available(&self) -> Result<Credential, Trouble> {
+    pub async fn available(&self) -> Result<ToolCredential, ToolFailure> {
         let proof = oauth::with_registered_client(self.clone()).await?;
         match &proof.connection.oauth {
             Some(oauth) => oauth::available(&proof, oauth).await,
@@ -57,7 +60,7 @@ impl ConnectionProof {
         }
     }
 
-    async fn resolve(mut self, call: Request) -> Result<Credential, NoProof> {
+    async fn resolve(mut self, call: ToolRequest) -> Result<ToolCredential, NoProof> {
         self = oauth::with_registered_client(self).await?;
         if let Some(oauth) = &self.connection.oauth {
             return oauth::credential(&self, oauth, &call).await;
@@ -77,21 +80,24 @@ impl ConnectionProof {
     }
 }
 
-impl Proof for ConnectionProof {
-    fn outline(&self) -> Credential {
+impl CredentialProvider for ConnectionProof {
+    fn outline(&self) -> ToolCredential {
         auth_template::outline(&self.credentials.methods(&self.key), &self.connection)
     }
 
-    fn credential(&self, call: &Request) -> BoxFuture<'static, Result<Credential, NoProof>> {
+    fn credential(
+        &self,
+        call: &ToolRequest,
+    ) -> BoxFuture<'static, Result<ToolCredential, NoProof>> {
         self.clone().resolve(call.clone()).boxed()
     }
 
     fn renewed(
         &self,
-        refused: &Credential,
-        why: &Refused,
-        call: &Request,
-    ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
+        refused: &ToolCredential,
+        why: &ProofRefused,
+        call: &ToolRequest,
+    ) -> BoxFuture<'static, Result<Option<ToolCredential>, NoProof>> {
         // A value that a person entered does not change by itself.
         if self.connection.oauth.is_none() {
             return ready(Ok(None)).boxed();
@@ -102,8 +108,10 @@ impl Proof for ConnectionProof {
             let proof = oauth::with_registered_client(proof).await?;
             let oauth = proof.connection.oauth.clone().unwrap_or_default();
             match why {
-                Refused::Unknown => oauth::renewed(&proof, &oauth, &refused, &call).await.map(Some),
-                Refused::Narrow(scopes) => {
+                ProofRefused::Unknown => {
+                    oauth::renewed(&proof, &oauth, &refused, &call).await.map(Some)
+                }
+                ProofRefused::Narrow(scopes) => {
                     oauth::widened(&proof, &oauth, (&refused, &scopes), &call).await
                 }
             }

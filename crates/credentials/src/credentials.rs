@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::{self, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tools::http::HttpClient;
-use tools::{AuthMethod, Minding, Slug, Snapshot};
+use tools::http::ApiClient;
+use tools::{AuthMethod, CatalogueSnapshot, ChildSupervision, IntegrationSlug};
 use url::Url;
 
 /// How long a call that needs a person waits until the server knows where it listens: it has just started.
@@ -21,7 +21,7 @@ const ORIGIN_WAIT_MAX: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionKey {
     /// Its source.
-    pub slug: Slug,
+    pub slug: IntegrationSlug,
     /// `org` or `user`.
     pub owner: String,
     /// Its name in paths.
@@ -51,7 +51,7 @@ pub trait CredentialHost: Send + Sync {
     fn clock_generation(&self) -> u64;
 
     /// The tools and sources at this moment.
-    fn catalogue(&self) -> Arc<Snapshot>;
+    fn catalogue(&self) -> Arc<CatalogueSnapshot>;
 
     /// Answers the question of `execution` that sends a person to `url`. Waits until the question is open or the
     /// execution has finished.
@@ -68,11 +68,11 @@ pub struct CredentialSetup {
     /// Where secrets are sealed.
     pub vault: Vault,
     /// What reaches authorization servers.
-    pub http: HttpClient,
+    pub http: ApiClient,
     /// The server around them.
     pub host: Arc<dyn CredentialHost>,
     /// Who looks after programs that print secrets.
-    pub minding: Minding,
+    pub minding: ChildSupervision,
     /// Whether browsers will find the server: see [`Credentials::listens_at`].
     pub serves: bool,
     /// Ends the tasks.
@@ -90,9 +90,9 @@ impl fmt::Debug for CredentialSetup {
 /// What the proofs of all connections share.
 pub struct Credentials {
     pub(crate) vault: Vault,
-    pub(crate) http: HttpClient,
+    pub(crate) http: ApiClient,
     pub(crate) host: Arc<dyn CredentialHost>,
-    pub(crate) minding: Minding,
+    pub(crate) minding: ChildSupervision,
     /// Where browsers find this server; none until it listens.
     origin: watch::Sender<Option<Url>>,
     /// Whether it will ever listen.

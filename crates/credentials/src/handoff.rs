@@ -9,8 +9,8 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tools::envelope::Trouble;
-use tools::{NoProof, Request};
+use tools::envelope::ToolFailure;
+use tools::{NoProof, ToolRequest};
 
 /// The path of the page. The state follows in the fragment, which browsers do not send.
 const PAGE: &str = "/connect";
@@ -37,7 +37,7 @@ pub struct HandoffForm {
 }
 
 /// Asks the person behind a call to enter what is missing.
-pub(crate) async fn ask(proof: &ConnectionProof, call: &Request) -> Result<(), NoProof> {
+pub(crate) async fn ask(proof: &ConnectionProof, call: &ToolRequest) -> Result<(), NoProof> {
     let url = begin(proof, Some(call)).await?;
     let message = format!(
         "The connection {} has no secret yet. Enter it on the page behind this link; nobody but the server sees it.",
@@ -54,7 +54,7 @@ async fn begin(proof: &ConnectionProof, call: WaitingCall<'_>) -> Result<String,
     let _lock = lock.lock().await;
     let prepare = async |state: &str| {
         let page =
-            origin.join(PAGE).map_err(|_| Trouble::new("internal", "We have no address."))?;
+            origin.join(PAGE).map_err(|_| ToolFailure::new("internal", "We have no address."))?;
         let purpose = serde_json::to_string(&HandoffPurpose { handoff: true }).unwrap_or_default();
         Ok((format!("{page}#{state}"), purpose))
     };

@@ -8,13 +8,13 @@ use crate::vault::random;
 use crate::{ConnectionKey, ConnectionProof, CredentialHost, Credentials, VaultError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use lifecycle::{Answer, ExecutionId, Failure, Wish};
+use lifecycle::{Answer, ExecutionId, Failure, ToolPrompt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
-use tools::envelope::Trouble;
-use tools::{NoProof, Request, Slug};
+use tools::envelope::ToolFailure;
+use tools::{IntegrationSlug, NoProof, ToolRequest};
 
 /// How long a person may take. Calls that wait for the person wait longer, and then receive another link.
 const FLOW_MS_MAX: i64 = 30 * 60 * 1_000;
@@ -42,12 +42,12 @@ pub struct BrowserFlow {
 }
 
 /// The call that waits for a flow; none where a person began it by hand.
-pub(crate) type WaitingCall<'c> = Option<&'c Request>;
+pub(crate) type WaitingCall<'c> = Option<&'c ToolRequest>;
 
 impl BrowserFlow {
     /// The connection that it is for.
     pub(crate) fn key(&self) -> Option<ConnectionKey> {
-        let slug = Slug::parse(&self.slug).ok()?;
+        let slug = IntegrationSlug::parse(&self.slug).ok()?;
         Some(ConnectionKey { slug, owner: self.owner.clone(), name: self.name.clone() })
     }
 
@@ -71,8 +71,8 @@ impl Credentials {
         key: &ConnectionKey,
         waiting: WaitingCall<'_>,
         fits: impl Fn(&str) -> bool,
-        prepare: impl AsyncFnOnce(&str) -> Result<(String, String), Trouble>,
-    ) -> Result<BrowserFlow, Trouble> {
+        prepare: impl AsyncFnOnce(&str) -> Result<(String, String), ToolFailure>,
+    ) -> Result<BrowserFlow, ToolFailure> {
         let failed = |error: VaultError| vault_trouble(&error);
         let execution = waiting.map(|call| call.execution);
         let current = self.current_flow(key).await.map_err(failed)?;
@@ -167,8 +167,8 @@ impl Credentials {
 }
 
 /// Sends the person behind a call to a page, and waits until they are back. Nothing has been done for the call yet.
-pub(crate) async fn ask(call: &Request, message: String, url: String) -> Result<(), Failure> {
-    call.ask(Wish::Link { message, url, is_prior: true }).await.map(drop)
+pub(crate) async fn ask(call: &ToolRequest, message: String, url: String) -> Result<(), Failure> {
+    call.ask(ToolPrompt::Link { message, url, is_prior: true }).await.map(drop)
 }
 
 /// Why a call fails that needs a person, where no browser can reach this program.
@@ -177,7 +177,7 @@ pub(crate) fn no_browser(proof: &ConnectionProof) -> NoProof {
         "The connection {} needs a person in a browser, and this program serves none: use `airlock serve`.",
         proof.key.shown()
     );
-    Trouble::new("oauth_reauth_required", why).into()
+    ToolFailure::new("oauth_reauth_required", why).into()
 }
 
 /// The vault's name of a flow.

@@ -5,7 +5,7 @@ use crate::{ConnectionConfig, SecretText, Vault, VaultError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tools::scrub;
 
 /// The kind of a connection's record. Its key is `<source>/<owner>/<name>`; `<source>/<name>` in earlier versions.
@@ -19,14 +19,14 @@ pub const SOURCE_TEXT: &str = "source-text";
 
 /// The connections that were added while serving, by their keys.
 pub async fn connections(
-    records: &dyn Records,
+    records: &dyn RecordStore,
 ) -> Result<BTreeMap<String, ConnectionConfig>, StoreError> {
     all(records, CONNECTION).await
 }
 
 /// Seals every secret that a record of an earlier version holds in plain text, and adds the owner to the record's key. A
 /// locked vault leaves the records as they are.
-pub async fn seal_connections(records: &dyn Records, vault: &Vault) -> Result<(), VaultError> {
+pub async fn seal_connections(records: &dyn RecordStore, vault: &Vault) -> Result<(), VaultError> {
     for (key, mut connection) in connections(records).await? {
         let names: Vec<_> = key.split('/').collect();
         let is_old = names.len() == 2;
@@ -63,7 +63,7 @@ pub async fn seal_connection(
 
 /// Writes a record in place of the one with the same key.
 pub async fn put(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     kind: &'static str,
     key: &str,
     value: &impl Serialize,
@@ -76,7 +76,7 @@ pub async fn put(
 
 /// Deletes a record, if there is one.
 pub async fn remove(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     kind: &'static str,
     key: &str,
 ) -> Result<(), StoreError> {
@@ -88,7 +88,7 @@ pub async fn remove(
 
 /// All records of a kind, by their keys. One that cannot be read is left out.
 pub async fn all<T: DeserializeOwned>(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     kind: &'static str,
 ) -> Result<BTreeMap<String, T>, StoreError> {
     let mut values = BTreeMap::new();

@@ -6,8 +6,8 @@ use crate::{
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tools::envelope::Trouble;
-use tools::{Credential, Place, Placement, Program, command, scrub};
+use tools::envelope::ToolFailure;
+use tools::{ChildProgram, CredentialPlacement, PlacementKind, ToolCredential, command, scrub};
 
 /// How long a program may take to print a secret: some ask the network, some a finger.
 const PROGRAM_TIME_MAX: Duration = Duration::from_secs(30);
@@ -24,20 +24,20 @@ pub(crate) enum MissingValue {
 }
 
 impl MissingValue {
-    pub(crate) fn trouble(self) -> Trouble {
+    pub(crate) fn trouble(self) -> ToolFailure {
         match self {
-            Self::Unentered => Trouble::new(
+            Self::Unentered => ToolFailure::new(
                 "connection_value_missing",
                 "Nobody has entered this connection's secret yet.",
             ),
-            Self::Missing(why) => Trouble::new(
+            Self::Missing(why) => ToolFailure::new(
                 "connection_value_missing",
                 format!("The connection has no proof: {why}."),
             ),
             // What to do about it is for the operator: it names files of the host.
             Self::Locked(why) => {
                 tracing::error!("a call needs a secret, and the vault is locked: {why}");
-                Trouble::new(
+                ToolFailure::new(
                     "connection_value_locked",
                     "The connection's secret cannot be opened: the vault is locked. Its operator finds out why with \
                      `airlock vault status`.",
@@ -48,18 +48,18 @@ impl MissingValue {
 }
 
 /// Every value of a connection, each where it belongs.
-pub(crate) async fn credential(proof: &ConnectionProof) -> Result<Credential, MissingValue> {
+pub(crate) async fn credential(proof: &ConnectionProof) -> Result<ToolCredential, MissingValue> {
     let connection = &proof.connection;
     let mut placements = vec![];
     if let Some(token) = &connection.bearer {
-        placements.extend(placed(&Credential::bearer(&proof.credentials.value(token).await?)));
+        placements.extend(placed(&ToolCredential::bearer(&proof.credentials.value(token).await?)));
     }
     if let Some(basic) = &connection.basic {
         let (user, password) = (
             proof.credentials.value(&basic.user).await?,
             proof.credentials.value(&basic.password).await?,
         );
-        placements.extend(placed(&Credential::basic(&user, &password)));
+        placements.extend(placed(&ToolCredential::basic(&user, &password)));
     }
     if let Some(name) = &connection.template {
         let wrong = || MissingValue::Missing(format!("its source knows no template {name}"));
@@ -73,30 +73,42 @@ pub(crate) async fn credential(proof: &ConnectionProof) -> Result<Credential, Mi
         placements.extend(placed(&filled));
     }
     let groups = [
-        (Place::Header, &connection.headers),
-        (Place::Query, &connection.query),
-        (Place::Environment, &connection.env),
+        (PlacementKind::Header, &connection.headers),
+        (PlacementKind::Query, &connection.query),
+        (PlacementKind::Environment, &connection.env),
     ];
     for (place, texts) in groups {
         for (name, text) in texts {
             let value = proof.credentials.value(text).await?.as_str().into();
-            placements.push(Placement { place, name: name.clone(), value });
+            placements.push(CredentialPlacement { place, name: name.clone(), value });
         }
     }
     for (name, text) in &connection.cookies {
         let value = format!("{name}={}", proof.credentials.value(text).await?).as_str().into();
-        placements.push(Placement { place: Place::Header, name: "cookie".into(), value });
+        placements.push(CredentialPlacement {
+            place: PlacementKind::Header,
+            name: "cookie".into(),
+            value,
+        });
     }
-    Ok(Credential::new(placements))
+    Ok(ToolCredential::new(placements))
 }
 
-fn placed(credential: &Credential) -> Vec<Placement> {
-    let headers = credential.at(Place::Header).map(|pair| (Place::Header, pair));
+fn placed(credential: &ToolCredential) -> Vec<CredentialPlacement> {
+    let headers = credential.at(PlacementKind::Header).map(|pair| (PlacementKind::Header, pair));
     let all = headers
-        .chain(credential.at(Place::Query).map(|pair| (Place::Query, pair)))
-        .chain(credential.at(Place::Environment).map(|pair| (Place::Environment, pair)));
-    all.map(|(place, (name, value))| Placement { place, name: name.into(), value: value.into() })
-        .collect()
+        .chain(credential.at(PlacementKind::Query).map(|pair| (PlacementKind::Query, pair)))
+        .chain(
+            credential
+                .at(PlacementKind::Environment)
+                .map(|pair| (PlacementKind::Environment, pair)),
+        );
+    all.map(|(place, (name, value))| CredentialPlacement {
+        place,
+        name: name.into(),
+        value: value.into(),
+    })
+    .collect()
 }
 
 impl Credentials {
@@ -134,7 +146,7 @@ impl Credentials {
     }
 
     /// The same, for those who can only tell a call about it.
-    pub(crate) async fn secret(&self, text: &SecretText) -> Result<String, Trouble> {
+    pub(crate) async fn secret(&self, text: &SecretText) -> Result<String, ToolFailure> {
         self.value(text).await.map_err(MissingValue::trouble)
     }
 
@@ -143,7 +155,7 @@ impl Credentials {
         let env = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| !name.starts_with("AIRLOCK_"));
-        let program = Program { argv: words.argv(), env: env.collect(), directory: None };
+        let program = ChildProgram { argv: words.argv(), env: env.collect(), directory: None };
         let printed =
             command::printed(self.minding, program, PROGRAM_TIME_MAX, VALUE_BYTES_MAX).await?;
         Ok(printed.trim_end_matches(['\r', '\n']).to_owned())

@@ -1,7 +1,7 @@
 //! Airlock inside another program: a tool of its own, a script that calls it, and the script's value.
 
 use engine::{Config, Engine};
-use lifecycle::Outcome;
+use lifecycle::ExecutionOutcome;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     let engine = Engine::start(Config::new(store, catalogue)).await?;
     let execution = engine.run("return await tools.shop.price({ pieces: 6 })").await?;
     match engine.outcome(execution).await? {
-        Outcome::Completed { value: Some(value) } => println!("{}", value.text()),
-        Outcome::Completed { value: None } => println!("undefined"),
-        Outcome::Failed(failure) => println!("failed: {}", failure.message),
-        Outcome::Cancelled { by, .. } => println!("cancelled by {by}"),
+        ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.text()),
+        ExecutionOutcome::Completed { value: None } => println!("undefined"),
+        ExecutionOutcome::Failed(failure) => println!("failed: {}", failure.message),
+        ExecutionOutcome::Cancelled { by, .. } => println!("cancelled by {by}"),
     }
     engine.shutdown().await;
     Ok(())

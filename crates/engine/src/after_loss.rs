@@ -1,25 +1,25 @@
 //! What is unfinished after the store lost entries, or may have: it is parked until a person lets it continue, also where
 //! its journal cannot be read.
 
-use crate::actor::Request;
-use crate::engine::{Engine, Shared};
+use crate::actor::ActorRequest;
+use crate::engine::{Engine, EngineShared};
 use crate::fault::{Error, Fault};
-use crate::reading::Snapshot;
+use crate::reading::ExecutionSnapshot;
 use crate::recover::list;
 use lifecycle::{
-    CallerName, Entry, Event, ExecutionId, Intent, Moment, Phase, Rejection, Seq, Standing,
-    Strength, Timestamp, decide,
+    CallerName, DecisionMoment, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary,
+    Intent, Rejection, Seq, Timestamp, WriteStrength, decide,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use store::{Append, ExecutionOverview, Listed, StoreError};
+use store::{ExecutionOverview, JournalAppend, ListedExecution, StoreError};
 use uuid::Uuid;
 
 /// How many entries are read at once.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
 
 /// What came of parking an execution.
-enum Parking {
+enum ParkingOutcome {
     Parked,
     /// It was parked before, or is over.
     Unneeded,
@@ -29,22 +29,22 @@ enum Parking {
 
 /// Parks everything unfinished, where the store lost entries or may have: among those may be dispatches, and nothing may be
 /// sent twice. They continue when a person says so.
-pub(crate) async fn park_after_loss(shared: &Arc<Shared>) -> Result<(), Fault> {
+pub(crate) async fn park_after_loss(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     let journal = &shared.config.journal;
     let Some(loss) = journal.data_loss().await? else { return Ok(()) };
     let mut n_parked = 0;
     // Those that are parked already first: the others join them.
-    for phase in [Phase::Parked, Phase::Running, Phase::Paused] {
+    for phase in [ExecutionPhase::Parked, ExecutionPhase::Running, ExecutionPhase::Paused] {
         let mut after = None;
         loop {
             let listed = list(shared, phase, after).await?;
             let Some(last) = listed.last() else { break };
             after = Some(last.execution);
-            for Listed { execution, .. } in &listed {
+            for ListedExecution { execution, .. } in &listed {
                 match park(shared, *execution).await? {
-                    Parking::Parked => n_parked += 1,
-                    Parking::Unneeded => {}
-                    Parking::Unreadable => park_unread(shared, *execution).await,
+                    ParkingOutcome::Parked => n_parked += 1,
+                    ParkingOutcome::Unneeded => {}
+                    ParkingOutcome::Unreadable => park_unread(shared, *execution).await,
                 }
             }
         }
@@ -56,40 +56,41 @@ pub(crate) async fn park_after_loss(shared: &Arc<Shared>) -> Result<(), Fault> {
 }
 
 /// Parks one of them.
-async fn park(shared: &Arc<Shared>, execution: ExecutionId) -> Result<Parking, Fault> {
+async fn park(shared: &Arc<EngineShared>, execution: ExecutionId) -> Result<ParkingOutcome, Fault> {
     let journal = &shared.config.journal;
-    let Snapshot { mut state, last, .. } = match Snapshot::read(&**journal, execution).await {
-        Ok(snapshot) => snapshot,
-        Err(StoreError::Damaged(_)) => return Ok(Parking::Unreadable),
-        Err(error) => return Err(error.into()),
-    };
+    let ExecutionSnapshot { mut state, last, .. } =
+        match ExecutionSnapshot::read(&**journal, execution).await {
+            Ok(snapshot) => snapshot,
+            Err(StoreError::Damaged(_)) => return Ok(ParkingOutcome::Unreadable),
+            Err(error) => return Err(error.into()),
+        };
     let at = shared.config.clock.now();
-    let moment = Moment { at, entropy: Uuid::new_v4() };
+    let moment = DecisionMoment { at, entropy: Uuid::new_v4() };
     let policy = shared.config.policies.live();
     let Ok(events) = decide(&state, &policy, moment, Intent::LoseEntries) else {
-        return Ok(Parking::Unneeded);
+        return Ok(ParkingOutcome::Unneeded);
     };
     events.iter().for_each(|event| state.apply(at, event));
     let Some(standing) = state.standing().filter(|_| !events.is_empty()) else {
-        return Ok(Parking::Unneeded);
+        return Ok(ParkingOutcome::Unneeded);
     };
     journal.append(append_after(last, (execution, standing), at, events)).await?;
-    Ok(Parking::Parked)
+    Ok(ParkingOutcome::Parked)
 }
 
 /// Parks an unfinished execution whose journal cannot be read: what it did is not known, and it cannot be replayed. The
 /// index lists it from then on as parked, and no timer wakes it.
-pub(crate) async fn park_unread(shared: &Arc<Shared>, execution: ExecutionId) {
+pub(crate) async fn park_unread(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let parked = async {
         let journal = &shared.config.journal;
         let Some(ExecutionOverview { listed, .. }) = journal.overview(execution).await? else {
             return Ok(false);
         };
         let standing = match listed.standing.phase {
-            Phase::Unborn | Phase::Finished => return Ok(false),
-            Phase::Parked => return Ok(true),
-            Phase::Running | Phase::Paused => {
-                Standing { phase: Phase::Parked, due: None, ..listed.standing }
+            ExecutionPhase::Unborn | ExecutionPhase::Finished => return Ok(false),
+            ExecutionPhase::Parked => return Ok(true),
+            ExecutionPhase::Running | ExecutionPhase::Paused => {
+                ExecutionSummary { phase: ExecutionPhase::Parked, due: None, ..listed.standing }
             }
         };
         let at = shared.config.clock.now();
@@ -108,31 +109,34 @@ pub(crate) async fn park_unread(shared: &Arc<Shared>, execution: ExecutionId) {
 }
 
 /// The same beside everything else. What cannot be read now cannot be read in a moment either.
-pub(crate) fn park_unread_later(shared: &Arc<Shared>, execution: ExecutionId) {
+pub(crate) fn park_unread_later(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let parking = Arc::clone(shared);
     shared.tracker.spawn(async move { park_unread(&parking, execution).await });
 }
 
 fn append_after(
     expected: Seq,
-    (execution, standing): (ExecutionId, Standing),
+    (execution, standing): (ExecutionId, ExecutionSummary),
     at: Timestamp,
     events: Vec<Event>,
-) -> Append {
+) -> JournalAppend {
     let mut seq = expected;
     let entry = |event| {
         seq = seq.next();
         Entry { seq, at, event }
     };
     let entries = events.into_iter().map(entry).collect();
-    Append { execution, expected, entries, standing, strength: Strength::Synced }
+    JournalAppend { execution, expected, entries, standing, strength: WriteStrength::Synced }
 }
 
 /// Lets every execution continue that is parked because entries may be lost, and returns how many do.
-pub(crate) async fn continue_all(shared: &Arc<Shared>, by: &CallerName) -> Result<usize, Error> {
+pub(crate) async fn continue_all(
+    shared: &Arc<EngineShared>,
+    by: &CallerName,
+) -> Result<usize, Error> {
     let (mut after, mut n_continued) = (None, 0);
     loop {
-        let listed = list(shared, Phase::Parked, after).await?;
+        let listed = list(shared, ExecutionPhase::Parked, after).await?;
         let Some(last) = listed.last() else { return Ok(n_continued) };
         after = Some(last.execution);
         for listed in &listed {
@@ -141,7 +145,7 @@ pub(crate) async fn continue_all(shared: &Arc<Shared>, by: &CallerName) -> Resul
                 continue;
             }
             let intent = || Intent::Continue { by: by.clone() };
-            match shared.ask(execution, |reply| Request::Submit(intent(), reply)).await {
+            match shared.ask(execution, |reply| ActorRequest::Submit(intent(), reply)).await {
                 Ok(()) => n_continued += 1,
                 // Another request continued it, or ended it.
                 Err(Error::Rejected(Rejection::NotParked | Rejection::AlreadyFinished)) => {}
@@ -152,7 +156,7 @@ pub(crate) async fn continue_all(shared: &Arc<Shared>, by: &CallerName) -> Resul
 }
 
 /// Whether an execution was parked because of a loss. One that cannot be read does not keep the others from continuing.
-async fn lost_entries(shared: &Arc<Shared>, execution: ExecutionId) -> Result<bool, Fault> {
+async fn lost_entries(shared: &Arc<EngineShared>, execution: ExecutionId) -> Result<bool, Fault> {
     let mut last = Seq(0);
     loop {
         let journal = &shared.config.journal;
@@ -176,7 +180,7 @@ impl Engine {
     }
 }
 
-impl Shared {
+impl EngineShared {
     fn unreadable(&self) -> MutexGuard<'_, BTreeSet<ExecutionId>> {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
     }

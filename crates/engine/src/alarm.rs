@@ -1,7 +1,7 @@
 //! Wakes executions that sleep in the journal when one of their timers or their total time is due.
 
-use crate::actor::Request;
-use crate::engine::Shared;
+use crate::actor::ActorRequest;
+use crate::engine::EngineShared;
 use lifecycle::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Tells the watcher that an execution has gone to sleep.
 #[derive(Debug, Default)]
-pub(crate) struct Alarm(Notify);
+pub(crate) struct WakeAlarm(Notify);
 
-impl Alarm {
+impl WakeAlarm {
     pub(crate) fn reset(&self) {
         self.0.notify_one();
     }
 }
 
 /// Runs until the engine stops.
-pub(crate) async fn watch(shared: Arc<Shared>) {
+pub(crate) async fn watch(shared: Arc<EngineShared>) {
     loop {
         tokio::select! {
             () = shared.closing.cancelled() => return,
@@ -30,7 +30,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
     }
 }
 
-async fn wake_next(shared: &Arc<Shared>) {
+async fn wake_next(shared: &Arc<EngineShared>) {
     let next = match shared.config.journal.next_due().await {
         Ok(next) => next,
         Err(error) => {
@@ -49,7 +49,7 @@ async fn wake_next(shared: &Arc<Shared>) {
     }
     if clock.now() >= due
         && let Some(execution) = execution
-        && let Err(error) = shared.ask(execution, Request::Wake).await
+        && let Err(error) = shared.ask(execution, ActorRequest::Wake).await
     {
         tracing::warn!(%execution, %error, "could not wake what is due");
         tokio::time::sleep(RETRY).await;

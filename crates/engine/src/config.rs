@@ -1,10 +1,10 @@
 //! What an engine is made of, and the times it keeps.
 
-use crate::policies::Policies;
-use crate::{Clock, QuotaSettings, Retention};
-use lifecycle::{Limits, Policy};
+use crate::policies::PolicySet;
+use crate::{Clock, QuotaSettings, RetentionPolicy};
+use lifecycle::{ExecutionLimits, Policy};
 use std::sync::Arc;
-use store::{Journal, Records};
+use store::{Journal, RecordStore};
 use tools::Catalogue;
 
 /// How long a call waits for a source that is not available.
@@ -18,9 +18,9 @@ pub struct Config {
     /// What programs can call.
     pub catalogue: Catalogue,
     /// Who may call what.
-    pub policies: Arc<Policies>,
+    pub policies: Arc<PolicySet>,
     /// What programs may use where nobody says otherwise.
-    pub limits: Limits,
+    pub limits: ExecutionLimits,
     /// Where programs run.
     pub sandbox: sandbox::Config,
     /// What time it is.
@@ -30,12 +30,12 @@ pub struct Config {
     /// How long a call waits for a source that is not available before it fails.
     pub source_wait_ms: u64,
     /// How long finished executions stay readable.
-    pub retention: Retention,
+    pub retention: RetentionPolicy,
     /// What each caller may use at a time.
     pub quotas: QuotaSettings,
     /// Where the engine notes what it saw of the clock and how much processor time callers used. Without it, each start
     /// takes the wall clock as it is and counts processor time from 0.
-    pub records: Option<Arc<dyn Records>>,
+    pub records: Option<Arc<dyn RecordStore>>,
 }
 
 impl Config {
@@ -44,13 +44,13 @@ impl Config {
         Self {
             journal: Arc::new(journal),
             catalogue,
-            policies: Arc::new(Policies::fixed(Policy::default())),
-            limits: Limits::default(),
+            policies: Arc::new(PolicySet::fixed(Policy::default())),
+            limits: ExecutionLimits::default(),
             sandbox: sandbox::Config::default(),
             clock: Clock::system(),
             warm_pause_ms: 10_000,
             source_wait_ms: SOURCE_WAIT_MS,
-            retention: Retention::default(),
+            retention: RetentionPolicy::default(),
             quotas: QuotaSettings::default(),
             records: None,
         }

@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::fault::Error;
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, BuiltinCaller, CallId, CallerName, Entry, Event, ExecutionId, Failure, FailureCode,
-    Json, LogLevel, Outcome, Question, QuestionId, Rejection, Seq, ToolPath,
+    Answer, BuiltinCaller, CallId, CallerName, Entry, Event, ExecutionId, ExecutionOutcome,
+    Failure, FailureCode, Json, LogLevel, Question, QuestionId, Rejection, Seq, ToolPath,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ const CONNECTIONS_MAX: usize = 50;
 
 /// An execution that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct EmbeddedOutcome {
     /// Which.
     pub execution: ExecutionId,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ExecutionOutcome,
     /// What it printed, in order.
     pub logs: Vec<(LogLevel, String)>,
     /// What it handed out beside its result, in order.
@@ -28,7 +28,7 @@ pub struct Ended {
 
 /// A question that an execution stops at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pause {
+pub struct EmbeddedPause {
     /// What to resume.
     pub id: QuestionId,
     /// Which execution asks.
@@ -43,11 +43,11 @@ pub struct Pause {
 
 /// How far an execution came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum EmbeddedProgress {
     /// It is over.
-    Completed(Ended),
+    Completed(EmbeddedOutcome),
     /// Somebody is asked; [`Engine::resume`] goes on.
-    Paused(Pause),
+    Paused(EmbeddedPause),
 }
 
 impl Engine {
@@ -55,13 +55,13 @@ impl Engine {
     pub async fn execute(
         &self,
         code: &str,
-        mut answers: impl AsyncFnMut(&Pause) -> Answer,
-    ) -> Result<Ended, Error> {
+        mut answers: impl AsyncFnMut(&EmbeddedPause) -> Answer,
+    ) -> Result<EmbeddedOutcome, Error> {
         let mut progress = self.execute_with_pause(code).await?;
         loop {
             match progress {
-                Progress::Completed(ended) => return Ok(ended),
-                Progress::Paused(pause) => {
+                EmbeddedProgress::Completed(ended) => return Ok(ended),
+                EmbeddedProgress::Paused(pause) => {
                     let answer = answers(&pause).await;
                     progress = self.resume(pause.id, answer).await?;
                 }
@@ -71,14 +71,14 @@ impl Engine {
 
     /// Runs a program to its end or to its first question, which may be answered by anybody and at any time, also
     /// after a restart.
-    pub async fn execute_with_pause(&self, code: &str) -> Result<Progress, Error> {
+    pub async fn execute_with_pause(&self, code: &str) -> Result<EmbeddedProgress, Error> {
         let execution = self.run(code).await?;
         self.progress(execution, None).await
     }
 
     /// Answers a question and waits for what follows: the next question or the end. To answer again is harmless: the
     /// first answer stands, and whoever comes later is told the same.
-    pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<Progress, Error> {
+    pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<EmbeddedProgress, Error> {
         let execution = self.asked_by(id).await?;
         match self.answer(id, answer, CallerName::from(BuiltinCaller::Embedder)).await {
             Ok(_)
@@ -111,8 +111,8 @@ impl Engine {
         &self,
         execution: ExecutionId,
         after: Option<QuestionId>,
-    ) -> Result<Progress, Error> {
-        let mut listener = Listener::new(execution, after);
+    ) -> Result<EmbeddedProgress, Error> {
+        let mut listener = OutcomeListener::new(execution, after);
         let mut entries = self.follow(execution, Seq(0));
         while let Some(entry) = entries.next().await {
             if let Some(progress) = listener.hear(entry?)? {
@@ -124,24 +124,24 @@ impl Engine {
 }
 
 /// Hears a journal until there is something to tell.
-struct Listener {
+struct OutcomeListener {
     execution: ExecutionId,
     /// The question whose answer must come first.
     after: Option<QuestionId>,
     calls: BTreeMap<CallId, (ToolPath, Json)>,
-    open: Vec<Pause>,
+    open: Vec<EmbeddedPause>,
     logs: Vec<(LogLevel, String)>,
     emitted: Vec<Json>,
 }
 
-impl Listener {
+impl OutcomeListener {
     fn new(execution: ExecutionId, after: Option<QuestionId>) -> Self {
         let (calls, open) = (BTreeMap::new(), vec![]);
         Self { execution, after, calls, open, logs: vec![], emitted: vec![] }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no concern to an embedder")]
-    fn hear(&mut self, entry: Entry) -> Result<Option<Progress>, Error> {
+    fn hear(&mut self, entry: Entry) -> Result<Option<EmbeddedProgress>, Error> {
         match entry.event {
             Event::Logged { level, line, .. } => self.logs.push((level, line)),
             Event::Emitted { item, .. } => self.emitted.push(item),
@@ -158,8 +158,8 @@ impl Listener {
             Event::Finished { outcome, .. } => {
                 let (logs, emitted) =
                     (std::mem::take(&mut self.logs), std::mem::take(&mut self.emitted));
-                let ended = Ended { execution: self.execution, outcome, logs, emitted };
-                return Ok(Some(Progress::Completed(ended)));
+                let ended = EmbeddedOutcome { execution: self.execution, outcome, logs, emitted };
+                return Ok(Some(EmbeddedProgress::Completed(ended)));
             }
             Event::Parked => {
                 let advice = "it was given up after three attempts; cancel it and start it again";
@@ -169,14 +169,14 @@ impl Listener {
             _ => {}
         }
         let paused = self.open.first().filter(|_| self.after.is_none());
-        Ok(paused.cloned().map(Progress::Paused))
+        Ok(paused.cloned().map(EmbeddedProgress::Paused))
     }
 
     fn ask(&mut self, question: Question) {
         // The journal never asks about a call that was not made.
         if let Some((tool, args)) = self.calls.get(&question.call).cloned() {
             let (id, execution) = (question.id, self.execution);
-            self.open.push(Pause { id, execution, question, tool, args });
+            self.open.push(EmbeddedPause { id, execution, question, tool, args });
         }
     }
 }

@@ -1,20 +1,21 @@
 //! The handle: submit, follow, look up.
 
 use crate::Clock;
-use crate::actor::{Actor, Boot, Reply, Request};
+use crate::actor::{Activation, ActorRequest, ExecutionActor, ReplySender};
 use crate::after_loss;
-use crate::alarm::Alarm;
+use crate::alarm::WakeAlarm;
 use crate::clock::ClockKeeper;
 use crate::config::Config;
 use crate::fault::{Error, Fault};
-use crate::policies::Policies;
+use crate::policies::PolicySet;
 use crate::quotas::{QuotaBook, QuotaSettings};
 use crate::recover;
-use crate::registry::{Desk, Mailbox, Registry, Requests};
-use crate::reports::Reports;
+use crate::registry::{ActorMailbox, ActorRegistry, ActorRequests, ActorSlot};
+use crate::reports::ProgressReports;
 use lifecycle::{
-    Answer, AnswerAuthor, BuiltinCaller, CallId, CallOutcome, CallerName, Convention, ExecutionId,
-    GivenAnswer, Intent, LimitKind, Limits, Program, QuestionId, Rejection, Rider, Seed, Terms,
+    Answer, AnswerAuthor, AnswerExtras, BuiltinCaller, CallId, CallOutcome, CallRules, CallerName,
+    ExecutionId, ExecutionLimits, GivenAnswer, Intent, LimitKind, Program, QuestionId, RandomSeed,
+    Rejection, ValueConvention,
 };
 use sandbox::Sandbox;
 use std::collections::BTreeSet;
@@ -32,26 +33,26 @@ const SENDS_MAX: usize = 100;
 /// A running engine. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineShared>,
 }
 
 /// What all actors share.
-pub(crate) struct Shared {
+pub(crate) struct EngineShared {
     pub(crate) config: Config,
     pub(crate) sandbox: Sandbox,
-    pub(crate) registry: Registry,
+    pub(crate) registry: ActorRegistry,
     pub(crate) tracker: TaskTracker,
     /// Cancelled when the engine stops.
     pub(crate) closing: CancellationToken,
     /// Runners that may be given to programs that wait for one.
-    pub(crate) capacity: crate::capacity::Capacity,
-    pub(crate) alarm: Alarm,
+    pub(crate) capacity: crate::capacity::RunnerCapacity,
+    pub(crate) alarm: WakeAlarm,
     /// Rises when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
     /// What programs may use where nobody says otherwise.
-    pub(crate) limits: watch::Sender<Limits>,
+    pub(crate) limits: watch::Sender<ExecutionLimits>,
     /// How far tools say that they are.
-    pub(crate) reports: Reports,
+    pub(crate) reports: ProgressReports,
     /// What each caller uses.
     pub(crate) quotas: Arc<QuotaBook>,
     /// What is known of the clock of this store.
@@ -62,13 +63,13 @@ pub(crate) struct Shared {
 
 /// What to run, for whom, within what.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct ExecutionStart {
     /// The program.
     pub program: Program,
     /// Who wants it.
     pub caller: CallerName,
     /// What it may use.
-    pub limits: Limits,
+    pub limits: ExecutionLimits,
 }
 
 impl Engine {
@@ -90,17 +91,17 @@ impl Engine {
         let quotas = Arc::new(quotas);
         let (clock, records) = (config.clock.clone(), config.records.clone());
         let clock_keeper = ClockKeeper::open(clock, records, &*config.journal).await?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineShared {
             limits,
             config,
             sandbox,
-            registry: Registry::default(),
+            registry: ActorRegistry::default(),
             tracker: TaskTracker::new(),
             closing: CancellationToken::new(),
-            capacity: crate::capacity::Capacity::default(),
-            alarm: Alarm::default(),
+            capacity: crate::capacity::RunnerCapacity::default(),
+            alarm: WakeAlarm::default(),
             questions: watch::Sender::new(0),
-            reports: Reports::default(),
+            reports: ProgressReports::default(),
             quotas,
             clock_keeper,
             unreadable: Mutex::default(),
@@ -123,42 +124,47 @@ impl Engine {
     }
 
     /// Starts an execution. It is in the journal when this returns.
-    pub async fn submit(&self, start: Start) -> Result<ExecutionId, Error> {
-        self.begin(ExecutionId::from_uuid(Uuid::now_v7()), start, Terms::default(), Boot::Fresh)
-            .await
+    pub async fn submit(&self, start: ExecutionStart) -> Result<ExecutionId, Error> {
+        self.begin(
+            ExecutionId::from_uuid(Uuid::now_v7()),
+            start,
+            CallRules::default(),
+            Activation::Fresh,
+        )
+        .await
     }
 
     /// Starts an execution under an id and on terms that its door chose. An id serves once.
     pub async fn submit_as(
         &self,
         execution: ExecutionId,
-        start: Start,
-        terms: Terms,
+        start: ExecutionStart,
+        terms: CallRules,
     ) -> Result<ExecutionId, Error> {
-        self.begin(execution, start, terms, Boot::Chosen).await
+        self.begin(execution, start, terms, Activation::Chosen).await
     }
 
     async fn begin(
         &self,
         execution: ExecutionId,
-        start: Start,
-        terms: Terms,
-        boot: fn(Intent, Reply) -> Boot,
+        start: ExecutionStart,
+        terms: CallRules,
+        boot: fn(Intent, ReplySender) -> Activation,
     ) -> Result<ExecutionId, Error> {
         if self.shared.closing.is_cancelled() {
             return Err(Rejection::ShuttingDown.into());
         }
         let seed = random_seed()?;
-        let Start { program, caller, limits } = start;
+        let ExecutionStart { program, caller, limits } = start;
         self.shared.quotas.admit_start(&caller)?;
         let (reply, kept) = oneshot::channel();
         let intent = Intent::Start { program, caller, limits, seed, terms: Box::new(terms) };
         let actor = match self.shared.registry.desk(execution) {
-            Desk::Vacant(_, mailbox) => {
+            ActorSlot::Vacant(_, mailbox) => {
                 self.shared.spawn_actor(execution, mailbox, boot(intent, reply))
             }
             // Somebody wanted something of it before it began; whoever is there says what it is.
-            Desk::Staffed(_) => {
+            ActorSlot::Staffed(_) => {
                 if let Intent::Start { caller, .. } = &intent {
                     self.shared.quotas.release_start(caller);
                 }
@@ -178,9 +184,10 @@ impl Engine {
 
     /// Starts a program that says `return`, with the usual limits, for the embedding program itself.
     pub async fn run(&self, source: &str) -> Result<ExecutionId, Error> {
-        let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
+        let program =
+            Program { source: source.to_owned(), convention: ValueConvention::ExplicitReturn };
         let caller = BuiltinCaller::Embedder.into();
-        self.submit(Start { program, caller, limits: self.limits() }).await
+        self.submit(ExecutionStart { program, caller, limits: self.limits() }).await
     }
 
     /// Answers a question. Kept for good when this returns; exactly one answer ever is.
@@ -190,7 +197,7 @@ impl Engine {
         answer: Answer,
         by: impl Into<AnswerAuthor>,
     ) -> Result<ExecutionId, Error> {
-        self.answer_with(question, answer, by, Rider::Nothing).await
+        self.answer_with(question, answer, by, AnswerExtras::Nothing).await
     }
 
     /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
@@ -199,7 +206,7 @@ impl Engine {
         question: QuestionId,
         answer: Answer,
         by: impl Into<AnswerAuthor>,
-        rider: Rider,
+        rider: AnswerExtras,
     ) -> Result<ExecutionId, Error> {
         let execution = self.asked_by(question).await?;
         self.answer_all(execution, vec![(question, answer, rider)], by).await?;
@@ -211,16 +218,16 @@ impl Engine {
     pub async fn answer_all(
         &self,
         execution: ExecutionId,
-        answers: Vec<(QuestionId, Answer, Rider)>,
+        answers: Vec<(QuestionId, Answer, AnswerExtras)>,
         by: impl Into<AnswerAuthor>,
     ) -> Result<(), Error> {
         let by = by.into();
-        let given = |(question, answer, rider): (QuestionId, Answer, Rider)| {
+        let given = |(question, answer, rider): (QuestionId, Answer, AnswerExtras)| {
             let by = by.clone();
             GivenAnswer { question, answer, by, rider }
         };
         let answers: Vec<_> = answers.into_iter().map(given).collect();
-        let request = |reply| Request::Answer(answers.clone(), reply);
+        let request = |reply| ActorRequest::Answer(answers.clone(), reply);
         self.shared.ask(execution, request).await
     }
 
@@ -289,7 +296,7 @@ impl Engine {
     }
 
     /// Who may call what: the rules, and what they say now.
-    pub fn policies(&self) -> &Policies {
+    pub fn policies(&self) -> &PolicySet {
         &self.shared.config.policies
     }
 
@@ -299,12 +306,12 @@ impl Engine {
     }
 
     /// What programs may use where nobody says otherwise.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ExecutionLimits {
         *self.shared.limits.borrow()
     }
 
     /// Says so anew, for executions that start from now on.
-    pub fn set_limits(&self, limits: Limits) {
+    pub fn set_limits(&self, limits: ExecutionLimits) {
         self.shared.limits.send_replace(limits);
     }
 
@@ -330,7 +337,7 @@ impl Engine {
     }
 
     /// How busy the sandbox is.
-    pub fn load(&self) -> sandbox::Load {
+    pub fn load(&self) -> sandbox::SandboxLoad {
         self.shared.sandbox.load()
     }
 
@@ -353,32 +360,32 @@ impl Engine {
     }
 
     async fn ask(&self, execution: ExecutionId, intent: Intent) -> Result<(), Error> {
-        let request = |reply| Request::Submit(intent.clone(), reply);
+        let request = |reply| ActorRequest::Submit(intent.clone(), reply);
         self.shared.ask(execution, request).await
     }
 }
 
 /// The randomness of one program.
-fn random_seed() -> Result<Seed, Fault> {
-    let mut bytes = [0; size_of::<Seed>()];
+fn random_seed() -> Result<RandomSeed, Fault> {
+    let mut bytes = [0; size_of::<RandomSeed>()];
     getrandom::fill(&mut bytes).map_err(|e| Fault::new(e, "no randomness; try again"))?;
-    Ok(Seed(bytes))
+    Ok(RandomSeed(bytes))
 }
 
-impl Shared {
+impl EngineShared {
     /// Starts the task of an actor. The engine waits for it when it stops.
     fn spawn_actor(
         self: &Arc<Self>,
         execution: ExecutionId,
-        mailbox: Mailbox,
-        boot: Boot,
+        mailbox: ActorMailbox,
+        boot: Activation,
     ) -> JoinHandle<()> {
-        self.tracker.spawn(Actor::new(Arc::clone(self), execution, mailbox).run(boot))
+        self.tracker.spawn(ExecutionActor::new(Arc::clone(self), execution, mailbox).run(boot))
     }
 
     /// Puts an actor where there is none.
-    pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Boot) {
-        if let Desk::Vacant(_, mailbox) = self.registry.desk(execution) {
+    pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Activation) {
+        if let ActorSlot::Vacant(_, mailbox) = self.registry.desk(execution) {
             drop(self.spawn_actor(execution, mailbox, boot));
         }
     }
@@ -387,16 +394,16 @@ impl Shared {
     pub(crate) async fn ask(
         self: &Arc<Self>,
         execution: ExecutionId,
-        request: impl Fn(oneshot::Sender<Result<(), Error>>) -> Request,
+        request: impl Fn(oneshot::Sender<Result<(), Error>>) -> ActorRequest,
     ) -> Result<(), Error> {
         for _ in 0..SENDS_MAX {
             if self.closing.is_cancelled() {
                 return Err(Rejection::ShuttingDown.into());
             }
             let sender = match self.registry.desk(execution) {
-                Desk::Staffed(sender) => sender,
-                Desk::Vacant(sender, mailbox) => {
-                    drop(self.spawn_actor(execution, mailbox, Boot::Asked));
+                ActorSlot::Staffed(sender) => sender,
+                ActorSlot::Vacant(sender, mailbox) => {
+                    drop(self.spawn_actor(execution, mailbox, Activation::Asked));
                     sender
                 }
             };
@@ -414,7 +421,7 @@ impl Shared {
 
 /// What an actor says to a request in its mailbox; none where it left without a word. A request that comes while it leaves
 /// may lie in there for as long as anybody could send another one, so its answer is not all that is waited for.
-async fn told<T>(sender: &Requests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
+async fn told<T>(sender: &ActorRequests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
     tokio::select! {
         biased;
         told = &mut outcome => told.ok(),
@@ -439,7 +446,7 @@ mod tests {
         let (reply, outcome) = oneshot::channel();
         let on_its_way = sender.reserve().await.unwrap();
         drop(mailbox);
-        on_its_way.send(Box::new(Request::Wake(reply)));
+        on_its_way.send(Box::new(ActorRequest::Wake(reply)));
         // It lies there: the sender is still in our hands.
         assert!(told(&sender, outcome).await.is_none());
     }
@@ -448,9 +455,9 @@ mod tests {
     async fn the_last_word_of_an_actor_is_heard() {
         let (sender, mut mailbox) = mpsc::channel(1);
         let (reply, outcome) = oneshot::channel();
-        sender.send(Box::new(Request::Wake(reply))).await.unwrap();
+        sender.send(Box::new(ActorRequest::Wake(reply))).await.unwrap();
         let Some(request) = mailbox.recv().await else { panic!("nothing came") };
-        let Request::Wake(reply) = *request else { panic!("something else came") };
+        let ActorRequest::Wake(reply) = *request else { panic!("something else came") };
         reply.send(Ok(())).unwrap();
         drop(mailbox);
         assert!(matches!(told(&sender, outcome).await, Some(Ok(()))));

@@ -43,16 +43,16 @@ mod registry;
 mod reports;
 mod retention;
 
-pub use actor::replay::{Replayed, replay};
+pub use actor::replay::{ReplayOutcome, replay};
 pub use capacity::CapacityUse;
 pub use clock::{Clock, ClockReading, MachineBoot, ManualClock, ProcessStart, clock_generation};
 pub use config::{Config, SOURCE_WAIT_MS};
-pub use embed::{Ended, Pause, Progress};
-pub use engine::{Engine, Start};
+pub use embed::{EmbeddedOutcome, EmbeddedPause, EmbeddedProgress};
+pub use engine::{Engine, ExecutionStart};
 pub use fault::{Error, Fault, FaultId};
 pub use quotas::{
     CallerReport, HeldRunner, QuotaAccount, QuotaBook, QuotaSettings, REPORTED_CALLERS_MAX,
     RunnerCharge,
 };
-pub use reading::Snapshot;
-pub use retention::Retention;
+pub use reading::ExecutionSnapshot;
+pub use retention::RetentionPolicy;

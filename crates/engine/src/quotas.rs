@@ -13,7 +13,8 @@ pub(crate) use usage_record::{load_cpu_usage, save_cpu_usage};
 
 use crate::Clock;
 use lifecycle::{
-    CallerName, CallerUsage, ExecutionId, Phase, QuotaKind, Quotas, Rejection, Timestamp,
+    CallerName, CallerUsage, ExecutionId, ExecutionPhase, QuotaKind, QuotaLimits, Rejection,
+    Timestamp,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -29,22 +30,22 @@ pub const REPORTED_CALLERS_MAX: usize = 50;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaSettings {
     /// For callers that have none of their own.
-    pub usual: Quotas,
+    pub usual: QuotaLimits,
     /// For callers that have.
-    pub callers: BTreeMap<CallerName, Quotas>,
+    pub callers: BTreeMap<CallerName, QuotaLimits>,
 }
 
 impl Default for QuotaSettings {
     fn default() -> Self {
         let n_processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let n_processors = u64::try_from(n_processors).unwrap_or(u64::MAX);
-        Self { usual: Quotas::usual(n_processors), callers: BTreeMap::new() }
+        Self { usual: QuotaLimits::usual(n_processors), callers: BTreeMap::new() }
     }
 }
 
 impl QuotaSettings {
     /// The quotas of a caller.
-    pub fn of(&self, caller: &CallerName) -> Quotas {
+    pub fn of(&self, caller: &CallerName) -> QuotaLimits {
         self.callers.get(caller).copied().unwrap_or(self.usual)
     }
 }
@@ -64,11 +65,11 @@ pub struct CallerReport {
 #[derive(Debug)]
 pub struct QuotaBook {
     clock: Clock,
-    tables: Mutex<Tables>,
+    tables: Mutex<QuotaTables>,
 }
 
 #[derive(Debug, Default)]
-struct Tables {
+struct QuotaTables {
     settings: QuotaSettings,
     callers: HashMap<CallerName, CallerEntry>,
     /// Executions whose actor failed. They count as running until another actor has read their journal.
@@ -83,7 +84,7 @@ struct CallerEntry {
 
 impl QuotaBook {
     pub(crate) fn new(clock: Clock, settings: QuotaSettings) -> Self {
-        let tables = Tables { settings, ..Tables::default() };
+        let tables = QuotaTables { settings, ..QuotaTables::default() };
         Self { clock, tables: Mutex::new(tables) }
     }
 
@@ -91,7 +92,7 @@ impl QuotaBook {
     /// that of two starts for one place only one is admitted.
     pub(crate) fn admit_start(&self, caller: &CallerName) -> Result<(), Rejection> {
         let now = self.clock.now();
-        self.lock().admit(caller, now, Quotas::admit_start, |usage| usage.running += 1)
+        self.lock().admit(caller, now, QuotaLimits::admit_start, |usage| usage.running += 1)
     }
 
     /// Takes back what [`Self::admit_start`] counted: nothing was started.
@@ -183,17 +184,17 @@ impl QuotaBook {
         callers.map(|(caller, entry)| (caller.clone(), entry.usage.cpu.clone())).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Tables> {
+    fn lock(&self) -> MutexGuard<'_, QuotaTables> {
         self.tables.lock().expect("nothing panics while it holds the counts")
     }
 }
 
-impl Tables {
+impl QuotaTables {
     fn admit(
         &mut self,
         caller: &CallerName,
         now: Timestamp,
-        rule: fn(&Quotas, &CallerUsage, Timestamp) -> Result<(), Rejection>,
+        rule: fn(&QuotaLimits, &CallerUsage, Timestamp) -> Result<(), Rejection>,
         count: fn(&mut CallerUsage),
     ) -> Result<(), Rejection> {
         let quotas = self.settings.of(caller);
@@ -241,11 +242,11 @@ fn summed_up(lines: &[CallerReport]) -> CallerReport {
 }
 
 /// What an execution of this phase counts as while no actor serves it.
-pub(crate) const fn class_of(phase: Phase) -> Option<QuotaClass> {
+pub(crate) const fn class_of(phase: ExecutionPhase) -> Option<QuotaClass> {
     match phase {
-        Phase::Unborn | Phase::Finished => None,
-        Phase::Running => Some(QuotaClass::Running),
-        Phase::Paused | Phase::Parked => Some(QuotaClass::Waiting),
+        ExecutionPhase::Unborn | ExecutionPhase::Finished => None,
+        ExecutionPhase::Running => Some(QuotaClass::Running),
+        ExecutionPhase::Paused | ExecutionPhase::Parked => Some(QuotaClass::Waiting),
     }
 }
 
@@ -255,7 +256,7 @@ mod tests {
     use crate::ManualClock;
     use store::sqlite::SqliteStore;
 
-    const QUOTAS: Quotas = Quotas {
+    const QUOTAS: QuotaLimits = QuotaLimits {
         running_max: 2,
         waiting_max: 2,
         cpu_seconds_per_hour_max: 10,
@@ -304,7 +305,7 @@ mod tests {
         book.admit_start(&caller(1)).unwrap();
         book.admit_start(&caller(1)).unwrap();
         assert!(book.admit_start(&caller(1)).is_err());
-        let own = Quotas { running_max: 3, ..QUOTAS };
+        let own = QuotaLimits { running_max: 3, ..QUOTAS };
         book.set(QuotaSettings { usual: QUOTAS, callers: [(caller(1), own)].into() });
         book.admit_start(&caller(1)).unwrap();
         assert!(book.admit_start(&caller(1)).is_err());
@@ -327,7 +328,7 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let (former, hands) = book();
         save_cpu_usage(&former, &store).await.unwrap();
-        assert_eq!(store::Records::all(&store, "quota").await.unwrap(), [], "nothing to note");
+        assert_eq!(store::RecordStore::all(&store, "quota").await.unwrap(), [], "nothing to note");
         former.charge_cpu(&caller(1), Duration::from_millis(10_500));
         save_cpu_usage(&former, &store).await.unwrap();
 

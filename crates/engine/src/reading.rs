@@ -4,10 +4,11 @@ use crate::engine::Engine;
 use crate::fault::{Error, Fault};
 use futures_util::{Stream, StreamExt};
 use lifecycle::{
-    Entry, Event, ExecutionId, Json, Outcome, Phase, QuestionId, Rejection, Seq, State, Timestamp,
+    Entry, Event, ExecutionId, ExecutionOutcome, ExecutionPhase, Json, QuestionId, Rejection, Seq,
+    State, Timestamp,
 };
 use store::{
-    DataLoss, ExecutionOverview, ExecutionSearch, Journal, ListFilter, Listed, SearchPage,
+    DataLoss, ExecutionOverview, ExecutionSearch, Journal, ListFilter, ListedExecution, SearchPage,
     StoreError,
 };
 
@@ -16,7 +17,7 @@ const ENTRIES_PER_READ_MAX: usize = 1_000;
 
 /// An execution as its journal tells it.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub struct ExecutionSnapshot {
     /// Which.
     pub execution: ExecutionId,
     /// Everything the rules know about it.
@@ -27,7 +28,7 @@ pub struct Snapshot {
     pub changed: Timestamp,
 }
 
-impl Snapshot {
+impl ExecutionSnapshot {
     /// Reads a journal a page at a time. The newest entry is 0 where there is none.
     pub(crate) async fn read(
         journal: &dyn Journal,
@@ -59,8 +60,8 @@ impl Engine {
     }
 
     /// The execution as its journal tells it now.
-    pub async fn look_up(&self, execution: ExecutionId) -> Result<Snapshot, Error> {
-        let snapshot = Snapshot::read(&*self.shared.config.journal, execution).await?;
+    pub async fn look_up(&self, execution: ExecutionId) -> Result<ExecutionSnapshot, Error> {
+        let snapshot = ExecutionSnapshot::read(&*self.shared.config.journal, execution).await?;
         match snapshot.last {
             Seq(0) => Err(Rejection::UnknownExecution(execution).into()),
             Seq(_) => Ok(snapshot),
@@ -89,11 +90,14 @@ impl Engine {
     }
 
     /// Waits until the execution is over. Of one that is over, only the last entry is read.
-    pub async fn outcome(&self, execution: ExecutionId) -> Result<Outcome, Error> {
+    pub async fn outcome(&self, execution: ExecutionId) -> Result<ExecutionOutcome, Error> {
         let listed = self.overview(execution).await?.listed;
         let n_before = match listed.standing.phase {
-            Phase::Finished => listed.last.0.saturating_sub(1),
-            Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked => listed.last.0,
+            ExecutionPhase::Finished => listed.last.0.saturating_sub(1),
+            ExecutionPhase::Unborn
+            | ExecutionPhase::Running
+            | ExecutionPhase::Paused
+            | ExecutionPhase::Parked => listed.last.0,
         };
         let mut entries = self.follow(execution, Seq(n_before));
         while let Some(entry) = entries.next().await {
@@ -111,7 +115,7 @@ impl Engine {
     }
 
     /// Executions that match, newest first.
-    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, Fault> {
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<ListedExecution>, Fault> {
         Ok(self.shared.config.journal.list(filter).await?)
     }
 
@@ -131,7 +135,7 @@ impl Engine {
     }
 
     /// How many executions are in a phase, counted up to `n_max`.
-    pub async fn count(&self, phase: Phase, n_max: usize) -> Result<usize, Fault> {
+    pub async fn count(&self, phase: ExecutionPhase, n_max: usize) -> Result<usize, Fault> {
         Ok(self.shared.config.journal.count(phase, n_max).await?)
     }
 }

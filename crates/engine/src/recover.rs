@@ -1,13 +1,13 @@
 //! Bringing back what a server that is gone has left unfinished.
 
-use crate::actor::Boot;
-use crate::engine::Shared;
+use crate::actor::Activation;
+use crate::engine::EngineShared;
 use crate::fault::Fault;
 use crate::quotas::{class_of, load_cpu_usage};
-use lifecycle::{ExecutionId, Phase};
+use lifecycle::{ExecutionId, ExecutionPhase};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{ListFilter, Listed};
+use store::{ListFilter, ListedExecution};
 
 /// How many executions are listed at once.
 const LISTED_PER_READ_MAX: usize = 1_000;
@@ -16,10 +16,10 @@ const LISTED_PER_READ_MAX: usize = 1_000;
 const RETRY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn list(
-    shared: &Arc<Shared>,
-    phase: Phase,
+    shared: &Arc<EngineShared>,
+    phase: ExecutionPhase,
     after: Option<ExecutionId>,
-) -> Result<Vec<Listed>, Fault> {
+) -> Result<Vec<ListedExecution>, Fault> {
     let filter =
         ListFilter { phases: vec![phase], caller: None, after, n_max: LISTED_PER_READ_MAX };
     Ok(shared.config.journal.list(filter).await?)
@@ -27,21 +27,21 @@ pub(crate) async fn list(
 
 /// Gives an actor to everything that was running. What waits for people stays in the journal and
 /// costs nothing until it is answered or due.
-pub(crate) async fn unfinished(shared: &Arc<Shared>) -> Result<(), Fault> {
+pub(crate) async fn unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     let mut after = None;
     loop {
-        let listed = list(shared, Phase::Running, after).await?;
+        let listed = list(shared, ExecutionPhase::Running, after).await?;
         let Some(last) = listed.last() else { return Ok(()) };
         after = Some(last.execution);
         for listed in &listed {
-            shared.activate(listed.execution, Boot::Recover);
+            shared.activate(listed.execution, Activation::Recover);
         }
     }
 }
 
 /// Counts what a former server left unfinished in the quotas of its callers.
-pub(crate) async fn count_unfinished(shared: &Arc<Shared>) -> Result<(), Fault> {
-    for phase in [Phase::Running, Phase::Paused, Phase::Parked] {
+pub(crate) async fn count_unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> {
+    for phase in [ExecutionPhase::Running, ExecutionPhase::Paused, ExecutionPhase::Parked] {
         let Some(class) = class_of(phase) else { continue };
         for (caller, n) in shared.config.journal.count_by_caller(phase).await? {
             shared.quotas.count_recovered(&caller, class, n);
@@ -53,12 +53,12 @@ pub(crate) async fn count_unfinished(shared: &Arc<Shared>) -> Result<(), Fault> 
 }
 
 /// Brings one execution back after its journal failed, once the journal may work again.
-pub(crate) fn again_later(shared: &Arc<Shared>, execution: ExecutionId) {
+pub(crate) fn again_later(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let again = Arc::clone(shared);
     shared.tracker.spawn(async move {
         tokio::select! {
             () = again.closing.cancelled() => {}
-            () = tokio::time::sleep(RETRY) => again.activate(execution, Boot::Recover),
+            () = tokio::time::sleep(RETRY) => again.activate(execution, Activation::Recover),
         }
     });
 }

@@ -1,18 +1,18 @@
 //! How far tools say that they are. Not journalled: whoever asks after a restart hears the tool's next attempt.
 
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use lifecycle::{ExecutionId, Json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
-use tools::Progress;
+use tools::ProgressHandle;
 
 /// The newest word of each execution whose tool said one: as many at most as executions are under way.
 #[derive(Default)]
-pub(crate) struct Reports(Mutex<HashMap<ExecutionId, Json>>);
+pub(crate) struct ProgressReports(Mutex<HashMap<ExecutionId, Json>>);
 
-impl Reports {
+impl ProgressReports {
     pub(crate) fn newest(&self, execution: ExecutionId) -> Option<Json> {
         self.lock().get(&execution).cloned()
     }
@@ -24,7 +24,7 @@ impl Reports {
 
 /// What the tools of one execution say.
 #[derive(Clone)]
-pub(crate) struct Reporter {
+pub(crate) struct ProgressReporter {
     execution: ExecutionId,
     /// Given when nobody listens any more.
     over: CancellationToken,
@@ -32,13 +32,17 @@ pub(crate) struct Reporter {
     has_spoken: Arc<AtomicBool>,
 }
 
-impl Reporter {
+impl ProgressReporter {
     pub(crate) fn new(execution: ExecutionId, over: CancellationToken) -> Self {
         Self { execution, over, has_spoken: Arc::default() }
     }
 
     /// Those who watch a call, and who now hear numbers too.
-    pub(crate) fn measured(&self, progress: Progress, shared: &Arc<Shared>) -> Progress {
+    pub(crate) fn measured(
+        &self,
+        progress: ProgressHandle,
+        shared: &Arc<EngineShared>,
+    ) -> ProgressHandle {
         let (reporter, shared) = (self.clone(), Arc::clone(shared));
         progress.measured_by(move |said| {
             reporter.has_spoken.store(true, Ordering::SeqCst);
@@ -51,7 +55,7 @@ impl Reporter {
     }
 
     /// Forgets what was said: a call is over, or with `over` given everything.
-    pub(crate) fn forget(&self, reports: &Reports) {
+    pub(crate) fn forget(&self, reports: &ProgressReports) {
         if self.has_spoken.load(Ordering::SeqCst) {
             reports.lock().remove(&self.execution);
         }

@@ -1,8 +1,12 @@
 //! From a sandbox that is asked for, and one that is imposed, to the cage of one process; and what it says of being
 //! denied something.
 
-use processes::{Access, Cage, CageLimits, Excess, Network, Output, Rule};
-use protocols::exec_server::{Confines, Place, PlaceAccess, Reach, Sandbox, path_of};
+use processes::{
+    CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, ProcessOutput,
+};
+use protocols::exec_server::{
+    FileSystemPlace, NetworkReach, PlaceAccess, RequestedSandbox, SandboxConfines, path_of,
+};
 use std::path::{Path, PathBuf};
 
 /// What programs need to run at all.
@@ -32,11 +36,11 @@ const NOWHERE: &str = "/";
 
 /// The cage that a sandbox means for a process that starts in `cwd` with this `TMPDIR`.
 fn cage(
-    confines: &Confines,
+    confines: &SandboxConfines,
     workspaces: &[String],
     cwd: &Path,
     temporary: Option<&str>,
-) -> Result<Cage, String> {
+) -> Result<ProcessCage, String> {
     let path = |text: &str| path_of(text).map_err(|bad| format!("the sandbox: {bad}"));
     let mut roots: Vec<PathBuf> =
         workspaces.iter().map(|root| path(root)).collect::<Result<_, _>>()?;
@@ -46,38 +50,42 @@ fn cage(
     let mut rules = vec![];
     for (place, access) in &confines.rules {
         let paths = match place {
-            Place::Root => vec![PathBuf::from("/")],
-            Place::Minimal => MINIMAL.map(PathBuf::from).into(),
-            Place::Workspace(None) => roots.clone(),
-            Place::Workspace(Some(below)) => roots.iter().map(|root| root.join(below)).collect(),
-            Place::TemporaryFolder => temporary.map(PathBuf::from).into_iter().collect(),
-            Place::At(text) => vec![path(text)?],
+            FileSystemPlace::Root => vec![PathBuf::from("/")],
+            FileSystemPlace::Minimal => MINIMAL.map(PathBuf::from).into(),
+            FileSystemPlace::Workspace(None) => roots.clone(),
+            FileSystemPlace::Workspace(Some(below)) => {
+                roots.iter().map(|root| root.join(below)).collect()
+            }
+            FileSystemPlace::TemporaryFolder => temporary.map(PathBuf::from).into_iter().collect(),
+            FileSystemPlace::At(text) => vec![path(text)?],
         };
         let access = match access {
-            PlaceAccess::Read => Access::Read,
-            PlaceAccess::Write => Access::Write,
-            PlaceAccess::Deny => Access::Deny,
+            PlaceAccess::Read => PathAccess::Read,
+            PlaceAccess::Write => PathAccess::Write,
+            PlaceAccess::Deny => PathAccess::Deny,
         };
         // A link would be mounted over, and what it leads to left as it is.
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        rules.extend(paths.into_iter().map(|path| Rule { path: real(path), access }));
+        rules.extend(paths.into_iter().map(|path| PathRule { path: real(path), access }));
     }
     let network = match confines.network {
-        Reach::All => Network::All,
-        Reach::Loopback => Network::Loopback,
-        Reach::None => Network::None,
+        NetworkReach::All => NetworkAccess::All,
+        NetworkReach::Loopback => NetworkAccess::Loopback,
+        NetworkReach::None => NetworkAccess::None,
     };
-    let Confines { memory_bytes, cpu_ms, processes, .. } = *confines;
-    Ok(Cage { rules, network, limits: CageLimits { memory_bytes, cpu_ms, processes } })
+    let SandboxConfines { memory_bytes, cpu_ms, processes, .. } = *confines;
+    Ok(ProcessCage { rules, network, limits: CageLimits { memory_bytes, cpu_ms, processes } })
 }
 
 /// The cage of a request about files; none where neither is a sandbox imposed nor asked for.
 pub(super) fn of_files(
-    imposed: Option<&Confines>,
-    asked: Option<&Sandbox>,
-) -> Result<Option<Cage>, String> {
+    imposed: Option<&SandboxConfines>,
+    asked: Option<&RequestedSandbox>,
+) -> Result<Option<ProcessCage>, String> {
     // No process starts anywhere, so a workspace is what is called one.
-    let is_workspace = |(place, _): &(Place, PlaceAccess)| matches!(place, Place::Workspace(_));
+    let is_workspace = |(place, _): &(FileSystemPlace, PlaceAccess)| {
+        matches!(place, FileSystemPlace::Workspace(_))
+    };
     if asked.is_some_and(|asked| {
         asked.workspaces.is_empty() && asked.confines.rules.iter().any(is_workspace)
     }) {
@@ -88,11 +96,11 @@ pub(super) fn of_files(
 
 /// What a process that starts in `cwd` with this `TMPDIR` is kept to: what is imposed, and what is asked for.
 pub(super) fn kept_to(
-    imposed: Option<&Confines>,
-    asked: Option<&Sandbox>,
+    imposed: Option<&SandboxConfines>,
+    asked: Option<&RequestedSandbox>,
     cwd: &Path,
     temporary: Option<&str>,
-) -> Result<Option<Cage>, String> {
+) -> Result<Option<ProcessCage>, String> {
     let imposed = imposed.map(|confines| cage(confines, &[], cwd, None)).transpose()?;
     let asked =
         asked.map(|asked| cage(&asked.confines, &asked.workspaces, cwd, temporary)).transpose()?;
@@ -103,26 +111,26 @@ pub(super) fn kept_to(
 }
 
 /// What is imposed on processes that no client starts.
-pub fn imposed_cage(confines: &Confines) -> Result<Cage, String> {
+pub fn imposed_cage(confines: &SandboxConfines) -> Result<ProcessCage, String> {
     cage(confines, &[], Path::new(NOWHERE), None)
 }
 
 /// What both allow.
-fn both(one: &Cage, other: &Cage) -> Cage {
+fn both(one: &ProcessCage, other: &ProcessCage) -> ProcessCage {
     let rules = one.rules.iter().chain(&other.rules).map(|rule| {
         let least = |one, other| match (one, other) {
-            (Access::Deny, _) | (_, Access::Deny) => Access::Deny,
-            (Access::Read, _) | (_, Access::Read) => Access::Read,
-            (Access::Write, Access::Write) => Access::Write,
+            (PathAccess::Deny, _) | (_, PathAccess::Deny) => PathAccess::Deny,
+            (PathAccess::Read, _) | (_, PathAccess::Read) => PathAccess::Read,
+            (PathAccess::Write, PathAccess::Write) => PathAccess::Write,
         };
         let access = least(one.access_at(&rule.path), other.access_at(&rule.path));
-        Rule { path: rule.path.clone(), access }
+        PathRule { path: rule.path.clone(), access }
     });
     let least = |one: Option<u64>, other: Option<u64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
     };
-    Cage {
+    ProcessCage {
         rules: rules.collect(),
         network: one.network.max(other.network),
         limits: CageLimits {
@@ -134,12 +142,12 @@ fn both(one: &Cage, other: &Cage) -> Cage {
 }
 
 /// What a process in a cage was denied, as far as it said so: nothing where it ended well.
-pub(super) fn denied(output: &Output) -> Vec<String> {
+pub(super) fn denied(output: &ProcessOutput) -> Vec<String> {
     if let Some(excess) = output.excess() {
         let what = match excess {
-            Excess::Memory => "memory",
-            Excess::Cpu => "time on processors",
-            Excess::Processes => "processes",
+            LimitExcess::Memory => "memory",
+            LimitExcess::Cpu => "time on processors",
+            LimitExcess::Processes => "processes",
         };
         return vec![format!("it used more {what} than its sandbox allows")];
     }
@@ -166,29 +174,31 @@ pub(super) fn denied(output: &Output) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn rule(path: &str, access: Access) -> Rule {
-        Rule { path: path.into(), access }
+    fn rule(path: &str, access: PathAccess) -> PathRule {
+        PathRule { path: path.into(), access }
     }
 
     #[test]
     fn two_cages_allow_what_both_do() {
-        let imposed = Cage {
-            rules: vec![rule("/", Access::Read), rule("/work", Access::Write)],
-            network: Network::Loopback,
+        let imposed = ProcessCage {
+            rules: vec![rule("/", PathAccess::Read), rule("/work", PathAccess::Write)],
+            network: NetworkAccess::Loopback,
             limits: CageLimits { cpu_ms: Some(9), ..CageLimits::default() },
         };
-        let asked = Cage {
-            rules: vec![rule("/", Access::Write), rule("/work/.git", Access::Read)],
-            network: Network::All,
+        let asked = ProcessCage {
+            rules: vec![rule("/", PathAccess::Write), rule("/work/.git", PathAccess::Read)],
+            network: NetworkAccess::All,
             limits: CageLimits { cpu_ms: Some(7), processes: Some(3), ..CageLimits::default() },
         };
         let merged = both(&imposed, &asked);
-        for (path, access) in
-            [("/etc", Access::Read), ("/work/x", Access::Write), ("/work/.git/x", Access::Read)]
-        {
+        for (path, access) in [
+            ("/etc", PathAccess::Read),
+            ("/work/x", PathAccess::Write),
+            ("/work/.git/x", PathAccess::Read),
+        ] {
             assert_eq!((path, merged.access_at(Path::new(path))), (path, access));
         }
-        assert_eq!(merged.network, Network::Loopback);
+        assert_eq!(merged.network, NetworkAccess::Loopback);
         let limits = CageLimits { memory_bytes: None, cpu_ms: Some(7), processes: Some(3) };
         assert_eq!(merged.limits, limits);
     }

@@ -7,8 +7,8 @@
 use super::files;
 use processes::helper::FILE_WORKER;
 use processes::{
-    Access, Cage, Changes, End, Event, Input, Network, Process, Processes, Rule, Seq, Spec, Stream,
-    Streams,
+    EndMode, NetworkAccess, OutputChanges, OutputSeq, OutputStream, PathAccess, PathRule,
+    PipeInput, Process, ProcessCage, ProcessEvent, ProcessSpawner, ProcessSpec, ProcessStreams,
 };
 use protocols::exec_server::{FileRequest, MESSAGE_BYTES_MAX};
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS};
@@ -42,7 +42,7 @@ pub fn enter_if_asked() -> Option<ExitCode> {
 
 /// Does requests, one per line, until there are no more. Files that are opened stay open meanwhile.
 fn serve_requests() -> io::Result<()> {
-    let mut handles = files::Handles::default();
+    let mut handles = files::FileHandles::default();
     let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
     let mut asked = vec![];
     while stdin.read_until(b'\n', &mut asked)? > 0 {
@@ -59,7 +59,7 @@ fn attend() -> io::Result<()> {
     let mut asked = String::new();
     io::stdin().take(ASKED_BYTES_MAX).read_to_string(&mut asked)?;
     let request: FileRequest = serde_json::from_str(&asked)?;
-    let done = files::attend(request, &mut files::Handles::default());
+    let done = files::attend(request, &mut files::FileHandles::default());
     let mut stdout = io::stdout().lock();
     serde_json::to_writer(&mut stdout, &done)?;
     stdout.flush()
@@ -67,10 +67,10 @@ fn attend() -> io::Result<()> {
 
 /// Does a request within a cage.
 pub(super) async fn perform(
-    processes: &Processes,
-    cage: Cage,
+    processes: &ProcessSpawner,
+    cage: ProcessCage,
     request: &FileRequest,
-) -> files::Done {
+) -> files::FileResult {
     if matches!(request, FileRequest::Open(_)) {
         let text = "files are not kept open in a sandbox; they are read and written whole";
         return Err(ErrorObject::new(INVALID_PARAMS, text));
@@ -83,7 +83,7 @@ pub(super) async fn perform(
         .unwrap_or_else(|_| Err(ErrorObject::new(INTERNAL, "the request took too long")))
 }
 
-async fn done(processes: &Processes, cage: Cage, asked: Vec<u8>) -> files::Done {
+async fn done(processes: &ProcessSpawner, cage: ProcessCage, asked: Vec<u8>) -> files::FileResult {
     let spec = spec(processes, cage);
     let process = processes.spawn(&spec).await.map_err(|error| {
         let text = format!("files cannot be worked on in this sandbox: {error}");
@@ -96,59 +96,59 @@ async fn done(processes: &Processes, cage: Cage, asked: Vec<u8>) -> files::Done 
     let (mut follower, mut said) = (process.output().follow(), vec![]);
     while said.len() <= ANSWER_BYTES_MAX {
         match follower.next().await {
-            Event::Output(chunk) if chunk.stream == Stream::Stdout => {
+            ProcessEvent::Output(chunk) if chunk.stream == OutputStream::Stdout => {
                 said.extend_from_slice(&chunk.bytes);
             }
-            Event::Output(_) => {}
-            Event::Exited { .. } => process.end(End::Kill),
-            Event::Closed { .. } => break,
+            ProcessEvent::Output(_) => {}
+            ProcessEvent::Exited { .. } => process.end(EndMode::Kill),
+            ProcessEvent::Closed { .. } => break,
         }
     }
     let broken = |_| ErrorObject::new(INTERNAL, "the request broke in its sandbox");
     serde_json::from_slice::<Result<Value, ErrorObject>>(&said).map_err(broken)?
 }
 
-fn spec(processes: &Processes, mut cage: Cage) -> Spec {
-    cage.network = Network::None;
+fn spec(processes: &ProcessSpawner, mut cage: ProcessCage) -> ProcessSpec {
+    cage.network = NetworkAccess::None;
     // It must be able to become itself; nothing secret stands in a program.
     if let Ok(path) = processes.program() {
-        cage.rules.push(Rule { path, access: Access::Read });
+        cage.rules.push(PathRule { path, access: PathAccess::Read });
     }
-    Spec { cage: Some(cage), ..own_program(&[FILE_WORKER.verb]) }
+    ProcessSpec { cage: Some(cage), ..own_program(&[FILE_WORKER.verb]) }
 }
 
-fn own_program(words: &[&str]) -> Spec {
-    Spec {
+fn own_program(words: &[&str]) -> ProcessSpec {
+    ProcessSpec {
         argv: ["/proc/self/exe"].iter().chain(words).map(Into::into).collect(),
         arg0: Some(FILE_WORKER.title.into()),
         cwd: "/".into(),
         env: vec![],
-        streams: Streams::Pipes(Input::Pipe),
+        streams: ProcessStreams::Pipes(PipeInput::Pipe),
         cage: None,
     }
 }
 
 /// The process that does the requests of one connection that has no sandbox. It is started by the first request.
 pub(super) struct FileWorker {
-    processes: Processes,
+    processes: ProcessSpawner,
     running: Option<RunningWorker>,
 }
 
 struct RunningWorker {
     process: Process,
-    changes: Changes,
-    after: Seq,
+    changes: OutputChanges,
+    after: OutputSeq,
     /// What it has said of the next answer.
     heard: Vec<u8>,
 }
 
 impl FileWorker {
-    pub(super) const fn new(processes: Processes) -> Self {
+    pub(super) const fn new(processes: ProcessSpawner) -> Self {
         Self { processes, running: None }
     }
 
     /// Does a request. If the process breaks, the next request has another one, which has no files open.
-    pub(super) async fn perform(&mut self, request: &FileRequest) -> files::Done {
+    pub(super) async fn perform(&mut self, request: &FileRequest) -> files::FileResult {
         let broke = || ErrorObject::new(INTERNAL, "the request broke on our side");
         let mut asked = serde_json::to_vec(request).map_err(|_| broke())?;
         asked.push(b'\n');
@@ -163,7 +163,7 @@ impl FileWorker {
 }
 
 impl RunningWorker {
-    async fn start(processes: &Processes) -> Result<Self, processes::SpawnError> {
+    async fn start(processes: &ProcessSpawner) -> Result<Self, processes::SpawnError> {
         let process = processes.spawn(&own_program(&[FILE_WORKER.verb, SERVE])).await?;
         Ok(Self { changes: process.output().changes(), process, after: 0, heard: vec![] })
     }
@@ -177,14 +177,14 @@ impl RunningWorker {
                 self.after = event.seq();
                 self.process.output().release(self.after);
                 match event {
-                    Event::Output(chunk) if chunk.stream == Stream::Stdout => {
+                    ProcessEvent::Output(chunk) if chunk.stream == OutputStream::Stdout => {
                         self.heard.extend_from_slice(&chunk.bytes);
                         if chunk.bytes.last() == Some(&b'\n') {
                             return Some(std::mem::take(&mut self.heard));
                         }
                     }
-                    Event::Output(_) => {}
-                    Event::Exited { .. } | Event::Closed { .. } => return None,
+                    ProcessEvent::Output(_) => {}
+                    ProcessEvent::Exited { .. } | ProcessEvent::Closed { .. } => return None,
                 }
             }
             self.changes.next().await;

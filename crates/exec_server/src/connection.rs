@@ -1,21 +1,21 @@
 //! One client: handshake, then requests. Each is given to whoever answers it; nothing here waits for an
 //! answer, so that no request holds up those behind it.
 
-use super::outbox::{Outbox, Reply, Unheard};
-use super::process_task::{Ask, ProcessTask, Start, ViewerRequest, refuse};
-use super::session::{Entry, NotResumed, PROCESSES_MAX, Session};
-use super::shared_terminals::{Viewer, size_of};
+use super::outbox::{ClientOutbox, RequestReply, UnacknowledgedOutput};
+use super::process_task::{ProcessRequest, ProcessStartOrder, ProcessTask, ViewerRequest, refuse};
+use super::session::{ExecSession, NotResumed, PROCESSES_MAX, SessionProcess};
+use super::shared_terminals::{TerminalViewer, size_of};
 use super::spec::spec;
 use super::{
     DialectChoice, ExecServer, cage, environment, environment_config, files, http, watch_missing,
 };
 use protocols::exec_server::{
-    AttachParams, Dialect, ExecParams, InitializeParams, InitializeResponse, ListResponse,
-    ListedProcess, NOBODY, OutputMode, Request, SESSION_ATTACHED, TerminalsResponse, family,
-    has_too_many_values, read,
+    AttachParams, ExecParams, ExecServerDialect, ExecServerRequest, InitializeParams,
+    InitializeResponse, ListResponse, ListedProcess, NOBODY, OutputMode, SESSION_ATTACHED,
+    TerminalsResponse, family, has_too_many_values, read,
 };
 use protocols::json_rpc::{
-    self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Message,
+    self, ErrorObject, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcMessage,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -31,7 +31,7 @@ const DYING_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What processes live as long as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum ProcessLifetime {
     /// There is no second connection.
     OfTheConnection,
     /// Today's clients may come back.
@@ -39,22 +39,22 @@ pub(super) enum Life {
 }
 
 /// Who is at the other end of a connection.
-pub(super) struct Client {
+pub(super) struct ClientInfo {
     /// Whose terminals with a name it sees.
     pub(super) owner: String,
-    pub(super) life: Life,
+    pub(super) life: ProcessLifetime,
 }
 
 /// Serves one client until it leaves or `ended` resolves.
 pub(super) async fn serve(
     server: &ExecServer,
-    Client { owner, life }: Client,
+    ClientInfo { owner, life }: ClientInfo,
     mut reader: impl MessageReader,
     writer: impl MessageWriter + 'static,
     ended: impl Future<Output = ()> + Send,
 ) {
-    let (outbox, unsent) = Outbox::new();
-    let unheard = Arc::new(Unheard::default());
+    let (outbox, unsent) = ClientOutbox::new();
+    let unheard = Arc::new(UnacknowledgedOutput::default());
     let is_resumable = Arc::new(AtomicBool::new(false));
     let stopping = server.shared.stopping.child_token();
     let sending = server.shared.tasks.spawn(unsent.run(
@@ -63,24 +63,24 @@ pub(super) async fn serve(
         Arc::clone(&is_resumable),
         stopping.clone(),
     ));
-    let files = files::Lane::open(&server.shared.tasks, server.shared.processes.clone());
-    let mut connection = Connection {
+    let files = files::FileQueue::open(&server.shared.tasks, server.shared.processes.clone());
+    let mut connection = ExecConnection {
         server: server.clone(),
         owner,
         outbox,
         life,
-        phase: Phase::Silent,
-        dialect: Dialect::Codex,
+        phase: HandshakePhase::Silent,
+        dialect: ExecServerDialect::Codex,
         n_attached: 0,
         is_resumable,
         files,
-        streams: http::Streams::default(),
-        watch: watch_missing::Watch::default(),
+        streams: http::BodyStreams::default(),
+        watch: watch_missing::PathWatch::default(),
     };
     if let DialectChoice::Always(dialect) = server.shared.choice {
         connection.dialect = dialect;
     } else {
-        connection.dialect = Dialect::Seed;
+        connection.dialect = ExecServerDialect::Seed;
     }
     let _end_sending = stopping.clone().drop_guard();
     tokio::select! {
@@ -100,39 +100,39 @@ pub(super) async fn serve(
 }
 
 /// Nothing more is heard from this client.
-struct Leave;
+struct ClientLeft;
 
 /// How far the handshake is.
-enum Phase {
+enum HandshakePhase {
     Silent,
     /// `initialize` was answered.
-    Greeted(Arc<Session>),
+    Greeted(Arc<ExecSession>),
     /// `initialized` came.
-    Talking(Arc<Session>),
+    Talking(Arc<ExecSession>),
 }
 
-struct Connection {
+struct ExecConnection {
     server: ExecServer,
     /// Whose terminals with a name it sees.
     owner: String,
-    outbox: Outbox,
-    life: Life,
-    phase: Phase,
-    dialect: Dialect,
+    outbox: ClientOutbox,
+    life: ProcessLifetime,
+    phase: HandshakePhase,
+    dialect: ExecServerDialect,
     /// Which client of its session this is.
     n_attached: u64,
     is_resumable: Arc<AtomicBool>,
-    files: files::Lane,
-    streams: http::Streams,
-    watch: watch_missing::Watch,
+    files: files::FileQueue,
+    streams: http::BodyStreams,
+    watch: watch_missing::PathWatch,
 }
 
-impl Connection {
+impl ExecConnection {
     /// Answers what arrives until the client leaves or `stopping`.
     async fn receive(
         &mut self,
         reader: &mut impl MessageReader,
-        unheard: &Unheard,
+        unheard: &UnacknowledgedOutput,
         stopping: &CancellationToken,
     ) {
         loop {
@@ -150,7 +150,7 @@ impl Connection {
                     Ok(())
                 }
                 // Longer messages end the connection, as codex ends it.
-                Ok(IncomingMessage::Oversized { .. }) | Err(_) => Err(Leave),
+                Ok(IncomingMessage::Oversized { .. }) | Err(_) => Err(ClientLeft),
             };
             if heard.is_err() {
                 return;
@@ -158,54 +158,56 @@ impl Connection {
         }
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), Leave> {
+    async fn hear(&mut self, text: &str) -> Result<(), ClientLeft> {
         let message = match has_too_many_values(text) {
             true => Err("it holds too many values".to_owned()),
             false => json_rpc::read(text),
         };
         match message {
-            Ok(Message::Request { id, method, params }) => {
+            Ok(RpcMessage::Request { id, method, params }) => {
                 let room = self.outbox.answer_room().await;
-                let reply = Reply::new(id, self.outbox.clone(), room);
+                let reply = RequestReply::new(id, self.outbox.clone(), room);
                 self.request(&method, params, reply);
                 Ok(())
             }
-            Ok(Message::Notification { method, .. }) if method == "initialized" => self.ready(),
-            Ok(Message::Notification { .. } | Message::Response { .. }) => Err(Leave),
+            Ok(RpcMessage::Notification { method, .. }) if method == "initialized" => self.ready(),
+            Ok(RpcMessage::Notification { .. } | RpcMessage::Response { .. }) => Err(ClientLeft),
             Err(why) => {
                 let room = self.outbox.answer_room().await;
                 let what = match self.life {
-                    Life::OfTheConnection => "JSON-RPC message from exec-server stdio",
-                    Life::OfTheSession => "websocket JSON-RPC message from exec-server websocket",
+                    ProcessLifetime::OfTheConnection => "JSON-RPC message from exec-server stdio",
+                    ProcessLifetime::OfTheSession => {
+                        "websocket JSON-RPC message from exec-server websocket"
+                    }
                 };
                 let error =
                     ErrorObject::new(INVALID_REQUEST, format!("failed to parse {what}: {why}"));
-                Reply::new(NOBODY, self.outbox.clone(), room).fail(&error);
+                RequestReply::new(NOBODY, self.outbox.clone(), room).fail(&error);
                 Ok(())
             }
         }
     }
 
-    fn ready(&mut self) -> Result<(), Leave> {
-        match std::mem::replace(&mut self.phase, Phase::Silent) {
-            Phase::Silent => Err(Leave),
-            Phase::Greeted(session) | Phase::Talking(session) => {
-                self.phase = Phase::Talking(session);
+    fn ready(&mut self) -> Result<(), ClientLeft> {
+        match std::mem::replace(&mut self.phase, HandshakePhase::Silent) {
+            HandshakePhase::Silent => Err(ClientLeft),
+            HandshakePhase::Greeted(session) | HandshakePhase::Talking(session) => {
+                self.phase = HandshakePhase::Talking(session);
                 Ok(())
             }
         }
     }
 
-    fn request(&mut self, method: &str, params: Option<&RawValue>, reply: Reply) {
+    fn request(&mut self, method: &str, params: Option<&RawValue>, reply: RequestReply) {
         let Some(family) = family(method) else {
             reply.fail(&self.unknown(method));
             return;
         };
         if method != "initialize" {
             let missing = match &self.phase {
-                Phase::Silent => Some("call initialize"),
-                Phase::Greeted(_) => Some("send initialized"),
-                Phase::Talking(_) => None,
+                HandshakePhase::Silent => Some("call initialize"),
+                HandshakePhase::Greeted(_) => Some("send initialized"),
+                HandshakePhase::Talking(_) => None,
             };
             if let Some(missing) = missing {
                 let text = format!("client must {missing} before using {} methods", family.name());
@@ -216,35 +218,38 @@ impl Connection {
         match (read(method, params), &self.phase) {
             (None, _) => reply.fail(&self.unknown(method)),
             (Some(Err(error)), _) => reply.fail(&error),
-            (Some(Ok(Request::Initialize(params))), _) => self.initialize(params, reply),
-            (Some(Ok(request)), Phase::Talking(session)) => {
+            (Some(Ok(ExecServerRequest::Initialize(params))), _) => self.initialize(params, reply),
+            (Some(Ok(request)), HandshakePhase::Talking(session)) => {
                 let session = Arc::clone(session);
                 self.attend(&session, request, reply);
             }
             // Refused above.
-            (Some(Ok(_)), Phase::Silent | Phase::Greeted(_)) => {}
+            (Some(Ok(_)), HandshakePhase::Silent | HandshakePhase::Greeted(_)) => {}
         }
     }
 
     fn unknown(&self, method: &str) -> ErrorObject {
         match self.dialect {
-            Dialect::Seed => ErrorObject::new(INVALID_REQUEST, format!("unknown method: {method}")),
-            Dialect::Codex => ErrorObject::new(
+            ExecServerDialect::Seed => {
+                ErrorObject::new(INVALID_REQUEST, format!("unknown method: {method}"))
+            }
+            ExecServerDialect::Codex => ErrorObject::new(
                 METHOD_NOT_FOUND,
                 format!("this exec-server does not implement `{method}`"),
             ),
         }
     }
 
-    fn initialize(&mut self, params: InitializeParams, reply: Reply) {
-        if !matches!(self.phase, Phase::Silent) {
+    fn initialize(&mut self, params: InitializeParams, reply: RequestReply) {
+        if !matches!(self.phase, HandshakePhase::Silent) {
             let text = "initialize may only be sent once per connection";
             reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
             return;
         }
         if self.server.shared.choice == DialectChoice::Auto {
             let is_codex = params.resume_session_id.is_some();
-            self.dialect = if is_codex { Dialect::Codex } else { Dialect::Seed };
+            self.dialect =
+                if is_codex { ExecServerDialect::Codex } else { ExecServerDialect::Seed };
         }
         let sessions = &self.server.shared.sessions;
         let session = match params.resume_session_id.flatten() {
@@ -257,8 +262,9 @@ impl Connection {
                 }
             },
         };
-        let is_codex = self.dialect == Dialect::Codex;
-        self.is_resumable.store(is_codex && self.life == Life::OfTheSession, Ordering::Release);
+        let is_codex = self.dialect == ExecServerDialect::Codex;
+        self.is_resumable
+            .store(is_codex && self.life == ProcessLifetime::OfTheSession, Ordering::Release);
         reply.send(&InitializeResponse {
             // In the other dialect a session ends with its connection, so there is nothing to come back to.
             session_id: is_codex.then(|| session.id.clone()),
@@ -266,71 +272,76 @@ impl Connection {
         });
         // The answer comes before anything that its processes say.
         self.n_attached = session.attach(&self.outbox);
-        self.phase = Phase::Greeted(session);
+        self.phase = HandshakePhase::Greeted(session);
     }
 
-    fn attend(&mut self, session: &Arc<Session>, request: Request, reply: Reply) {
+    fn attend(
+        &mut self,
+        session: &Arc<ExecSession>,
+        request: ExecServerRequest,
+        reply: RequestReply,
+    ) {
         let dialect = self.dialect;
         match request {
-            Request::Initialize(params) => self.initialize(params, reply),
-            Request::ProcessStart(params) => self.start(session, params, reply),
-            Request::ProcessRead(params) => {
-                ask(session, &params.process_id.clone(), Ask::Read(params, reply));
+            ExecServerRequest::Initialize(params) => self.initialize(params, reply),
+            ExecServerRequest::ProcessStart(params) => self.start(session, params, reply),
+            ExecServerRequest::ProcessRead(params) => {
+                ask(session, &params.process_id.clone(), ProcessRequest::Read(params, reply));
             }
-            Request::ProcessWrite(params) => {
+            ExecServerRequest::ProcessWrite(params) => {
                 let is_empty = params.write_id.as_ref().is_some_and(String::is_empty);
                 if is_empty {
                     reply.fail(&ErrorObject::new(INVALID_PARAMS, "writeId must not be empty"));
                 } else {
-                    ask(session, &params.process_id.clone(), Ask::Write(params, reply));
+                    ask(session, &params.process_id.clone(), ProcessRequest::Write(params, reply));
                 }
             }
-            Request::ProcessTerminate(params) => {
+            ExecServerRequest::ProcessTerminate(params) => {
                 let id = params.process_id.clone();
-                ask(session, &id, Ask::Terminate(params, dialect, reply));
+                ask(session, &id, ProcessRequest::Terminate(params, dialect, reply));
             }
-            Request::ProcessSignal(params) => {
-                ask(session, &params.process_id, Ask::Signal(params.signal, reply));
+            ExecServerRequest::ProcessSignal(params) => {
+                ask(session, &params.process_id, ProcessRequest::Signal(params.signal, reply));
             }
-            Request::ProcessResize(params) => {
-                ask(session, &params.process_id, Ask::Resize(params.size, reply));
+            ExecServerRequest::ProcessResize(params) => {
+                ask(session, &params.process_id, ProcessRequest::Resize(params.size, reply));
             }
-            Request::ProcessCloseStdin(params) => {
-                ask(session, &params.process_id, Ask::CloseStdin(reply));
+            ExecServerRequest::ProcessCloseStdin(params) => {
+                ask(session, &params.process_id, ProcessRequest::CloseStdin(reply));
             }
-            Request::ProcessWait(params) => {
-                ask(session, &params.process_id, Ask::Wait(params.wait_ms, reply));
+            ExecServerRequest::ProcessWait(params) => {
+                ask(session, &params.process_id, ProcessRequest::Wait(params.wait_ms, reply));
             }
-            Request::ProcessWaitFor(params) => {
-                ask(session, &params.process_id.clone(), Ask::WaitFor(params, reply));
+            ExecServerRequest::ProcessWaitFor(params) => {
+                ask(session, &params.process_id.clone(), ProcessRequest::WaitFor(params, reply));
             }
-            Request::ProcessScreen(params) => {
-                ask(session, &params.process_id.clone(), Ask::Screen(params, reply));
+            ExecServerRequest::ProcessScreen(params) => {
+                ask(session, &params.process_id.clone(), ProcessRequest::Screen(params, reply));
             }
-            Request::ProcessAttach(params) => self.attach(session, params, reply),
-            Request::ProcessTerminals => {
+            ExecServerRequest::ProcessAttach(params) => self.attach(session, params, reply),
+            ExecServerRequest::ProcessTerminals => {
                 let terminals = self.server.shared.terminals.list(&self.owner);
                 reply.send(&TerminalsResponse { terminals });
             }
-            Request::ProcessList => reply.send(&list(session)),
-            Request::EnvironmentInfo => reply.send(&environment::info()),
-            Request::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
-            Request::EnvironmentConfig(params) => {
+            ExecServerRequest::ProcessList => reply.send(&list(session)),
+            ExecServerRequest::EnvironmentInfo => reply.send(&environment::info()),
+            ExecServerRequest::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
+            ExecServerRequest::EnvironmentConfig(params) => {
                 environment_config::read(&self.server.shared.tasks, params, reply);
             }
-            Request::HttpRequest(_) | Request::WatchMissing(_)
+            ExecServerRequest::HttpRequest(_) | ExecServerRequest::WatchMissing(_)
                 if self.server.shared.imposed.is_some() =>
             {
                 let text = "this exec-server keeps its processes in a sandbox and does nothing outside of it";
                 reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
             }
-            Request::WatchMissing(params) => {
+            ExecServerRequest::WatchMissing(params) => {
                 self.watch.begin(&self.server.shared.tasks, params, reply);
             }
-            Request::HttpRequest(params) => {
+            ExecServerRequest::HttpRequest(params) => {
                 self.streams.request(&self.server, params, reply);
             }
-            Request::File(request, asked) => {
+            ExecServerRequest::File(request, asked) => {
                 let imposed = self.server.shared.imposed.as_ref();
                 match cage::of_files(imposed, asked.as_ref()) {
                     Ok(cage) => self.files.order(request, cage, reply),
@@ -340,8 +351,9 @@ impl Connection {
         }
     }
 
-    fn start(&self, session: &Arc<Session>, params: ExecParams, reply: Reply) {
-        let fail = |reply: Reply, code, text: String| reply.fail(&ErrorObject::new(code, text));
+    fn start(&self, session: &Arc<ExecSession>, params: ExecParams, reply: RequestReply) {
+        let fail =
+            |reply: RequestReply, code, text: String| reply.fail(&ErrorObject::new(code, text));
         let id = params.process_id.clone();
         let mut entries = session.entries();
         if entries.contains_key(&id) {
@@ -370,7 +382,7 @@ impl Connection {
         drop(entries);
         let mode = params.output.unwrap_or(OutputMode::Push);
         let name = params.name.map(|name| (self.owner.clone(), name));
-        let start = Start {
+        let start = ProcessStartOrder {
             process_id: id,
             spec,
             mode,
@@ -383,8 +395,8 @@ impl Connection {
     }
 
     /// Lets a client look at a terminal that has a name.
-    fn attach(&self, session: &Arc<Session>, params: AttachParams, reply: Reply) {
-        let fail = |reply: Reply, text: String| {
+    fn attach(&self, session: &Arc<ExecSession>, params: AttachParams, reply: RequestReply) {
+        let fail = |reply: RequestReply, text: String| {
             reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
         };
         let id = params.process_id.clone();
@@ -401,7 +413,7 @@ impl Connection {
         let (entry, task) = self.entry(session, true, true);
         entries.insert(id.clone(), entry);
         drop(entries);
-        let mut viewer = Viewer::new(shared, params.read_only);
+        let mut viewer = TerminalViewer::new(shared, params.read_only);
         let answers_queries = params.answers_queries && !params.read_only;
         if let Some(size) = params.size.filter(|_| !params.read_only) {
             viewer.resize(size_of(size));
@@ -412,26 +424,34 @@ impl Connection {
     }
 
     /// An entry, and who will look after it.
-    fn entry(&self, session: &Arc<Session>, tty: bool, is_shared: bool) -> (Entry, ProcessTask) {
+    fn entry(
+        &self,
+        session: &Arc<ExecSession>,
+        tty: bool,
+        is_shared: bool,
+    ) -> (SessionProcess, ProcessTask) {
         let (sender, asks) = mpsc::channel(super::outbox::REQUESTS_MAX);
         let (started, process) = watch::channel(None);
         let number = session.number();
         let tasks = self.server.shared.tasks.clone();
         let ended_time = self.server.shared.retention.ended;
         let task = ProcessTask { session: Arc::clone(session), asks, started, tasks, ended_time };
-        (Entry { asks: sender, tty, is_shared, number, process }, task)
+        (SessionProcess { asks: sender, tty, is_shared, number, process }, task)
     }
 
     /// Lets go of the session: its processes end now, or when the client stays away.
     async fn leave(self) {
-        let (Phase::Greeted(session) | Phase::Talking(session)) = self.phase else { return };
+        let (HandshakePhase::Greeted(session) | HandshakePhase::Talking(session)) = self.phase
+        else {
+            return;
+        };
         let n_attached = self.n_attached;
         if !session.detach(n_attached) {
             // Its client was faster to come back than we to notice that it was gone.
             return;
         }
         let shared = Arc::clone(&self.server.shared);
-        if self.life == Life::OfTheSession && self.dialect == Dialect::Codex {
+        if self.life == ProcessLifetime::OfTheSession && self.dialect == ExecServerDialect::Codex {
             let stopping = shared.stopping.clone();
             let server = self.server.clone();
             shared.tasks.spawn(async move {
@@ -468,7 +488,7 @@ fn not_resumed(id: &str, not: NotResumed) -> ErrorObject {
     }
 }
 
-fn ask(session: &Session, process_id: &str, ask: Ask) {
+fn ask(session: &ExecSession, process_id: &str, ask: ProcessRequest) {
     let refused = match session.entry(process_id) {
         None => ask,
         Some(entry) => match entry.asks.try_send(ask) {
@@ -482,7 +502,7 @@ fn ask(session: &Session, process_id: &str, ask: Ask) {
     refuse(refused, process_id);
 }
 
-fn list(session: &Session) -> ListResponse {
+fn list(session: &ExecSession) -> ListResponse {
     let entries = session.entries();
     let processes = entries.iter().map(|(process_id, entry)| {
         let process = entry.process.borrow();

@@ -1,6 +1,6 @@
 //! `environmentConfig/read`: the settings of codex on this machine, as far as a client asks for them.
 
-use super::outbox::Reply;
+use super::outbox::RequestReply;
 use protocols::exec_server::{
     ConfigLayer, ConfigLayers, EnvironmentConfigParams, EnvironmentConfigResponse, path_of, uri_of,
 };
@@ -18,7 +18,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const PATHS_MAX: usize = 256;
 
 /// Answers, away from those who wait for something else.
-pub(super) fn read(tasks: &TaskTracker, asked: EnvironmentConfigParams, reply: Reply) {
+pub(super) fn read(tasks: &TaskTracker, asked: EnvironmentConfigParams, reply: RequestReply) {
     tasks.spawn(async move {
         let reading = tokio::task::spawn_blocking(move || answer(&asked));
         let broken = |_| Err(ErrorObject::new(INTERNAL, "the settings could not be read"));

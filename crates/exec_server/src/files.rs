@@ -1,8 +1,8 @@
 //! `fs/*`, one after the other: whoever writes a file and then reads it finds what it wrote.
 
 use super::caged_files;
-use super::outbox::{REQUESTS_MAX, Reply};
-use processes::{Cage, Processes};
+use super::outbox::{REQUESTS_MAX, RequestReply};
+use processes::{ProcessCage, ProcessSpawner};
 use protocols::exec_server::{
     ByteChunk, FileRequest, FsCanonicalizeResponse, FsCopyParams, FsDirectoryEntry,
     FsGetMetadataResponse, FsOpenMode, FsOpenParams, FsOpenResponse, FsPathParams,
@@ -36,19 +36,19 @@ const HANDLE_ID_BYTES_MAX: usize = 32;
 /// The largest piece of an open file.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-pub(super) type Done = Result<Value, ErrorObject>;
+pub(super) type FileResult = Result<Value, ErrorObject>;
 
 /// Where file requests of one connection wait for each other.
-pub(super) struct Lane(mpsc::Sender<Order>);
+pub(super) struct FileQueue(mpsc::Sender<FileJob>);
 
 /// What to do, what it is kept to, and where it is told.
-type Order = (FileRequest, Option<Cage>, Reply);
+type FileJob = (FileRequest, Option<ProcessCage>, RequestReply);
 
-impl Lane {
-    pub(super) fn open(tasks: &TaskTracker, processes: Processes) -> Self {
-        let (sender, mut orders) = mpsc::channel::<Order>(REQUESTS_MAX);
+impl FileQueue {
+    pub(super) fn open(tasks: &TaskTracker, processes: ProcessSpawner) -> Self {
+        let (sender, mut orders) = mpsc::channel::<FileJob>(REQUESTS_MAX);
         tasks.spawn(async move {
-            let mut handles = Handles::default();
+            let mut handles = FileHandles::default();
             let mut worker = caged_files::FileWorker::new(processes.clone());
             while let Some((request, cage, reply)) = orders.recv().await {
                 if let Some(cage) = cage {
@@ -70,7 +70,7 @@ impl Lane {
                         reply.give(done);
                     }
                     Err(_) => {
-                        handles = Handles::default();
+                        handles = FileHandles::default();
                         reply.fail(&ErrorObject::new(INTERNAL, "the request broke on our side"));
                     }
                 }
@@ -79,7 +79,12 @@ impl Lane {
         Self(sender)
     }
 
-    pub(super) fn order(&self, request: FileRequest, cage: Option<Cage>, reply: Reply) {
+    pub(super) fn order(
+        &self,
+        request: FileRequest,
+        cage: Option<ProcessCage>,
+        reply: RequestReply,
+    ) {
         // There are never more orders than requests.
         let ordered = self.0.try_send((request, cage, reply));
         if let Err(mpsc::error::TrySendError::Full((.., reply))) = ordered {
@@ -89,9 +94,9 @@ impl Lane {
 }
 
 #[derive(Default)]
-pub(super) struct Handles(HashMap<String, File>);
+pub(super) struct FileHandles(HashMap<String, File>);
 
-pub(super) fn attend(request: FileRequest, handles: &mut Handles) -> Done {
+pub(super) fn attend(request: FileRequest, handles: &mut FileHandles) -> FileResult {
     match request {
         FileRequest::ReadFile(params) => read_file(&params),
         FileRequest::WriteFile(params) => {
@@ -129,7 +134,7 @@ pub(super) fn attend(request: FileRequest, handles: &mut Handles) -> Done {
     }
 }
 
-fn said<T: serde::Serialize>(response: &T) -> Done {
+fn said<T: serde::Serialize>(response: &T) -> FileResult {
     serde_json::to_value(response)
         .map_err(|_| ErrorObject::new(INTERNAL, "the answer cannot be said"))
 }
@@ -188,7 +193,7 @@ fn open_file(path: &Path, mode: FsOpenMode) -> Result<File, ErrorObject> {
 /// Opening a pipe that nobody writes to returns at once.
 const O_NONBLOCK: i32 = 0o4000;
 
-fn read_file(params: &FsPathParams) -> Done {
+fn read_file(params: &FsPathParams) -> FileResult {
     let path = path(&params.path)?;
     if !on(params.follow_symlinks) {
         without_links(&path)?;
@@ -202,7 +207,7 @@ fn read_file(params: &FsPathParams) -> Done {
     said(&FsReadFileResponse { data_base64: ByteChunk(bytes) })
 }
 
-fn metadata(params: &FsPathParams) -> Done {
+fn metadata(params: &FsPathParams) -> FileResult {
     let path = path(&params.path)?;
     if !on(params.follow_symlinks) {
         without_links(&path)?;
@@ -224,7 +229,7 @@ fn milliseconds(time: io::Result<SystemTime>) -> i64 {
     since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }
 
-fn read_directory(path: &Path) -> Done {
+fn read_directory(path: &Path) -> FileResult {
     let mut entries = vec![];
     for entry in fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -244,7 +249,7 @@ fn read_directory(path: &Path) -> Done {
 }
 
 /// Level by level, each folder in the order of names.
-fn walk(params: &FsWalkParams) -> Done {
+fn walk(params: &FsWalkParams) -> FileResult {
     let options = params.options;
     let mut answer = FsWalkResponse { entries: vec![], errors: vec![], truncated: false };
     let mut folders = VecDeque::from([(path(&params.path)?, 0)]);
@@ -305,7 +310,7 @@ fn kind(path: &Path, found: &Metadata, follows: bool) -> Option<&'static str> {
     }
 }
 
-fn remove(params: &FsRemoveParams) -> Done {
+fn remove(params: &FsRemoveParams) -> FileResult {
     let path = path(&params.path)?;
     let removed = fs::symlink_metadata(&path).and_then(|found| {
         match (found.is_dir(), on(params.recursive)) {
@@ -321,7 +326,7 @@ fn remove(params: &FsRemoveParams) -> Done {
     Ok(json!({}))
 }
 
-fn copy(params: &FsCopyParams) -> Done {
+fn copy(params: &FsCopyParams) -> FileResult {
     let (from, to) = (path(&params.source_path)?, path(&params.destination_path)?);
     let found = fs::symlink_metadata(&from).map_err(failed)?;
     if found.is_dir() {
@@ -365,8 +370,8 @@ fn copy_folder(from: &Path, to: &Path, depth: usize) -> Result<(), ErrorObject> 
     Ok(())
 }
 
-impl Handles {
-    fn open(&mut self, params: FsOpenParams) -> Done {
+impl FileHandles {
+    fn open(&mut self, params: FsOpenParams) -> FileResult {
         let id = params.handle_id;
         if id.len() > HANDLE_ID_BYTES_MAX {
             let text = format!("file handle ID must not exceed {HANDLE_ID_BYTES_MAX} bytes");
@@ -388,7 +393,7 @@ impl Handles {
         self.0.get(id).ok_or_else(unknown)
     }
 
-    fn write(&mut self, params: &FsWriteBlockParams) -> Done {
+    fn write(&mut self, params: &FsWriteBlockParams) -> FileResult {
         let file = self.file(&params.handle_id)?;
         if params.chunk.0.len() > BLOCK_BYTES_MAX {
             let text = format!("file write block must have {BLOCK_BYTES_MAX} bytes at most");
@@ -403,7 +408,7 @@ impl Handles {
         }
     }
 
-    fn read(&mut self, params: &FsReadBlockParams) -> Done {
+    fn read(&mut self, params: &FsReadBlockParams) -> FileResult {
         let id = &params.handle_id;
         let file = self.file(id)?;
         if params.len == 0 || params.len > BLOCK_BYTES_MAX {

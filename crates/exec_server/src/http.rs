@@ -2,7 +2,7 @@
 //! so a redirect may lead to any origin; link-local and metadata addresses are refused at every hop, as everywhere.
 
 use super::ExecServer;
-use super::outbox::{Outbox, Reply};
+use super::outbox::{ClientOutbox, RequestReply};
 use hyper::Method;
 use hyper::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION,
@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tools::http::{
-    AddressRules, Internet, Reach, SendErrorKind, Transport, TransportConfig, TransportRequest,
-    TransportResponse,
+    AddressRules, HttpTransport, RequestReach, SendErrorKind, SystemResolver, TransportConfig,
+    TransportRequest, TransportResponse,
 };
 use url::Url;
 
@@ -39,7 +39,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(60);
 pub(super) struct HttpSender {
     rules: AddressRules,
     /// Made for the first request: most clients make none.
-    transport: OnceLock<Transport>,
+    transport: OnceLock<HttpTransport>,
 }
 
 impl HttpSender {
@@ -52,12 +52,12 @@ impl HttpSender {
     }
 
     /// Certificates besides the usual ones come from the file that `SSL_CERT_FILE` names, as with other programs.
-    fn transport(&self) -> &Transport {
+    fn transport(&self) -> &HttpTransport {
         self.transport.get_or_init(|| {
             let more = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from).unwrap_or_default();
-            Transport::new(TransportConfig {
+            HttpTransport::new(TransportConfig {
                 rules: self.rules.clone(),
-                network: Arc::new(Internet),
+                network: Arc::new(SystemResolver),
                 tls: tools::http::tls_with(&more),
                 connect_max: CONNECT_MAX,
             })
@@ -67,10 +67,15 @@ impl HttpSender {
 
 /// Streams whose body is still coming, by the client's names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Streams(Arc<Mutex<HashSet<String>>>);
+pub(super) struct BodyStreams(Arc<Mutex<HashSet<String>>>);
 
-impl Streams {
-    pub(super) fn request(&self, server: &ExecServer, params: HttpRequestParams, reply: Reply) {
+impl BodyStreams {
+    pub(super) fn request(
+        &self,
+        server: &ExecServer,
+        params: HttpRequestParams,
+        reply: RequestReply,
+    ) {
         // The other server takes as long as it takes.
         let Some(reply) = reply.waiting() else { return };
         let streams = self.clone();
@@ -104,7 +109,12 @@ impl Streams {
     }
 }
 
-async fn perform(http: &HttpSender, params: HttpRequestParams, timeout: Duration, reply: Reply) {
+async fn perform(
+    http: &HttpSender,
+    params: HttpRequestParams,
+    timeout: Duration,
+    reply: RequestReply,
+) {
     let late = || ErrorObject::new(INTERNAL, "http/request took longer than timeoutMs");
     let response = match tokio::time::timeout(timeout, fetch(http, &params)).await {
         Ok(Ok(response)) => response,
@@ -169,7 +179,7 @@ async fn fetch(
             url: url.clone(),
             headers: headers.all(),
             body: body.clone().unwrap_or_default(),
-            reach: Reach::Anywhere,
+            reach: RequestReach::Anywhere,
         });
         let response = response.await.map_err(|error| {
             let code = match error.kind() {
@@ -207,12 +217,12 @@ fn check(url: &Url) -> Result<(), ErrorObject> {
 }
 
 /// What is sent along, and what only the first server may see.
-struct Headers {
+struct RequestHeaders {
     open: HeaderMap,
     secret: HeaderMap,
 }
 
-impl Headers {
+impl RequestHeaders {
     fn all(&self) -> HeaderMap {
         let mut all = self.open.clone();
         for (name, value) in &self.secret {
@@ -226,8 +236,8 @@ impl Headers {
     }
 }
 
-fn headers(given: &[HttpHeader]) -> Result<Headers, ErrorObject> {
-    let mut headers = Headers { open: HeaderMap::new(), secret: HeaderMap::new() };
+fn headers(given: &[HttpHeader]) -> Result<RequestHeaders, ErrorObject> {
+    let mut headers = RequestHeaders { open: HeaderMap::new(), secret: HeaderMap::new() };
     for header in given {
         let unfit = || bad(format!("http/request cannot send the header {}", header.name));
         let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| unfit())?;
@@ -256,7 +266,12 @@ fn variable_of_ours(header: &str, variable: &str) -> Result<String, ErrorObject>
     })
 }
 
-async fn stream(id: &str, mut response: TransportResponse, timeout: Duration, outbox: &Outbox) {
+async fn stream(
+    id: &str,
+    mut response: TransportResponse,
+    timeout: Duration,
+    outbox: &ClientOutbox,
+) {
     let mut seq = 0;
     let mut tell = async |bytes: &[u8], done: bool, error: Option<String>| {
         seq += 1;

@@ -1,9 +1,9 @@
 //! What is written to one process, in the order in which it was asked for: writes that wait until its program reads, and
 //! the end of its input behind them.
 
-use super::outbox::Reply;
+use super::outbox::RequestReply;
 use bytes::Bytes;
-use processes::{InputRoom, Process, Refused};
+use processes::{InputRoom, Process, WriteRefusal};
 use protocols::exec_server::{WriteParams, WriteResponse, WriteStatus};
 use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
 use serde_json::json;
@@ -20,10 +20,10 @@ const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// The input of a process, as far as it is asked for.
 #[derive(Debug)]
-pub(super) struct Input {
+pub(super) struct ProcessInput {
     process_id: String,
     process: Process,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedInput>,
     waiting_bytes: usize,
     /// Whether its end is among what waits; a terminal goes on after it.
     has_end: bool,
@@ -32,19 +32,19 @@ pub(super) struct Input {
 }
 
 #[derive(Debug)]
-enum Waiting {
-    Write(Write, Reply),
-    End(Reply),
+enum QueuedInput {
+    Write(InputWrite, RequestReply),
+    End(RequestReply),
 }
 
 #[derive(Debug)]
-struct Write {
+struct InputWrite {
     bytes: Bytes,
     /// The first document's clients give none.
     id: Option<String>,
 }
 
-impl Input {
+impl ProcessInput {
     pub(super) fn new(process_id: String, process: Process) -> Self {
         Self {
             process_id,
@@ -58,14 +58,14 @@ impl Input {
     }
 
     /// `process/write`. It is answered when the bytes are on their way to the program.
-    pub(super) fn write(&mut self, params: WriteParams, reply: Reply) {
-        let write = Write { bytes: params.chunk.0.into(), id: params.write_id };
+    pub(super) fn write(&mut self, params: WriteParams, reply: RequestReply) {
+        let write = InputWrite { bytes: params.chunk.0.into(), id: params.write_id };
         if write.id.as_ref().is_some_and(|id| self.knows(id)) {
             return reply.send(&accepted(&write));
         }
         if self.has_end || !self.process.has_input() {
             return match write.id {
-                None => reply.fail(&refused(&self.process_id, Refused::Closed)),
+                None => reply.fail(&refused(&self.process_id, WriteRefusal::Closed)),
                 Some(_) => reply.send(&status(WriteStatus::StdinClosed)),
             };
         }
@@ -80,14 +80,14 @@ impl Input {
         }
         if let Some(reply) = reply.waiting() {
             self.waiting_bytes += write.bytes.len();
-            self.waiting.push_back(Waiting::Write(write, reply));
+            self.waiting.push_back(QueuedInput::Write(write, reply));
         }
     }
 
     /// `process/closeStdin`. It is answered when everything before it is on its way.
-    pub(super) fn close(&mut self, reply: Reply) {
+    pub(super) fn close(&mut self, reply: RequestReply) {
         if self.has_end || !self.process.has_input() {
-            return reply.fail(&refused(&self.process_id, Refused::Closed));
+            return reply.fail(&refused(&self.process_id, WriteRefusal::Closed));
         }
         if self.waiting.is_empty() {
             return self.end(reply);
@@ -98,16 +98,16 @@ impl Input {
         }
         if let Some(reply) = reply.waiting() {
             self.has_end = !self.process.has_terminal();
-            self.waiting.push_back(Waiting::End(reply));
+            self.waiting.push_back(QueuedInput::End(reply));
         }
     }
 
     /// Room for the first that waits; never when none does.
     pub(super) async fn room(&self) -> InputRoom {
         match self.waiting.front() {
-            Some(Waiting::Write(write, _)) => self.process.input_room(write.bytes.len()).await,
+            Some(QueuedInput::Write(write, _)) => self.process.input_room(write.bytes.len()).await,
             // An end needs none, and never comes first.
-            Some(Waiting::End(_)) | None => std::future::pending().await,
+            Some(QueuedInput::End(_)) | None => std::future::pending().await,
         }
     }
 
@@ -116,11 +116,11 @@ impl Input {
         let mut room = Some(room);
         while let Some(next) = self.waiting.pop_front() {
             match next {
-                Waiting::End(reply) => self.end(reply),
-                Waiting::Write(write, reply) => {
+                QueuedInput::End(reply) => self.end(reply),
+                QueuedInput::Write(write, reply) => {
                     let now = || self.process.try_input_room(write.bytes.len());
                     let Some(room) = room.take().or_else(now) else {
-                        return self.waiting.push_front(Waiting::Write(write, reply));
+                        return self.waiting.push_front(QueuedInput::Write(write, reply));
                     };
                     self.waiting_bytes -= write.bytes.len();
                     self.enter(write, reply, room);
@@ -129,7 +129,7 @@ impl Input {
         }
     }
 
-    fn enter(&mut self, write: Write, reply: Reply, room: InputRoom) {
+    fn enter(&mut self, write: InputWrite, reply: RequestReply, room: InputRoom) {
         match self.process.write(write.bytes.clone(), room) {
             Ok(()) => {
                 reply.send(&accepted(&write));
@@ -140,16 +140,16 @@ impl Input {
         }
     }
 
-    fn end(&self, reply: Reply) {
+    fn end(&self, reply: RequestReply) {
         let closed = self.process.close_input();
         reply.give(closed.map(|()| json!({})).map_err(|why| refused(&self.process_id, why)));
     }
 
     /// Whether a write has this id that was done, or will be.
     fn knows(&self, id: &String) -> bool {
-        let is_it = |waiting: &Waiting| match waiting {
-            Waiting::Write(write, _) => write.id.as_ref() == Some(id),
-            Waiting::End(_) => false,
+        let is_it = |waiting: &QueuedInput| match waiting {
+            QueuedInput::Write(write, _) => write.id.as_ref() == Some(id),
+            QueuedInput::End(_) => false,
         };
         self.known.contains(id) || self.waiting.iter().any(is_it)
     }
@@ -166,25 +166,25 @@ impl Input {
     }
 
     fn full(&self) -> ErrorObject {
-        refused(&self.process_id, Refused::Full)
+        refused(&self.process_id, WriteRefusal::Full)
     }
 }
 
 /// Why something about its input or its terminal was not done.
-pub(super) fn refused(process_id: &str, why: Refused) -> ErrorObject {
+pub(super) fn refused(process_id: &str, why: WriteRefusal) -> ErrorObject {
     let message = match why {
-        Refused::Closed => format!("stdin is closed for process {process_id}"),
-        Refused::Full => format!(
+        WriteRefusal::Closed => format!("stdin is closed for process {process_id}"),
+        WriteRefusal::Full => format!(
             "too much is waiting to be read by process {process_id}: {WRITES_MAX} writes or {} MiB; \
              wait for an answer",
             WAITING_BYTES_MAX >> 20
         ),
-        Refused::NoTerminal => format!("process {process_id} has no terminal"),
+        WriteRefusal::NoTerminal => format!("process {process_id} has no terminal"),
     };
     ErrorObject::new(INVALID_REQUEST, message)
 }
 
-const fn accepted(write: &Write) -> WriteResponse {
+const fn accepted(write: &InputWrite) -> WriteResponse {
     let accepted = if write.id.is_none() { Some(true) } else { None };
     WriteResponse { accepted, status: Some(WriteStatus::Accepted) }
 }

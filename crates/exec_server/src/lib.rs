@@ -21,12 +21,12 @@ mod watch_missing;
 
 pub use cage::imposed_cage;
 pub use caged_files::enter_if_asked;
-pub use protocols::exec_server::{Confines, Dialect, PlainSandbox, Reach};
+pub use protocols::exec_server::{ExecServerDialect, NetworkReach, PlainSandbox, SandboxConfines};
 
 use http::HttpSender;
-use processes::Processes;
+use processes::ProcessSpawner;
 use protocols::exec_server::MESSAGE_BYTES_MAX;
-use session::Sessions;
+use session::ExecSessions;
 use shared_terminals::SharedTerminals;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub enum DialectChoice {
     #[default]
     Auto,
     /// Always this one.
-    Always(Dialect),
+    Always(ExecServerDialect),
 }
 
 /// How long a server retains what a client may still ask for.
@@ -73,7 +73,7 @@ pub struct Config {
     /// What clients speak.
     pub dialect: DialectChoice,
     /// What every process is kept to, whatever its client asks for.
-    pub imposed: Option<Confines>,
+    pub imposed: Option<SandboxConfines>,
     /// What is retained for clients, and for how long.
     pub retention: ProcessRetention,
     /// Which addresses `http/request` may reach.
@@ -94,11 +94,11 @@ pub struct ExecServer {
 
 #[derive(Debug)]
 struct ServerState {
-    processes: Processes,
-    sessions: Sessions,
+    processes: ProcessSpawner,
+    sessions: ExecSessions,
     terminals: SharedTerminals,
     choice: DialectChoice,
-    imposed: Option<Confines>,
+    imposed: Option<SandboxConfines>,
     retention: ProcessRetention,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
@@ -114,11 +114,11 @@ pub struct ConnectionPlace {
 
 impl ExecServer {
     /// Serves with these processes.
-    pub fn new(processes: Processes, config: Config) -> Self {
+    pub fn new(processes: ProcessSpawner, config: Config) -> Self {
         let Config { dialect, imposed, retention, address_rules } = config;
         let shared = ServerState {
             processes,
-            sessions: Sessions::default(),
+            sessions: ExecSessions::default(),
             terminals: SharedTerminals::default(),
             choice: dialect,
             imposed,
@@ -151,8 +151,8 @@ impl ExecServer {
         (reader, writer): (impl MessageReader, impl MessageWriter + 'static),
         ended: impl Future<Output = ()> + Send,
     ) {
-        let life = connection::Life::OfTheSession;
-        let client = connection::Client { owner, life };
+        let life = connection::ProcessLifetime::OfTheSession;
+        let client = connection::ClientInfo { owner, life };
         connection::serve(self, client, reader, writer, ended).await;
         drop(place);
     }
@@ -164,8 +164,8 @@ impl ExecServer {
         writer: impl AsyncWrite + Unpin + Send + 'static,
     ) {
         let (reader, writer) = transport::lines(reader, writer, MESSAGE_BYTES_MAX);
-        let life = connection::Life::OfTheConnection;
-        let client = connection::Client { owner: String::new(), life };
+        let life = connection::ProcessLifetime::OfTheConnection;
+        let client = connection::ClientInfo { owner: String::new(), life };
         connection::serve(self, client, reader, writer, std::future::pending()).await;
     }
 

@@ -1,8 +1,8 @@
 //! What goes out on one connection: one line, in order. Answers have room because requests are counted,
 //! notifications wait for theirs, so a client that does not read slows its processes and fills no memory.
 
-use processes::{Output, Seq};
-use protocols::json_rpc::{self, ErrorObject, INVALID_REQUEST, Id};
+use processes::{OutputSeq, ProcessOutput};
+use protocols::json_rpc::{self, ErrorObject, INVALID_REQUEST, RpcId};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,19 +35,19 @@ const SIGN_TIME_MAX: Duration = Duration::from_secs(10);
 const PING_EVERY: Duration = Duration::from_secs(30);
 
 /// One message, and what it holds until it is sent.
-struct Line {
+struct OutboxLine {
     text: String,
     _room: OwnedSemaphorePermit,
-    told: Option<Told>,
+    told: Option<AcknowledgedOutput>,
 }
 
 /// Output that need not be kept once the client has it.
-struct Told {
-    output: Arc<Output>,
-    seq: Seq,
+struct AcknowledgedOutput {
+    output: Arc<ProcessOutput>,
+    seq: OutputSeq,
 }
 
-impl Told {
+impl AcknowledgedOutput {
     fn release(self) {
         self.output.release(self.seq);
     }
@@ -55,15 +55,15 @@ impl Told {
 
 /// The way to a client. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Outbox {
-    lines: mpsc::Sender<Line>,
+pub(super) struct ClientOutbox {
+    lines: mpsc::Sender<OutboxLine>,
     requests: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
     notified: Arc<Semaphore>,
 }
 
-impl Outbox {
-    pub(super) fn new() -> (Self, Unsent) {
+impl ClientOutbox {
+    pub(super) fn new() -> (Self, UnsentLines) {
         let n_notifications = NOTIFIED_BYTES_MAX / NOTIFICATION_BYTES_MIN;
         let (lines, unsent) = mpsc::channel(REQUESTS_MAX + n_notifications + 1);
         let outbox = Self {
@@ -72,7 +72,7 @@ impl Outbox {
             waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             notified: Arc::new(Semaphore::new(NOTIFIED_BYTES_MAX)),
         };
-        (outbox, Unsent(unsent))
+        (outbox, UnsentLines(unsent))
     }
 
     /// Room for the answer to one request.
@@ -102,7 +102,7 @@ impl Outbox {
     }
 
     pub(super) fn notify(&self, text: String, room: OwnedSemaphorePermit) {
-        self.push(Line { text, _room: room, told: None });
+        self.push(OutboxLine { text, _room: room, told: None });
     }
 
     /// Tells of output; it is released when the client has it.
@@ -110,14 +110,14 @@ impl Outbox {
         &self,
         text: String,
         room: OwnedSemaphorePermit,
-        output: &Arc<Output>,
-        seq: Seq,
+        output: &Arc<ProcessOutput>,
+        seq: OutputSeq,
     ) {
-        let told = Some(Told { output: Arc::clone(output), seq });
-        self.push(Line { text, _room: room, told });
+        let told = Some(AcknowledgedOutput { output: Arc::clone(output), seq });
+        self.push(OutboxLine { text, _room: room, told });
     }
 
-    fn push(&self, line: Line) {
+    fn push(&self, line: OutboxLine) {
         // There is room for whatever holds a permit; a client that is gone hears nothing.
         let _ = self.lines.try_send(line);
     }
@@ -130,16 +130,16 @@ fn permits(n_bytes: usize) -> u32 {
 
 /// The answer that one request waits for.
 #[derive(Debug)]
-pub(super) struct Reply {
-    id: Id,
-    outbox: Outbox,
+pub(super) struct RequestReply {
+    id: RpcId,
+    outbox: ClientOutbox,
     room: OwnedSemaphorePermit,
     /// Held while the request waits for somebody.
     waiting: Option<OwnedSemaphorePermit>,
 }
 
-impl Reply {
-    pub(super) const fn new(id: Id, outbox: Outbox, room: OwnedSemaphorePermit) -> Self {
+impl RequestReply {
+    pub(super) const fn new(id: RpcId, outbox: ClientOutbox, room: OwnedSemaphorePermit) -> Self {
         Self { id, outbox, room, waiting: None }
     }
 
@@ -162,7 +162,12 @@ impl Reply {
     }
 
     /// Sends output, which is released when the client has it.
-    pub(super) fn send_output<T: Serialize>(self, result: &T, output: &Arc<Output>, seq: Seq) {
+    pub(super) fn send_output<T: Serialize>(
+        self,
+        result: &T,
+        output: &Arc<ProcessOutput>,
+        seq: OutputSeq,
+    ) {
         let text = json_rpc::answer(&self.id, Ok(result));
         self.outbox.tell(text, self.room, output, seq);
     }
@@ -179,44 +184,44 @@ impl Reply {
         }
     }
 
-    pub(super) const fn outbox(&self) -> &Outbox {
+    pub(super) const fn outbox(&self) -> &ClientOutbox {
         &self.outbox
     }
 }
 
 /// Which output a client has been sent and not yet shown to have.
 #[derive(Debug, Default)]
-pub(super) struct Unheard(Mutex<Waiting>);
+pub(super) struct UnacknowledgedOutput(Mutex<OutboxWaiter>);
 
 #[derive(Default)]
-struct Waiting {
+struct OutboxWaiter {
     /// By the number of the ping behind it, with the time of that ping.
-    pinged: VecDeque<(u64, Instant, Vec<Told>)>,
+    pinged: VecDeque<(u64, Instant, Vec<AcknowledgedOutput>)>,
     is_deaf: bool,
     has_heard: bool,
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for OutboxWaiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Waiting").field("pings", &self.pinged.len()).finish_non_exhaustive()
     }
 }
 
-impl Unheard {
+impl UnacknowledgedOutput {
     /// The client has everything before this ping.
     pub(super) fn heard(&self, number: u64) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.has_heard = true;
         while waiting.pinged.front().is_some_and(|(ping, ..)| *ping <= number) {
             let (.., told) = waiting.pinged.pop_front().expect("it was just seen");
-            told.into_iter().for_each(Told::release);
+            told.into_iter().for_each(AcknowledgedOutput::release);
         }
     }
 
-    fn pinged(&self, number: u64, told: Vec<Told>) {
+    fn pinged(&self, number: u64, told: Vec<AcknowledgedOutput>) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.is_deaf {
-            told.into_iter().for_each(Told::release);
+            told.into_iter().for_each(AcknowledgedOutput::release);
         } else {
             waiting.pinged.push_back((number, Instant::now(), told));
         }
@@ -236,24 +241,24 @@ impl Unheard {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.is_deaf = true;
         for (.., told) in waiting.pinged.drain(..) {
-            told.into_iter().for_each(Told::release);
+            told.into_iter().for_each(AcknowledgedOutput::release);
         }
     }
 }
 
 /// What is not sent yet.
-pub(super) struct Unsent(mpsc::Receiver<Line>);
+pub(super) struct UnsentLines(mpsc::Receiver<OutboxLine>);
 
-impl Unsent {
+impl UnsentLines {
     /// Sends until nobody is left to say anything, the client is gone, or `stopping`. Returns the writer, to be closed.
     pub(super) async fn run<W: MessageWriter>(
         mut self,
         mut writer: W,
-        unheard: Arc<Unheard>,
+        unheard: Arc<UnacknowledgedOutput>,
         is_resumable: Arc<std::sync::atomic::AtomicBool>,
         stopping: CancellationToken,
     ) -> W {
-        let mut pings = Pings { number: 0, unheard_bytes: 0, told: vec![], unheard };
+        let mut pings = PingTimer { number: 0, unheard_bytes: 0, told: vec![], unheard };
         loop {
             let mut lines = vec![];
             let deadline = pings.unheard.deadline();
@@ -283,8 +288,8 @@ async fn until(time: Option<Instant>) {
 
 async fn send(
     writer: &mut impl MessageWriter,
-    lines: Vec<Line>,
-    pings: &mut Pings,
+    lines: Vec<OutboxLine>,
+    pings: &mut PingTimer,
     must_show: bool,
     stopping: &CancellationToken,
 ) -> std::io::Result<()> {
@@ -298,7 +303,7 @@ async fn send(
     flush(writer, stopping).await?;
     drop(rooms);
     if !must_show {
-        told.into_iter().for_each(Told::release);
+        told.into_iter().for_each(AcknowledgedOutput::release);
         return Ok(());
     }
     pings.told.append(&mut told);
@@ -319,14 +324,14 @@ async fn flush(
     }
 }
 
-struct Pings {
+struct PingTimer {
     number: u64,
     unheard_bytes: usize,
-    told: Vec<Told>,
-    unheard: Arc<Unheard>,
+    told: Vec<AcknowledgedOutput>,
+    unheard: Arc<UnacknowledgedOutput>,
 }
 
-impl Pings {
+impl PingTimer {
     /// Queues a ping, where the transport has any: its answer shows what the client has read.
     fn ping(&mut self, writer: &mut impl MessageWriter) {
         if writer.has_control_frames() {

@@ -3,15 +3,15 @@
 
 use super::ExecServer;
 use super::input::status;
-use super::outbox::Reply;
+use super::outbox::RequestReply;
 use super::process_view::ProcessView;
-use super::session::Session;
-use super::shared_terminals::{NamedTerminal, Viewer};
-use processes::{Process, SpawnError, Spec};
+use super::session::ExecSession;
+use super::shared_terminals::{NamedTerminal, TerminalViewer};
+use processes::{Process, ProcessSpec, SpawnError};
 use protocols::exec_server::{
-    AttachResponse, ByteChunk, Dialect, ExecResponse, OutputMode, ProcessSignal, ReadParams,
-    ScreenParams, TerminalSize, TerminateParams, TerminateResponse, WaitForParams, WriteParams,
-    WriteStatus,
+    AttachResponse, ByteChunk, ExecResponse, ExecServerDialect, OutputMode, ProcessSignal,
+    ReadParams, ScreenParams, TerminalSize, TerminateParams, TerminateResponse, WaitForParams,
+    WriteParams, WriteStatus,
 };
 use protocols::json_rpc::{ErrorObject, INTERNAL, INVALID_PARAMS, INVALID_REQUEST};
 use serde_json::json;
@@ -23,20 +23,20 @@ use tokio_util::task::TaskTracker;
 
 /// What is asked of a process.
 #[derive(Debug)]
-pub(super) enum Ask {
-    Read(ReadParams, Reply),
-    Write(WriteParams, Reply),
-    Terminate(TerminateParams, Dialect, Reply),
-    Signal(ProcessSignal, Reply),
-    Resize(TerminalSize, Reply),
-    CloseStdin(Reply),
-    Wait(Option<u64>, Reply),
-    WaitFor(WaitForParams, Reply),
-    Screen(ScreenParams, Reply),
+pub(super) enum ProcessRequest {
+    Read(ReadParams, RequestReply),
+    Write(WriteParams, RequestReply),
+    Terminate(TerminateParams, ExecServerDialect, RequestReply),
+    Signal(ProcessSignal, RequestReply),
+    Resize(TerminalSize, RequestReply),
+    CloseStdin(RequestReply),
+    Wait(Option<u64>, RequestReply),
+    WaitFor(WaitForParams, RequestReply),
+    Screen(ScreenParams, RequestReply),
 }
 
-impl Ask {
-    pub(super) fn reply(self) -> Reply {
+impl ProcessRequest {
+    pub(super) fn reply(self) -> RequestReply {
         match self {
             Self::Read(_, reply)
             | Self::Write(_, reply)
@@ -52,31 +52,31 @@ impl Ask {
 }
 
 /// The process that a task starts.
-pub(super) struct Start {
+pub(super) struct ProcessStartOrder {
     pub(super) process_id: String,
-    pub(super) spec: Spec,
+    pub(super) spec: ProcessSpec,
     pub(super) mode: OutputMode,
-    pub(super) dialect: Dialect,
+    pub(super) dialect: ExecServerDialect,
     /// Whose terminal it is, and what it is called.
     pub(super) name: Option<(String, String)>,
     /// Whether the client's own terminal answers what the program asks.
     pub(super) answers_queries: bool,
-    pub(super) reply: Reply,
+    pub(super) reply: RequestReply,
 }
 
 /// A terminal that a client asks to look at.
 pub(super) struct ViewerRequest {
     pub(super) process_id: String,
-    pub(super) viewer: Viewer,
-    pub(super) dialect: Dialect,
+    pub(super) viewer: TerminalViewer,
+    pub(super) dialect: ExecServerDialect,
     /// Whether the client's own terminal answers what the program asks.
     pub(super) answers_queries: bool,
-    pub(super) reply: Reply,
+    pub(super) reply: RequestReply,
 }
 
 pub(super) struct ProcessTask {
-    pub(super) session: Arc<Session>,
-    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) session: Arc<ExecSession>,
+    pub(super) asks: mpsc::Receiver<ProcessRequest>,
     pub(super) started: watch::Sender<Option<Process>>,
     pub(super) tasks: TaskTracker,
     /// How long the process is retained after its end.
@@ -85,7 +85,7 @@ pub(super) struct ProcessTask {
 
 impl ProcessTask {
     /// Starts a process and looks after it until it is forgotten or its session ends.
-    pub(super) async fn run(mut self, server: ExecServer, start: Start) {
+    pub(super) async fn run(mut self, server: ExecServer, start: ProcessStartOrder) {
         match server.shared.processes.spawn(&start.spec).await {
             Ok(process) => self.conduct(&server, process, start).await,
             Err(error) => {
@@ -119,10 +119,11 @@ impl ProcessTask {
         self.attend(view).await;
     }
 
-    async fn conduct(self, server: &ExecServer, process: Process, start: Start) {
+    async fn conduct(self, server: &ExecServer, process: Process, start: ProcessStartOrder) {
         let is_caged = start.spec.cage.is_some();
         let kind = if is_caged { "linuxSeccomp" } else { "none" };
-        let sandbox_type = (start.dialect == Dialect::Codex || is_caged).then(|| kind.to_owned());
+        let sandbox_type =
+            (start.dialect == ExecServerDialect::Codex || is_caged).then(|| kind.to_owned());
         start.reply.send(&ExecResponse { process_id: start.process_id.clone(), sandbox_type });
         let tasks = self.tasks.clone();
         let mut view =
@@ -131,7 +132,7 @@ impl ProcessTask {
         view.answers_queries = start.answers_queries;
         if let Some((owner, name)) = start.name {
             let shared = server.shared.terminals.add(&owner, &name, view.process.clone());
-            let mut viewer = Viewer::new(Arc::clone(&shared), false);
+            let mut viewer = TerminalViewer::new(Arc::clone(&shared), false);
             if let Some(size) = start.spec.streams.size() {
                 viewer.resize(size);
             }
@@ -200,21 +201,21 @@ fn not_started(error: &SpawnError) -> ErrorObject {
 }
 
 /// Answers for a process that never was.
-pub(super) fn refuse(ask: Ask, process_id: &str) {
+pub(super) fn refuse(ask: ProcessRequest, process_id: &str) {
     let unknown = ErrorObject::new(INVALID_REQUEST, format!("unknown process id {process_id}"));
     match ask {
-        Ask::Write(params, reply) if params.write_id.is_some() => {
+        ProcessRequest::Write(params, reply) if params.write_id.is_some() => {
             reply.send(&status(WriteStatus::UnknownProcess));
         }
-        Ask::Terminate(.., reply) => reply.send(&TerminateResponse { running: false }),
-        Ask::Signal(_, reply) => reply.send(&json!({})),
-        Ask::Read(_, reply)
-        | Ask::Write(_, reply)
-        | Ask::Resize(_, reply)
-        | Ask::CloseStdin(reply)
-        | Ask::Wait(_, reply)
-        | Ask::WaitFor(_, reply)
-        | Ask::Screen(_, reply) => reply.fail(&unknown),
+        ProcessRequest::Terminate(.., reply) => reply.send(&TerminateResponse { running: false }),
+        ProcessRequest::Signal(_, reply) => reply.send(&json!({})),
+        ProcessRequest::Read(_, reply)
+        | ProcessRequest::Write(_, reply)
+        | ProcessRequest::Resize(_, reply)
+        | ProcessRequest::CloseStdin(reply)
+        | ProcessRequest::Wait(_, reply)
+        | ProcessRequest::WaitFor(_, reply)
+        | ProcessRequest::Screen(_, reply) => reply.fail(&unknown),
     }
 }
 

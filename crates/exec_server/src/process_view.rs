@@ -1,16 +1,18 @@
 //! What a process task knows of its process: what was told of it, what is to be written to it, and the answers to what is
 //! asked of it.
 
-use super::input::{Input, refused};
-use super::outbox::{Outbox, Reply};
-use super::process_task::Ask;
-use super::reading::{self, Manner, denied, stream};
+use super::input::{ProcessInput, refused};
+use super::outbox::{ClientOutbox, RequestReply};
+use super::process_task::ProcessRequest;
+use super::reading::{self, ReadManner, denied, stream};
 use super::screen;
-use super::session::Client;
-use super::shared_terminals::Viewer;
-use processes::{Answerer, End, Event, Output, Process, Seq, Size};
+use super::session::SessionClient;
+use super::shared_terminals::TerminalViewer;
+use processes::{
+    EndMode, OutputSeq, Process, ProcessEvent, ProcessOutput, PtySize, TerminalAnswerer,
+};
 use protocols::exec_server::{
-    Dialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
+    ExecServerDialect, OutputMode, ProcessSignal, ReadParams, TerminalSize, TerminateParams,
     TerminateResponse, closed_line, exited_line, output_line, quoted, repaint_line,
 };
 use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
@@ -36,20 +38,20 @@ pub(super) struct ProcessView {
     pub(super) mode: OutputMode,
     pub(super) is_caged: bool,
     /// Where the terminal has a name.
-    pub(super) viewer: Option<Viewer>,
+    pub(super) viewer: Option<TerminalViewer>,
     /// Whether the client's own terminal answers what the program asks.
     pub(super) answers_queries: bool,
     /// Held while it does.
-    answerer: Option<Answerer>,
-    dialect: Dialect,
-    outbox: Option<Outbox>,
+    answerer: Option<TerminalAnswerer>,
+    dialect: ExecServerDialect,
+    outbox: Option<ClientOutbox>,
     n_attached: u64,
     /// The last event that was told, or that a client that came back must read for itself.
-    pub(super) told: Seq,
+    pub(super) told: OutputSeq,
     /// Room for the next event.
     pub(super) room: Option<OwnedSemaphorePermit>,
-    pub(super) input: Input,
-    pub(super) missed: Option<(Instant, Seq)>,
+    pub(super) input: ProcessInput,
+    pub(super) missed: Option<(Instant, OutputSeq)>,
     pub(super) forget_at: Option<Instant>,
     /// How long the process is retained after its end.
     ended_time: Duration,
@@ -60,13 +62,13 @@ impl ProcessView {
     pub(super) fn new(
         process_id: String,
         process: Process,
-        dialect: Dialect,
+        dialect: ExecServerDialect,
         tasks: TaskTracker,
         ended_time: Duration,
     ) -> Self {
         Self {
             name: quoted(&process_id),
-            input: Input::new(process_id.clone(), process.clone()),
+            input: ProcessInput::new(process_id.clone(), process.clone()),
             process_id,
             process,
             mode: OutputMode::Push,
@@ -86,7 +88,7 @@ impl ProcessView {
         }
     }
 
-    fn output(&self) -> &Arc<Output> {
+    fn output(&self) -> &Arc<ProcessOutput> {
         self.process.output()
     }
 
@@ -98,25 +100,28 @@ impl ProcessView {
         {
             self.tell(&outbox, room, &event);
         }
-        if self.forget_at.is_none() && self.output().is_closed() && self.dialect == Dialect::Codex {
+        if self.forget_at.is_none()
+            && self.output().is_closed()
+            && self.dialect == ExecServerDialect::Codex
+        {
             self.forget_at = Some(Instant::now() + self.ended_time);
         }
     }
 
-    fn tell(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit, event: &Event) {
+    fn tell(&mut self, outbox: &ClientOutbox, room: OwnedSemaphorePermit, event: &ProcessEvent) {
         if self.viewer.is_some() && event.seq() > self.told + 1 {
             return self.repaint(outbox, room);
         }
         let seq = event.seq();
         self.told = seq;
         let text = match event {
-            Event::Output(chunk) => {
+            ProcessEvent::Output(chunk) => {
                 output_line(&self.name, seq, stream(chunk.stream), &chunk.bytes)
             }
-            Event::Exited { code, .. } => {
+            ProcessEvent::Exited { code, .. } => {
                 exited_line(&self.name, seq, *code, &denied(self.output(), self.is_caged))
             }
-            Event::Closed { .. } => closed_line(&self.name, seq),
+            ProcessEvent::Closed { .. } => closed_line(&self.name, seq),
         };
         // To have heard this is not to have what was missed before it.
         match self.mode == OutputMode::Push && self.missed.is_none() {
@@ -126,7 +131,7 @@ impl ProcessView {
     }
 
     /// Shows a client that was too slow what stands on the terminal now.
-    fn repaint(&mut self, outbox: &Outbox, room: OwnedSemaphorePermit) {
+    fn repaint(&mut self, outbox: &ClientOutbox, room: OwnedSemaphorePermit) {
         let shown = self.output().screen(|screen| (screen.paint(), screen.heard()));
         let Some((paint, seq)) = shown else { return };
         self.told = seq;
@@ -134,18 +139,18 @@ impl ProcessView {
     }
 
     /// The next event to tell. A client that reads for itself is told of the exit and the end only.
-    fn next_event(&self) -> Option<Event> {
+    fn next_event(&self) -> Option<ProcessEvent> {
         let mut after = self.told;
         loop {
             let event = self.process.output().next_after(after)?;
-            if self.mode == OutputMode::Push || !matches!(event, Event::Output(_)) {
+            if self.mode == OutputMode::Push || !matches!(event, ProcessEvent::Output(_)) {
                 return Some(event);
             }
             after = event.seq();
         }
     }
 
-    pub(super) fn attached(&mut self, client: Client) {
+    pub(super) fn attached(&mut self, client: SessionClient) {
         self.outbox = client.outbox;
         self.room = None;
         if let Some(viewer) = &mut self.viewer {
@@ -176,31 +181,38 @@ impl ProcessView {
     }
 
     /// Whoever only looks changes nothing.
-    fn looks_only(&self, ask: &Ask) -> bool {
+    fn looks_only(&self, ask: &ProcessRequest) -> bool {
         let is_read_only = self.viewer.as_ref().is_some_and(|viewer| viewer.is_read_only);
         is_read_only
             && match ask {
-                Ask::Write(..) | Ask::Terminate(..) | Ask::Signal(..) => true,
-                Ask::Resize(..) | Ask::CloseStdin(_) => true,
-                Ask::Read(..) | Ask::Wait(..) | Ask::WaitFor(..) | Ask::Screen(..) => false,
+                ProcessRequest::Write(..)
+                | ProcessRequest::Terminate(..)
+                | ProcessRequest::Signal(..) => true,
+                ProcessRequest::Resize(..) | ProcessRequest::CloseStdin(_) => true,
+                ProcessRequest::Read(..)
+                | ProcessRequest::Wait(..)
+                | ProcessRequest::WaitFor(..)
+                | ProcessRequest::Screen(..) => false,
             }
     }
 
-    pub(super) fn answer(&mut self, ask: Ask) {
+    pub(super) fn answer(&mut self, ask: ProcessRequest) {
         if self.looks_only(&ask) {
             let text = format!("process {} is only looked at", self.process_id);
             return ask.reply().fail(&ErrorObject::new(INVALID_REQUEST, text));
         }
         match ask {
-            Ask::Read(params, reply) => self.read(params, reply),
-            Ask::Write(params, reply) => self.input.write(params, reply),
-            Ask::Terminate(params, dialect, reply) => self.terminate(&params, dialect, reply),
-            Ask::Signal(signal, reply) => {
+            ProcessRequest::Read(params, reply) => self.read(params, reply),
+            ProcessRequest::Write(params, reply) => self.input.write(params, reply),
+            ProcessRequest::Terminate(params, dialect, reply) => {
+                self.terminate(&params, dialect, reply)
+            }
+            ProcessRequest::Signal(signal, reply) => {
                 self.process.signal(signal_of(signal));
                 reply.send(&json!({}));
             }
-            Ask::Resize(TerminalSize { rows, cols }, reply) => {
-                let size = Size { rows, columns: cols };
+            ProcessRequest::Resize(TerminalSize { rows, cols }, reply) => {
+                let size = PtySize { rows, columns: cols };
                 let resized = match &mut self.viewer {
                     Some(viewer) => {
                         viewer.resize(size);
@@ -211,30 +223,32 @@ impl ProcessView {
                 let refused = |why| refused(&self.process_id, why);
                 reply.give(resized.map(|()| json!({})).map_err(refused));
             }
-            Ask::CloseStdin(reply) => self.input.close(reply),
-            Ask::Wait(wait_ms, reply) => {
+            ProcessRequest::CloseStdin(reply) => self.input.close(reply),
+            ProcessRequest::Wait(wait_ms, reply) => {
                 if let Some(reply) = reply.waiting() {
                     let output = Arc::clone(self.output());
                     self.tasks.spawn(reading::wait(output, wait_ms, reply));
                 }
             }
-            Ask::WaitFor(params, reply) => {
+            ProcessRequest::WaitFor(params, reply) => {
                 screen::wait_for(self.output(), params, &self.tasks, reply);
             }
-            Ask::Screen(params, reply) => screen::show(self.output(), &params, reply),
+            ProcessRequest::Screen(params, reply) => screen::show(self.output(), &params, reply),
         }
     }
 
-    fn terminate(&self, params: &TerminateParams, dialect: Dialect, reply: Reply) {
+    fn terminate(&self, params: &TerminateParams, dialect: ExecServerDialect, reply: RequestReply) {
         let was_running = self.output().exit_code().is_none();
         self.process.end(match params.signal {
-            None => End::Kill,
-            Some(signal) => End::Ask {
+            None => EndMode::Kill,
+            Some(signal) => EndMode::Ask {
                 signal: signal_of(signal),
                 grace: Duration::from_millis(params.grace_ms.unwrap_or(GRACE_MS)),
             },
         });
-        reply.send(&TerminateResponse { running: was_running || dialect == Dialect::Seed });
+        reply.send(&TerminateResponse {
+            running: was_running || dialect == ExecServerDialect::Seed,
+        });
     }
 
     /// The process's turn to tell its next event; never when there is none or nobody to tell.
@@ -245,12 +259,12 @@ impl ProcessView {
         }
     }
 
-    fn read(&mut self, params: ReadParams, reply: Reply) {
+    fn read(&mut self, params: ReadParams, reply: RequestReply) {
         let after = params.after_seq.unwrap_or(0);
         if self.mode == OutputMode::Pull {
             self.output().release(after);
         }
-        let manner = Manner { mode: self.mode, is_caged: self.is_caged };
+        let manner = ReadManner { mode: self.mode, is_caged: self.is_caged };
         let output = Arc::clone(self.output());
         match reading::read_now(&output, &params, manner, reply) {
             Ok(next) => self.has_read(after, next),
@@ -264,7 +278,7 @@ impl ProcessView {
     }
 
     /// A client that came back says what it has, and is given what is before `next`.
-    fn has_read(&mut self, after: Seq, next: Seq) {
+    fn has_read(&mut self, after: OutputSeq, next: OutputSeq) {
         let Some((_, last)) = self.missed else { return };
         if self.mode == OutputMode::Push {
             // It may have heard all of it, and only its sign was lost.
@@ -276,24 +290,24 @@ impl ProcessView {
     }
 }
 
-const fn signal_of(signal: ProcessSignal) -> processes::Signal {
+const fn signal_of(signal: ProcessSignal) -> processes::FamilySignal {
     match signal {
-        ProcessSignal::Interrupt => processes::Signal::Interrupt,
-        ProcessSignal::Quit => processes::Signal::Quit,
-        ProcessSignal::Terminate => processes::Signal::Terminate,
-        ProcessSignal::Hangup => processes::Signal::HangUp,
-        ProcessSignal::Kill => processes::Signal::Kill,
-        ProcessSignal::Stop => processes::Signal::Stop,
-        ProcessSignal::Continue => processes::Signal::Continue,
-        ProcessSignal::User1 => processes::Signal::User1,
-        ProcessSignal::User2 => processes::Signal::User2,
+        ProcessSignal::Interrupt => processes::FamilySignal::Interrupt,
+        ProcessSignal::Quit => processes::FamilySignal::Quit,
+        ProcessSignal::Terminate => processes::FamilySignal::Terminate,
+        ProcessSignal::Hangup => processes::FamilySignal::HangUp,
+        ProcessSignal::Kill => processes::FamilySignal::Kill,
+        ProcessSignal::Stop => processes::FamilySignal::Stop,
+        ProcessSignal::Continue => processes::FamilySignal::Continue,
+        ProcessSignal::User1 => processes::FamilySignal::User1,
+        ProcessSignal::User2 => processes::FamilySignal::User2,
     }
 }
 
 /// What an event takes on the wire, about.
-fn size(event: &Event) -> usize {
+fn size(event: &ProcessEvent) -> usize {
     match event {
-        Event::Output(chunk) => chunk.bytes.len() / 3 * 4,
-        Event::Exited { .. } | Event::Closed { .. } => 0,
+        ProcessEvent::Output(chunk) => chunk.bytes.len() / 3 * 4,
+        ProcessEvent::Exited { .. } | ProcessEvent::Closed { .. } => 0,
     }
 }

@@ -1,8 +1,8 @@
 //! What a client reads of a process, and how it waits for more of it.
 
 use super::cage;
-use super::outbox::{Outbox, Reply};
-use processes::{Output, Seq, Stream};
+use super::outbox::{ClientOutbox, RequestReply};
+use processes::{OutputSeq, OutputStream, ProcessOutput};
 use protocols::exec_server::{
     ByteChunk, ExecOutputStream, OutputMode, ProcessOutputChunk, ReadParams, ReadResponse,
     WaitResponse,
@@ -15,7 +15,7 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
 
 /// How a process is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct ReadManner {
     pub(super) mode: OutputMode,
     pub(super) is_caged: bool,
 }
@@ -23,21 +23,21 @@ pub(super) struct Manner {
 /// Answers a read at once, where it does not wait or need not; the number after what was given. Gives the reply back
 /// where it has to wait.
 pub(super) fn read_now(
-    output: &Arc<Output>,
+    output: &Arc<ProcessOutput>,
     params: &ReadParams,
-    manner: Manner,
-    reply: Reply,
-) -> Result<Seq, Reply> {
+    manner: ReadManner,
+    reply: RequestReply,
+) -> Result<OutputSeq, RequestReply> {
     let has_to_wait = params.wait_ms.unwrap_or(0) > 0 && !has_news(output, after(params));
     if has_to_wait { Err(reply) } else { Ok(answer(output, params, manner, reply)) }
 }
 
 /// Answers a read when there is something new, or when it has waited long enough.
 pub(super) async fn read_later(
-    output: Arc<Output>,
+    output: Arc<ProcessOutput>,
     params: ReadParams,
-    manner: Manner,
-    reply: Reply,
+    manner: ReadManner,
+    reply: RequestReply,
 ) {
     let after = after(&params);
     if is_awaited(&output, params.wait_ms, reply.outbox(), |output| has_news(output, after)).await {
@@ -46,8 +46,8 @@ pub(super) async fn read_later(
 }
 
 /// Answers when a process has ended, or when that was waited for long enough.
-pub(super) async fn wait(output: Arc<Output>, wait_ms: Option<u64>, reply: Reply) {
-    let has_ended = |output: &Output| output.exit_code().is_some();
+pub(super) async fn wait(output: Arc<ProcessOutput>, wait_ms: Option<u64>, reply: RequestReply) {
+    let has_ended = |output: &ProcessOutput| output.exit_code().is_some();
     if is_awaited(&output, wait_ms, reply.outbox(), has_ended).await {
         let exit_code = output.exit_code();
         let exited = exit_code.is_some();
@@ -57,10 +57,10 @@ pub(super) async fn wait(output: Arc<Output>, wait_ms: Option<u64>, reply: Reply
 
 /// Waits until something is so, for so long at most. Whether there is still somebody to tell.
 async fn is_awaited(
-    output: &Output,
+    output: &ProcessOutput,
     wait_ms: Option<u64>,
-    outbox: &Outbox,
-    is_so: impl Fn(&Output) -> bool,
+    outbox: &ClientOutbox,
+    is_so: impl Fn(&ProcessOutput) -> bool,
 ) -> bool {
     let wait = wait_ms.map_or(WAIT_TIME_MAX, Duration::from_millis).min(WAIT_TIME_MAX);
     let mut changes = output.changes();
@@ -76,12 +76,12 @@ async fn is_awaited(
     }
 }
 
-fn after(params: &ReadParams) -> Seq {
+fn after(params: &ReadParams) -> OutputSeq {
     params.after_seq.unwrap_or(0)
 }
 
 /// Whether a read need not wait: there is output, the end, or an exit that the reader has not seen.
-fn has_news(output: &Output, after: Seq) -> bool {
+fn has_news(output: &ProcessOutput, after: OutputSeq) -> bool {
     let page = output.page(after, Some(0));
     let has_new_exit = page.exited.is_some_and(|(seq, _)| seq > after);
     !page.chunks.is_empty() || page.closed.is_some() || has_new_exit
@@ -89,16 +89,16 @@ fn has_news(output: &Output, after: Seq) -> bool {
 
 /// Answers with a page; the number after it.
 fn answer(
-    output: &Arc<Output>,
+    output: &Arc<ProcessOutput>,
     params: &ReadParams,
-    Manner { mode, is_caged }: Manner,
-    reply: Reply,
-) -> Seq {
+    ReadManner { mode, is_caged }: ReadManner,
+    reply: RequestReply,
+) -> OutputSeq {
     let page = output.page(after(params), params.max_bytes);
     let denied = denied(output, is_caged);
     let last = page.chunks.last().map(|chunk| chunk.seq);
     let next = page.next_seq;
-    let chunk = |chunk: processes::Chunk| ProcessOutputChunk {
+    let chunk = |chunk: processes::OutputChunk| ProcessOutputChunk {
         seq: chunk.seq,
         stream: stream(chunk.stream),
         chunk: ByteChunk(chunk.bytes.to_vec()),
@@ -124,14 +124,14 @@ fn answer(
 }
 
 /// What a process was denied; nobody denies one without a cage anything.
-pub(super) fn denied(output: &Output, is_caged: bool) -> Vec<String> {
+pub(super) fn denied(output: &ProcessOutput, is_caged: bool) -> Vec<String> {
     if is_caged { cage::denied(output) } else { vec![] }
 }
 
-pub(super) const fn stream(stream: Stream) -> ExecOutputStream {
+pub(super) const fn stream(stream: OutputStream) -> ExecOutputStream {
     match stream {
-        Stream::Stdout => ExecOutputStream::Stdout,
-        Stream::Stderr => ExecOutputStream::Stderr,
-        Stream::Terminal => ExecOutputStream::Pty,
+        OutputStream::Stdout => ExecOutputStream::Stdout,
+        OutputStream::Stderr => ExecOutputStream::Stderr,
+        OutputStream::Terminal => ExecOutputStream::Pty,
     }
 }

@@ -1,7 +1,7 @@
 //! What stands on a process's terminal, and waiting until it does. Nothing is looked at again before something was said.
 
-use super::outbox::Reply;
-use processes::{Color, Look, Output, Row, Snapshot};
+use super::outbox::RequestReply;
+use processes::{CellColor, CellStyle, ProcessOutput, ScreenRow, ScreenSnapshot};
 use protocols::exec_server::{
     ByteChunk, ScreenColor, ScreenCursor, ScreenModes, ScreenParams, ScreenResponse, ScreenRun,
     ScreenScrollback, TerminalSize, WaitForParams, WaitForReason, WaitForResponse,
@@ -24,7 +24,7 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// `process/screen`.
-pub(super) fn show(output: &Output, params: &ScreenParams, reply: Reply) {
+pub(super) fn show(output: &ProcessOutput, params: &ScreenParams, reply: RequestReply) {
     let shown = output.screen(|screen| {
         let snapshot = screen.snapshot(params.scrollback.unwrap_or(0));
         let paint = params.paint.then(|| ByteChunk(screen.paint()));
@@ -37,7 +37,11 @@ pub(super) fn no_terminal(process_id: &str) -> ErrorObject {
     ErrorObject::new(INVALID_REQUEST, format!("process {process_id} has no terminal"))
 }
 
-fn response(snapshot: Snapshot, has_attributes: bool, paint: Option<ByteChunk>) -> ScreenResponse {
+fn response(
+    snapshot: ScreenSnapshot,
+    has_attributes: bool,
+    paint: Option<ByteChunk>,
+) -> ScreenResponse {
     let wrapped = snapshot.rows.iter().enumerate().filter(|(_, row)| row.is_wrapped);
     let attributes = has_attributes.then(|| snapshot.rows.iter().map(runs).collect());
     ScreenResponse {
@@ -64,9 +68,9 @@ fn response(snapshot: Snapshot, has_attributes: bool, paint: Option<ByteChunk>) 
     }
 }
 
-fn runs(row: &Row) -> Vec<ScreenRun> {
-    let told = |run: &processes::Run| {
-        let Look { foreground, background, bold, dim, italic, underline, inverse } = run.look;
+fn runs(row: &ScreenRow) -> Vec<ScreenRun> {
+    let told = |run: &processes::CellRun| {
+        let CellStyle { foreground, background, bold, dim, italic, underline, inverse } = run.look;
         let (col, cols) = (run.column, run.columns);
         let (fg, bg) = (color(foreground), color(background));
         ScreenRun { col, cols, fg, bg, bold, dim, italic, underline, inverse }
@@ -74,24 +78,24 @@ fn runs(row: &Row) -> Vec<ScreenRun> {
     row.runs.iter().map(told).collect()
 }
 
-const fn color(color: Color) -> Option<ScreenColor> {
+const fn color(color: CellColor) -> Option<ScreenColor> {
     match color {
-        Color::Usual => None,
-        Color::Index(index) => Some(ScreenColor::Index(index)),
-        Color::Rgb(red, green, blue) => Some(ScreenColor::Rgb([red, green, blue])),
+        CellColor::Usual => None,
+        CellColor::Index(index) => Some(ScreenColor::Index(index)),
+        CellColor::Rgb(red, green, blue) => Some(ScreenColor::Rgb([red, green, blue])),
     }
 }
 
 /// What is waited for.
-struct Wanted {
+struct WaitCondition {
     text: Option<String>,
     regex: Option<Regex>,
     idle: Option<Duration>,
     timeout: Duration,
 }
 
-impl Wanted {
-    fn read(params: WaitForParams, output: &Output) -> Result<Self, ErrorObject> {
+impl WaitCondition {
+    fn read(params: WaitForParams, output: &ProcessOutput) -> Result<Self, ErrorObject> {
         let bad = |why: String| ErrorObject::new(INVALID_PARAMS, why);
         let WaitForParams { process_id, text, regex, idle_ms, exit, timeout_ms } = params;
         if text.is_none() && regex.is_none() && idle_ms.is_none() && !exit {
@@ -113,11 +117,11 @@ impl Wanted {
     }
 
     /// What of it stands on the screen.
-    fn look(&self, output: &Output) -> Option<(WaitForReason, String)> {
+    fn look(&self, output: &ProcessOutput) -> Option<(WaitForReason, String)> {
         if self.text.is_none() && self.regex.is_none() {
             return None;
         }
-        let shown = output.screen(processes::Screen::text)?;
+        let shown = output.screen(processes::TerminalScreen::text)?;
         if let Some(text) = self.text.as_ref().filter(|text| shown.contains(text.as_str())) {
             return Some((WaitForReason::Text, text.clone()));
         }
@@ -128,12 +132,12 @@ impl Wanted {
 
 /// `process/waitFor`.
 pub(super) fn wait_for(
-    output: &Arc<Output>,
+    output: &Arc<ProcessOutput>,
     params: WaitForParams,
     tasks: &TaskTracker,
-    reply: Reply,
+    reply: RequestReply,
 ) {
-    let wanted = match Wanted::read(params, output) {
+    let wanted = match WaitCondition::read(params, output) {
         Ok(wanted) => wanted,
         Err(error) => return reply.fail(&error),
     };
@@ -151,7 +155,7 @@ pub(super) fn wait_for(
     });
 }
 
-async fn until(wanted: &Wanted, output: &Output) -> (WaitForReason, Option<String>) {
+async fn until(wanted: &WaitCondition, output: &ProcessOutput) -> (WaitForReason, Option<String>) {
     let give_up_at = Instant::now() + wanted.timeout;
     let mut changes = output.changes();
     loop {

@@ -1,8 +1,8 @@
 //! A session: the processes of one client, for as long as it may come back.
 
-use super::outbox::Outbox;
-use super::process_task::Ask;
-use processes::{End, Process};
+use super::outbox::ClientOutbox;
+use super::process_task::ProcessRequest;
+use processes::{EndMode, Process};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ const FORGOTTEN_AT_ONCE: usize = 256;
 
 /// All sessions of a server.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+pub(super) struct ExecSessions(Mutex<HashMap<String, Arc<ExecSession>>>);
 
 /// Why a session cannot be taken up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,23 +25,23 @@ pub(super) enum NotResumed {
     Attached,
 }
 
-impl Sessions {
-    pub(super) fn begin(&self) -> Arc<Session> {
+impl ExecSessions {
+    pub(super) fn begin(&self) -> Arc<ExecSession> {
         let id = uuid::Uuid::new_v4().to_string();
-        let session = Arc::new(Session {
+        let session = Arc::new(ExecSession {
             id: id.clone(),
             entries: Mutex::default(),
             left_behind: Mutex::default(),
             n_started: AtomicU64::new(0),
             is_taken: AtomicBool::new(false),
-            client: watch::Sender::new(Client { outbox: None, n_attached: 0 }),
+            client: watch::Sender::new(SessionClient { outbox: None, n_attached: 0 }),
         });
         self.lock().insert(id, Arc::clone(&session));
         session
     }
 
     /// Takes up a session for a client that is attached next. Of two who try, one does.
-    pub(super) fn resume(&self, id: &str) -> Result<Arc<Session>, NotResumed> {
+    pub(super) fn resume(&self, id: &str) -> Result<Arc<ExecSession>, NotResumed> {
         let session = self.lock().get(id).cloned().ok_or(NotResumed::Unknown)?;
         if session.is_attached() || session.is_taken.swap(true, Ordering::AcqRel) {
             return Err(NotResumed::Attached);
@@ -50,7 +50,7 @@ impl Sessions {
     }
 
     /// Forgets a session and ends its processes.
-    pub(super) fn end(&self, session: &Session) {
+    pub(super) fn end(&self, session: &ExecSession) {
         self.lock().remove(&session.id);
         session.end();
     }
@@ -61,24 +61,24 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<ExecSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Who hears of the processes.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(super) struct SessionClient {
     /// None while it is cut off.
-    pub(super) outbox: Option<Outbox>,
+    pub(super) outbox: Option<ClientOutbox>,
     /// How often one came.
     pub(super) n_attached: u64,
 }
 
 /// A process as its session knows it.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) asks: mpsc::Sender<Ask>,
+pub(super) struct SessionProcess {
+    pub(super) asks: mpsc::Sender<ProcessRequest>,
     pub(super) tty: bool,
     /// Whether it outlives this session.
     pub(super) is_shared: bool,
@@ -89,24 +89,24 @@ pub(super) struct Entry {
 }
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ExecSession {
     pub(super) id: String,
-    entries: Mutex<BTreeMap<String, Entry>>,
+    entries: Mutex<BTreeMap<String, SessionProcess>>,
     /// What processes that are forgotten have left running.
     left_behind: Mutex<Vec<Process>>,
     n_started: AtomicU64,
     /// Somebody is about to attach.
     is_taken: AtomicBool,
-    client: watch::Sender<Client>,
+    client: watch::Sender<SessionClient>,
 }
 
-impl Session {
+impl ExecSession {
     pub(super) fn is_attached(&self) -> bool {
         self.client.borrow().outbox.as_ref().is_some_and(|outbox| !outbox.is_closed())
     }
 
     /// Lets a client hear of the processes; how many have come until now tells it from others.
-    pub(super) fn attach(&self, outbox: &Outbox) -> u64 {
+    pub(super) fn attach(&self, outbox: &ClientOutbox) -> u64 {
         self.client.send_modify(|client| {
             client.outbox = Some(outbox.clone());
             client.n_attached += 1;
@@ -130,15 +130,15 @@ impl Session {
         self.client.borrow().n_attached
     }
 
-    pub(super) fn client(&self) -> watch::Receiver<Client> {
+    pub(super) fn client(&self) -> watch::Receiver<SessionClient> {
         self.client.subscribe()
     }
 
-    pub(super) fn entries(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+    pub(super) fn entries(&self) -> MutexGuard<'_, BTreeMap<String, SessionProcess>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn entry(&self, process_id: &str) -> Option<Entry> {
+    pub(super) fn entry(&self, process_id: &str) -> Option<SessionProcess> {
         self.entries().get(process_id).cloned()
     }
 
@@ -156,11 +156,11 @@ impl Session {
     }
 
     /// Forgets those that ended first, so that another can be started; false where too many run.
-    pub(super) fn make_room(&self, entries: &mut BTreeMap<String, Entry>) -> bool {
+    pub(super) fn make_room(&self, entries: &mut BTreeMap<String, SessionProcess>) -> bool {
         if entries.len() < PROCESSES_MAX {
             return true;
         }
-        let has_ended = |entry: &Entry| {
+        let has_ended = |entry: &SessionProcess| {
             entry.process.borrow().as_ref().is_some_and(|process| process.output().is_closed())
         };
         let ended = entries.iter().filter(|(_, entry)| has_ended(entry));
@@ -186,7 +186,7 @@ impl Session {
     /// Ends all processes.
     fn end(&self) {
         for process in self.processes() {
-            process.end(End::Kill);
+            process.end(EndMode::Kill);
         }
         // Dropping the last handles ends those that are just starting.
         self.entries().clear();

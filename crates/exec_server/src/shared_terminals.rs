@@ -1,7 +1,7 @@
 //! Terminals with a name: they outlive the client that started them, and several may look at one. Nobody holds one up:
 //! whoever reads too slowly is shown the screen again.
 
-use processes::{Process, Size};
+use processes::{Process, PtySize};
 use protocols::exec_server::{SharedTerminal, TerminalSize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +14,18 @@ const SHARED_MAX: usize = 256;
 const NAME_BYTES_MAX: usize = 128;
 
 /// Whose it is, and what it is called.
-type Key = (String, String);
+type TerminalKey = (String, String);
 
 /// All terminals with a name.
 #[derive(Debug, Default)]
-pub(super) struct SharedTerminals(Mutex<BTreeMap<Key, Arc<NamedTerminal>>>);
+pub(super) struct SharedTerminals(Mutex<BTreeMap<TerminalKey, Arc<NamedTerminal>>>);
 
 /// A terminal with a name.
 #[derive(Debug)]
 pub(super) struct NamedTerminal {
     pub(super) process: Process,
     /// By viewer, the sizes of those who may type.
-    sizes: Mutex<BTreeMap<u64, Size>>,
+    sizes: Mutex<BTreeMap<u64, PtySize>>,
     n_viewers: AtomicU64,
     next_viewer: AtomicU64,
 }
@@ -92,23 +92,23 @@ impl SharedTerminals {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<NamedTerminal>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TerminalKey, Arc<NamedTerminal>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One who looks at a terminal. It counts while its client is there, and not once it is dropped.
 #[derive(Debug)]
-pub(super) struct Viewer {
+pub(super) struct TerminalViewer {
     pub(super) shared: Arc<NamedTerminal>,
     pub(super) is_read_only: bool,
     number: u64,
     /// How large its window is, where that matters.
-    size: Option<Size>,
+    size: Option<PtySize>,
     is_there: bool,
 }
 
-impl Viewer {
+impl TerminalViewer {
     pub(super) fn new(shared: Arc<NamedTerminal>, is_read_only: bool) -> Self {
         let number = shared.next_viewer.fetch_add(1, Ordering::Relaxed);
         shared.n_viewers.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +116,7 @@ impl Viewer {
     }
 
     /// Says how large its window is. The terminal is as large as fits into all windows that may type.
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(super) fn resize(&mut self, size: PtySize) {
         self.size = Some(size);
         self.fit();
     }
@@ -141,17 +141,17 @@ impl Viewer {
         let rows = sizes.values().map(|size| size.rows).min();
         let columns = sizes.values().map(|size| size.columns).min();
         if let (Some(rows), Some(columns)) = (rows, columns) {
-            let _ = self.shared.process.resize(Size { rows, columns });
+            let _ = self.shared.process.resize(PtySize { rows, columns });
         }
     }
 }
 
-impl Drop for Viewer {
+impl Drop for TerminalViewer {
     fn drop(&mut self) {
         self.is_there(false);
     }
 }
 
-pub(super) const fn size_of(size: TerminalSize) -> Size {
-    Size { rows: size.rows, columns: size.cols }
+pub(super) const fn size_of(size: TerminalSize) -> PtySize {
+    PtySize { rows: size.rows, columns: size.cols }
 }

@@ -1,14 +1,17 @@
 //! From what a client asks for to what is started.
 
 use super::cage;
-use processes::{Input, Size, Spec, Streams};
-use protocols::exec_server::{Confines, ExecParams, path_of, read_sandbox};
+use processes::{PipeInput, ProcessSpec, ProcessStreams, PtySize};
+use protocols::exec_server::{ExecParams, SandboxConfines, path_of, read_sandbox};
 
 /// How the names of variables begin that are for this server and never for its processes.
 const OWN_VARIABLES: &str = "AIRLOCK_";
 
 /// What to start, kept to what is imposed and to what is asked for; or why it cannot be.
-pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Spec, String> {
+pub(super) fn spec(
+    params: &ExecParams,
+    imposed: Option<&SandboxConfines>,
+) -> Result<ProcessSpec, String> {
     if params.argv.is_empty() {
         return Err("argv must not be empty".into());
     }
@@ -29,14 +32,15 @@ pub(super) fn spec(params: &ExecParams, imposed: Option<&Confines>) -> Result<Sp
     let env = protocols::exec_server::environment(params.env_policy.as_ref(), own, &params.env);
     let temporary = env.get("TMPDIR").map(String::as_str);
     let cage = cage::kept_to(imposed, asked.as_ref(), &cwd, temporary)?;
-    let size =
-        params.size.map_or_else(Size::default, |size| Size { rows: size.rows, columns: size.cols });
+    let size = params
+        .size
+        .map_or_else(PtySize::default, |size| PtySize { rows: size.rows, columns: size.cols });
     let streams = match (params.tty, params.pipe_stdin) {
-        (true, _) => Streams::Terminal(size),
-        (false, true) => Streams::Pipes(Input::Pipe),
-        (false, false) => Streams::Pipes(Input::Null),
+        (true, _) => ProcessStreams::Terminal(size),
+        (false, true) => ProcessStreams::Pipes(PipeInput::Pipe),
+        (false, false) => ProcessStreams::Pipes(PipeInput::Null),
     };
-    Ok(Spec {
+    Ok(ProcessSpec {
         argv: params.argv.iter().map(Into::into).collect(),
         arg0: params.arg0.as_ref().map(Into::into),
         cwd,

@@ -1,7 +1,7 @@
 //! `fs/watchMissing`: tells a client once when a file that did not exist does, or when one that did is not what it was.
 //! A connection has one watch; the next one takes its place.
 
-use super::outbox::{Outbox, Reply};
+use super::outbox::{ClientOutbox, RequestReply};
 use protocols::exec_server::{
     BadPath, FsMissingChanged, FsWatchMissingParams, FsWatchMissingResponse, path_of,
 };
@@ -19,19 +19,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The watch of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct PathWatch {
     last_id: u64,
     current: Option<DropGuard>,
 }
 
-impl Watch {
-    pub(super) fn begin(&mut self, tasks: &TaskTracker, asked: FsWatchMissingParams, reply: Reply) {
+impl PathWatch {
+    pub(super) fn begin(
+        &mut self,
+        tasks: &TaskTracker,
+        asked: FsWatchMissingParams,
+        reply: RequestReply,
+    ) {
         if asked.missing.len() > PATHS_MAX {
             let text = format!("fs/watchMissing takes at most {PATHS_MAX} paths");
             reply.fail(&ErrorObject::new(INVALID_PARAMS, text));
             return;
         }
-        let watched = match Watched::parse(&asked) {
+        let watched = match WatchedPath::parse(&asked) {
             Ok(watched) => watched,
             Err(bad) => return reply.fail(&ErrorObject::new(INVALID_PARAMS, bad.to_string())),
         };
@@ -54,7 +59,7 @@ impl Watch {
 
 /// What is watched.
 #[derive(Debug, Clone)]
-struct Watched {
+struct WatchedPath {
     missing: Vec<PathBuf>,
     present: Option<PathBuf>,
 }
@@ -66,14 +71,14 @@ struct FileFingerprint {
     modified: Option<SystemTime>,
 }
 
-impl Watched {
+impl WatchedPath {
     fn parse(asked: &FsWatchMissingParams) -> Result<Self, BadPath> {
         let missing: Result<_, _> = asked.missing.iter().map(|path| path_of(path)).collect();
         let present = asked.present.as_deref().map(path_of).transpose()?;
         Ok(Self { missing: missing?, present })
     }
 
-    async fn watch(self, watch_id: u64, reply: Reply, outbox: &Outbox) {
+    async fn watch(self, watch_id: u64, reply: RequestReply, outbox: &ClientOutbox) {
         let before = self.look().await;
         let is_as_told = before.is_some();
         reply.send(&FsWatchMissingResponse { watching: is_as_told });

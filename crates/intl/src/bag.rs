@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 /// Options by name; those that the guest left out are absent. Booleans are `true` and `false`, numbers as JavaScript writes them.
 #[derive(Debug, Default)]
-pub(crate) struct Bag(BTreeMap<String, String>);
+pub(crate) struct OptionsBag(BTreeMap<String, String>);
 
-impl Bag {
+impl OptionsBag {
     pub(crate) fn parse(json: &str) -> Result<Self, IntlError> {
         if json.is_empty() {
             return Ok(Self::default());

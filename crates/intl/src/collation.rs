@@ -1,6 +1,6 @@
 //! `Intl.Collator`.
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::failure::IntlError;
 use crate::locales::{ResolvedLocale, type_option};
@@ -37,7 +37,7 @@ const COLLATIONS: &[&str] = &[
     "compat", "dict", "emoji", "eor", "phonebk", "phonetic", "pinyin", "stroke", "trad", "zhuyin",
 ];
 
-pub(crate) fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
+pub(crate) fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     let usage = bag.choice("usage", &["sort", "search"])?;
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;

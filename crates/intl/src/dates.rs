@@ -7,7 +7,7 @@ mod settings;
 mod skeleton;
 pub(crate) mod zones;
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::failure::IntlError;
 use crate::parts::{joined, to_json};
@@ -22,7 +22,7 @@ const TIME_MS_MAX: f64 = 8.64e15;
 
 pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
-        let (settings, shown) = settings::read(first, &Bag::parse(second)?)?;
+        let (settings, shown) = settings::read(first, &OptionsBag::parse(second)?)?;
         DateFormatter::new(settings.clone())?;
         return Ok(created(&settings, &shown));
     }

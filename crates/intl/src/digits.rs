@@ -1,6 +1,6 @@
 //! How many digits a number is shown with (ECMA-402, SetNumberFormatDigitOptions and FormatNumericToString).
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::failure::IntlError;
 use fixed_decimal::{Decimal, RoundingIncrement, Sign, SignedRoundingMode, UnsignedRoundingMode};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,11 @@ pub(crate) struct DigitSettings {
 
 impl DigitSettings {
     /// Reads the options. `defaults` are the least and most fraction digits.
-    pub(crate) fn read(bag: &Bag, defaults: (u8, u8), is_compact: bool) -> Result<Self, IntlError> {
+    pub(crate) fn read(
+        bag: &OptionsBag,
+        defaults: (u8, u8),
+        is_compact: bool,
+    ) -> Result<Self, IntlError> {
         let integer = bag.integer("minimumIntegerDigits", 1, 21)?.unwrap_or(1);
         let increment = read_increment(bag)?;
         let mode = bag.choice("roundingMode", ROUNDING_MODES)?.to_owned();
@@ -206,21 +210,21 @@ fn significant_position(value: &Decimal, most: u8) -> i16 {
     value.absolute.nonzero_magnitude_start().saturating_sub(i16::from(most) - 1)
 }
 
-fn read_increment(bag: &Bag) -> Result<u16, IntlError> {
+fn read_increment(bag: &OptionsBag) -> Result<u16, IntlError> {
     let Some(text) = bag.get("roundingIncrement") else { return Ok(1) };
     let value = text.parse::<f64>().unwrap_or(f64::NAN).floor();
     let found = ROUNDING_INCREMENTS.iter().find(|it| f64::from(**it) == value);
     found.copied().ok_or_else(|| IntlError::range("roundingIncrement value is out of range."))
 }
 
-fn read_significant(bag: &Bag) -> Result<(u8, u8), IntlError> {
+fn read_significant(bag: &OptionsBag) -> Result<(u8, u8), IntlError> {
     let least = bag.integer("minimumSignificantDigits", 1, 21)?.unwrap_or(1);
     let most = bag.integer("maximumSignificantDigits", least, 21)?.unwrap_or(21);
     Ok((least, most))
 }
 
 fn read_fraction(
-    bag: &Bag,
+    bag: &OptionsBag,
     (default_least, default_most): (u8, u8),
 ) -> Result<(u8, u8), IntlError> {
     let least = bag.integer("minimumFractionDigits", 0, FRACTION_DIGITS_MAX)?;
@@ -238,7 +242,7 @@ fn read_fraction(
 
 /// A number as it is formatted.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Numeric {
+pub(crate) enum NumericValue {
     Finite(Decimal),
     Infinity(Sign),
     NotANumber,
@@ -247,7 +251,7 @@ pub(crate) enum Numeric {
 /// Most digits of a number: those of a double are 309 before the point and 1,074 after it.
 const NUMBER_DIGITS_MAX: usize = 4_000;
 
-impl Numeric {
+impl NumericValue {
     /// Reads a number as JavaScript reads texts: `StringNumericLiteral`.
     pub(crate) fn parse(text: &str) -> Result<Self, IntlError> {
         let text = text.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
@@ -324,7 +328,7 @@ fn plain_decimal(text: &str) -> Option<Decimal> {
 }
 
 /// `0x1f`, `0b101`, `0o17`.
-fn other_base(text: &str) -> Option<Numeric> {
+fn other_base(text: &str) -> Option<NumericValue> {
     let base = match text.as_bytes().get(..2)? {
         b"0x" | b"0X" => 16,
         b"0b" | b"0B" => 2,
@@ -332,8 +336,8 @@ fn other_base(text: &str) -> Option<Numeric> {
         _ => return None,
     };
     Some(match u128::from_str_radix(&text[2..], base) {
-        Ok(value) if !text[2..].starts_with('+') => Numeric::Finite(Decimal::from(value)),
-        _ => Numeric::NotANumber,
+        Ok(value) if !text[2..].starts_with('+') => NumericValue::Finite(Decimal::from(value)),
+        _ => NumericValue::NotANumber,
     })
 }
 
@@ -342,9 +346,9 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> String {
-        match Numeric::parse(text).unwrap() {
-            Numeric::Finite(value) => value.to_string(),
-            other @ (Numeric::NotANumber | Numeric::Infinity(_)) => format!("{other:?}"),
+        match NumericValue::parse(text).unwrap() {
+            NumericValue::Finite(value) => value.to_string(),
+            other @ (NumericValue::NotANumber | NumericValue::Infinity(_)) => format!("{other:?}"),
         }
     }
 
@@ -357,6 +361,6 @@ mod tests {
         assert_eq!(read("-Infinity"), "Infinity(Negative)");
         assert_eq!(["1,5", "abc", "1e", ".", "--1", "0x"].map(read), ["NotANumber"; 6]);
         assert_eq!(read("1e99999999999999999999"), "Infinity(None)");
-        assert!(Numeric::parse(&"9".repeat(5_000)).is_err());
+        assert!(NumericValue::parse(&"9".repeat(5_000)).is_err());
     }
 }

@@ -22,7 +22,7 @@ mod tags;
 
 pub use failure::IntlError;
 
-use bag::Bag;
+use bag::OptionsBag;
 
 /// What the texts depend on: part of the engine's fingerprint.
 pub const VERSIONS: &str =
@@ -50,7 +50,7 @@ pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, Intl
         "plural" => plurals::answer(what, first, second),
         "relative" => relative::answer(what, first, second),
         "list" => lists::answer(what, first, second),
-        "collator" => collation::new(first, &Bag::parse(second)?),
+        "collator" => collation::new(first, &OptionsBag::parse(second)?),
         "values" => tags::supported_values(first),
         _ => Err(IntlError::range(format!("Intl has no {operation}"))),
     }

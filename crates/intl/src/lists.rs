@@ -1,6 +1,6 @@
 //! `Intl.ListFormat`.
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::cache::{FormatterCache, created, read_settings};
 use crate::failure::IntlError;
 use crate::locales::ResolvedLocale;
@@ -24,7 +24,7 @@ struct ListSettings {
 
 pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
-        let bag = Bag::parse(second)?;
+        let bag = OptionsBag::parse(second)?;
         bag.check_matcher()?;
         let locale = ResolvedLocale::of(first)?;
         let kind = bag.choice("type", &["conjunction", "disjunction", "unit"])?;

@@ -1,6 +1,6 @@
 //! Language tags: canonical forms, and which of those asked for is taken (ECMA-402, section 9).
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::failure::{IntlError, quoted};
 use crate::parts::to_json;
 use crate::tables;
@@ -21,7 +21,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
     match what {
         "canonical" => Ok(to_json(&tags(&requested(first)?))),
         "supported" => {
-            Bag::parse(second)?.check_matcher()?;
+            OptionsBag::parse(second)?.check_matcher()?;
             let mut found = requested(first)?;
             found.retain(|locale| available_prefix(&locale.id).is_some());
             Ok(to_json(&tags(&found)))
@@ -36,7 +36,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
             }
             Ok(locale.to_string())
         }
-        "describe" => describe(&with_options(canonical(first)?, &Bag::parse(second)?)?),
+        "describe" => describe(&with_options(canonical(first)?, &OptionsBag::parse(second)?)?),
         _ => Err(IntlError::range("Intl has no such request")),
     }
 }
@@ -46,7 +46,7 @@ fn tags(locales: &[Locale]) -> Vec<String> {
 }
 
 /// A tag with the options of `Intl.Locale`.
-fn with_options(mut locale: Locale, bag: &Bag) -> Result<Locale, IntlError> {
+fn with_options(mut locale: Locale, bag: &OptionsBag) -> Result<Locale, IntlError> {
     let invalid =
         |name: &str| IntlError::range(format!("Incorrect locale information provided: {name}"));
     if let Some(text) = bag.get("language") {
@@ -235,7 +235,10 @@ fn locale_keyword(locale: &Locale, key: &str) -> Option<String> {
 }
 
 /// The value of an option for a keyword must have a keyword's form.
-pub(crate) fn type_option<'a>(bag: &'a Bag, name: &str) -> Result<Option<&'a str>, IntlError> {
+pub(crate) fn type_option<'a>(
+    bag: &'a OptionsBag,
+    name: &str,
+) -> Result<Option<&'a str>, IntlError> {
     let Some(value) = bag.get(name) else { return Ok(None) };
     let is_subtag =
         |it: &str| (3..=8).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_alphanumeric());

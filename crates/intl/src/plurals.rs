@@ -1,8 +1,8 @@
 //! `Intl.PluralRules`.
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::cache::{FormatterCache, created, read_settings};
-use crate::digits::{DigitSettings, Numeric};
+use crate::digits::{DigitSettings, NumericValue};
 use crate::failure::IntlError;
 use crate::locales::ResolvedLocale;
 use icu_locale::Locale;
@@ -23,19 +23,19 @@ struct PluralSettings {
 
 pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
-        return new(first, &Bag::parse(second)?);
+        return new(first, &OptionsBag::parse(second)?);
     }
     let rules = RULES.with(|it| it.get(first, |text| build(read_settings(text)?)))?;
-    Ok(match Numeric::parse(second)? {
-        Numeric::Finite(value) => {
+    Ok(match NumericValue::parse(second)? {
+        NumericValue::Finite(value) => {
             let rounded = rules.0.digits.round(&value);
             name_of(rules.1.category_for(&rounded)).to_owned()
         }
-        Numeric::Infinity(_) | Numeric::NotANumber => "other".to_owned(),
+        NumericValue::Infinity(_) | NumericValue::NotANumber => "other".to_owned(),
     })
 }
 
-fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
+fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     bag.check_matcher()?;
     let locale = ResolvedLocale::of(locales)?;
     let kind = bag.choice("type", &["cardinal", "ordinal"])?;

@@ -1,8 +1,8 @@
 //! `Intl.RelativeTimeFormat`.
 
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::cache::{FormatterCache, created, read_settings};
-use crate::digits::{DigitSettings, Numeric};
+use crate::digits::{DigitSettings, NumericValue};
 use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, with_numbers};
 use crate::numbers;
@@ -28,11 +28,11 @@ struct RelativeSettings {
 
 pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
-        return new(first, &Bag::parse(second)?);
+        return new(first, &OptionsBag::parse(second)?);
     }
     let (unit, value) = second.split_once(' ').unwrap_or((second, ""));
     let unit = unit_of(unit)?;
-    let Numeric::Finite(mut value) = Numeric::parse(value)? else {
+    let NumericValue::Finite(mut value) = NumericValue::parse(value)? else {
         return Err(IntlError::range(
             "Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()",
         ));
@@ -46,7 +46,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
     }
     let key = format!("{unit} {first}");
     let formatter = FORMATTERS.with(|it| it.get(&key, |_| build(&read_settings(first)?, unit)))?;
-    let digits = DigitSettings::read(&Bag::default(), (0, 3), false)?;
+    let digits = DigitSettings::read(&OptionsBag::default(), (0, 3), false)?;
     let text = formatter.format(digits.round(&value));
     let parts: Vec<TextPart> = collected(&text, "literal");
     let with_unit = |part: TextPart| {
@@ -57,7 +57,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
     Ok(if what == "parts" { to_json(&parts) } else { joined(&parts) })
 }
 
-fn new(locales: &str, bag: &Bag) -> Result<String, IntlError> {
+fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     let numbering_system = numbers::numbering_system(&mut locale, bag)?;

@@ -1,6 +1,6 @@
 //! The question of a held call, and a person's answer to it.
 
-use crate::{CallId, Json, QuestionId, Revision};
+use crate::{CallId, Json, QuestionId, ToolRevision};
 use serde::{Deserialize, Serialize};
 
 /// What a held call asks.
@@ -16,7 +16,7 @@ pub struct Question {
     pub message: String,
     /// The edition of the tool that is asked about: a yes is good for no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision: Option<Revision>,
+    pub revision: Option<ToolRevision>,
     /// Whether the policy lets the answerer change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
@@ -75,7 +75,7 @@ impl QuestionKind {
 
 /// An addition to an approval. At most one: arguments that a person changed are approved for one call only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Rider {
+pub enum AnswerExtras {
     /// Nothing.
     #[default]
     Nothing,

@@ -2,8 +2,8 @@
 
 use crate::answered::within;
 use crate::{
-    Admission, Answer, AnswerAuthor, CallId, Event, Failure, FailureCode, Intent, Moment, Phase,
-    Policy, QuestionId, Rejection, Rider, State, decide,
+    Answer, AnswerAuthor, AnswerExtras, CallAdmission, CallId, DecisionMoment, Event,
+    ExecutionPhase, Failure, FailureCode, Intent, Policy, QuestionId, Rejection, State, decide,
 };
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -18,14 +18,14 @@ pub struct GivenAnswer {
     /// Who answers, and as whom.
     pub by: AnswerAuthor,
     /// What comes with a yes.
-    pub rider: Rider,
+    pub rider: AnswerExtras,
 }
 
 /// What is known about the held call at the moment of the decision, beside the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldCallFacts {
     /// What the catalogue says today about the call, with the arguments that it would get; none where nobody looked.
-    pub today: Option<Admission>,
+    pub today: Option<CallAdmission>,
     /// Why what was filled in is not what the question's form asks for, if it is not.
     pub misfit: Option<String>,
     /// The tool that asked is gone, because the server that ran it died.
@@ -42,7 +42,7 @@ pub enum AnswerDecision {
     AfterReplay,
 }
 
-impl Moment {
+impl DecisionMoment {
     /// The same moment with other randomness, for the `n`-th of several decisions that are made together.
     const fn nth(self, n: u32) -> Self {
         Self { entropy: Uuid::from_u128(self.entropy.as_u128() ^ n as u128), ..self }
@@ -55,7 +55,7 @@ impl Moment {
 pub fn decide_answers(
     state: &State,
     policy: &Policy,
-    moment: Moment,
+    moment: DecisionMoment,
     answers: Vec<(GivenAnswer, HeldCallFacts)>,
     is_restored: bool,
 ) -> Result<AnswerDecision, Rejection> {
@@ -66,8 +66,8 @@ pub fn decide_answers(
         let question = given.question;
         let HeldCallFacts { today, misfit, is_tool_gone } = facts;
         let edited = match &given.rider {
-            Rider::Arguments(edited) => edited.text().len() as u64,
-            Rider::Nothing | Rider::Remember => 0,
+            AnswerExtras::Arguments(edited) => edited.text().len() as u64,
+            AnswerExtras::Nothing | AnswerExtras::Remember => 0,
         };
         let decided = decide(state, policy, moment.nth(n), given.into_intent(today));
         match decided {
@@ -88,7 +88,7 @@ pub fn decide_answers(
         return Err(rejection);
     }
     within(state, edited_bytes)?;
-    if state.phase == Phase::Parked {
+    if state.phase == ExecutionPhase::Parked {
         return Err(Rejection::NotRestored(parked(state)));
     }
     if !is_restored {
@@ -107,7 +107,7 @@ pub fn decide_answers(
 }
 
 impl GivenAnswer {
-    fn into_intent(self, today: Option<Admission>) -> Intent {
+    fn into_intent(self, today: Option<CallAdmission>) -> Intent {
         let Self { question, answer, by, rider } = self;
         Intent::Answer { question, answer, by, rider, today }
     }

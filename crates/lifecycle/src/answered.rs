@@ -1,20 +1,20 @@
 //! Answers of people: what a held call does because of one. Pure.
 
-use crate::decide::{Decision, approval_message, doubted, refused};
+use crate::decide::{DecideResult, approval_message, doubted, refused};
 use crate::{
-    Admission, Answer, CallId, CallOutcome, Event, Failure, FailureCode, GivenAnswer, Json, Moment,
-    Policy, Question, QuestionKind, Rejection, Revision, Rider, Stage, State, ToolPath, Traits,
-    Verdict,
+    Answer, AnswerExtras, CallAdmission, CallId, CallOutcome, CallStage, DecisionMoment, Event,
+    Failure, FailureCode, GivenAnswer, Json, Policy, PolicyVerdict, Question, QuestionKind,
+    Rejection, State, ToolPath, ToolRevision, ToolTraits,
 };
 
 /// What happens because of it.
 pub(crate) fn answered(
     state: &State,
     policy: &Policy,
-    moment: Moment,
+    moment: DecisionMoment,
     given: GivenAnswer,
-    today: Option<Admission>,
-) -> Decision {
+    today: Option<CallAdmission>,
+) -> DecideResult {
     let GivenAnswer { question: id, answer, by, rider } = given;
     let Some((question, first)) = state.questions.get(&id) else {
         return Err(Rejection::UnknownQuestion(id));
@@ -27,20 +27,20 @@ pub(crate) fn answered(
     let approves =
         matches!((&question.kind, &answer), (QuestionKind::Approval, Answer::Accept { .. }));
     let (remember, arguments) = match rider {
-        Rider::Nothing => (false, None),
-        Rider::Remember if approves && needs_answer(question, today.as_ref()) => {
+        AnswerExtras::Nothing => (false, None),
+        AnswerExtras::Remember if approves && needs_answer(question, today.as_ref()) => {
             return Err(bad_answer(
                 "this tool asks each time, so its approval cannot be remembered; answer without remembering",
             ));
         }
-        Rider::Remember if approves => (true, None),
-        Rider::Remember => {
+        AnswerExtras::Remember if approves => (true, None),
+        AnswerExtras::Remember => {
             return Err(bad_answer("only a call that is approved can be remembered"));
         }
-        Rider::Arguments(_) if !approves => {
+        AnswerExtras::Arguments(_) if !approves => {
             return Err(bad_answer("only a call that is approved can get other arguments"));
         }
-        Rider::Arguments(edited) => {
+        AnswerExtras::Arguments(edited) => {
             editable(policy, question, known, today.as_ref())?;
             within(state, edited.text().len() as u64)?;
             (false, Some(edited))
@@ -74,8 +74,8 @@ pub(crate) fn answered(
         }
     };
     let dispatches = matches!(next, Event::CallDispatched { .. });
-    if let (true, Some(Admission::Unavailable(source))) = (dispatches, &today)
-        && !policy.hides(&known.tool, Traits::lasting(true))
+    if let (true, Some(CallAdmission::Unavailable(source))) = (dispatches, &today)
+        && !policy.hides(&known.tool, ToolTraits::lasting(true))
     {
         // Only a dispatch may consume an accept: nothing is recorded, and the question stays open.
         let (tool, why) = (known.tool.clone(), source.why.clone());
@@ -92,7 +92,7 @@ pub(crate) fn answered(
 /// The approved call goes to its tool; one that may have run before entries were lost asks about that first.
 fn dispatched(
     state: &State,
-    moment: Moment,
+    moment: DecisionMoment,
     question: &Question,
     known: &crate::Call,
     edited: Option<&Json>,
@@ -111,8 +111,9 @@ fn bad_answer(why: &'static str) -> Rejection {
 }
 
 /// Whether each call of the tool needs an answer of its own, by the question or by the catalogue of today.
-fn needs_answer(question: &Question, today: Option<&Admission>) -> bool {
-    let by_catalogue = matches!(today, Some(Admission::Fit { traits, .. }) if traits.answer_only);
+fn needs_answer(question: &Question, today: Option<&CallAdmission>) -> bool {
+    let by_catalogue =
+        matches!(today, Some(CallAdmission::Fit { traits, .. }) if traits.answer_only);
     question.answer_only || by_catalogue
 }
 
@@ -122,34 +123,33 @@ fn editable(
     policy: &Policy,
     question: &Question,
     known: &crate::Call,
-    today: Option<&Admission>,
+    today: Option<&CallAdmission>,
 ) -> Result<(), Rejection> {
     const NOT_ALLOWED: &str =
         "the policy does not allow other arguments; approve the call as it is, or decline it";
     let traits = match today {
-        Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_) | Admission::Told(_) | Admission::Unavailable(_)) | None => {
-            Traits::lasting(true)
-        }
+        Some(CallAdmission::Fit { traits, .. }) => *traits,
+        Some(CallAdmission::Unfit(_) | CallAdmission::Told(_) | CallAdmission::Unavailable(_))
+        | None => ToolTraits::lasting(true),
     };
     let still = match policy.verdict(&known.tool, traits) {
-        Verdict::Ask { editable, .. } => editable,
-        Verdict::Allow | Verdict::Refuse { .. } => true,
+        PolicyVerdict::Ask { editable, .. } => editable,
+        PolicyVerdict::Allow | PolicyVerdict::Refuse { .. } => true,
     };
     if !(question.editable && still) {
         return Err(bad_answer(NOT_ALLOWED));
     }
     match today {
-        Some(Admission::Unfit(failure)) => {
+        Some(CallAdmission::Unfit(failure)) => {
             // It becomes the end of a sentence.
             let why = failure.message.trim_end_matches('.').to_owned();
             Err(Rejection::BadAnswer(why.into()))
         }
-        Some(Admission::Told(told)) => {
+        Some(CallAdmission::Told(told)) => {
             let why = format!("the tool would not take these arguments: {}", told.text());
             Err(Rejection::BadAnswer(why.into()))
         }
-        Some(Admission::Fit { .. } | Admission::Unavailable(_)) | None => Ok(()),
+        Some(CallAdmission::Fit { .. } | CallAdmission::Unavailable(_)) | None => Ok(()),
     }
 }
 
@@ -165,55 +165,54 @@ pub(crate) fn within(state: &State, edited_bytes: u64) -> Result<(), Rejection> 
 /// What happens instead of a dispatch where the tool is not what the person was asked about.
 fn instead(
     policy: &Policy,
-    moment: Moment,
+    moment: DecisionMoment,
     (question, edited): (&Question, Option<&Json>),
     known: &crate::Call,
-    today: Option<Admission>,
+    today: Option<CallAdmission>,
 ) -> Option<Event> {
     let call = question.call;
     let traits = match &today {
-        Some(Admission::Fit { traits, .. }) => *traits,
-        Some(Admission::Unfit(_) | Admission::Told(_) | Admission::Unavailable(_)) | None => {
-            Traits::lasting(true)
-        }
+        Some(CallAdmission::Fit { traits, .. }) => *traits,
+        Some(CallAdmission::Unfit(_) | CallAdmission::Told(_) | CallAdmission::Unavailable(_))
+        | None => ToolTraits::lasting(true),
     };
     if policy.hides(&known.tool, traits) {
         return Some(refused(call, &known.tool));
     }
     match (question.revision, today?) {
-        (_, Admission::Unfit(failure)) => {
+        (_, CallAdmission::Unfit(failure)) => {
             Some(Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
-        (_, Admission::Told(value)) => {
+        (_, CallAdmission::Told(value)) => {
             let outcome = CallOutcome::Returned { value: Some(value) };
             Some(Event::CallSettled { call, outcome })
         }
-        (_, Admission::Unavailable(source)) => {
+        (_, CallAdmission::Unavailable(source)) => {
             Some(Event::CallSettled { call, outcome: source.outcome })
         }
-        (Some(asked), Admission::Fit { revision: Some(revision), about, traits, .. })
+        (Some(asked), CallAdmission::Fit { revision: Some(revision), about, traits, .. })
             if revision != asked =>
         {
-            let again = Again { revision, about, answer_only: traits.answer_only };
+            let again = RepeatedQuestion { revision, about, answer_only: traits.answer_only };
             Some(asked_again(moment, question, (known, edited), again))
         }
-        (Some(_) | None, Admission::Fit { .. }) => None,
+        (Some(_) | None, CallAdmission::Fit { .. }) => None,
     }
 }
 
 /// The tool as it is now, for the question that replaces an outdated one.
-pub(crate) struct Again {
-    pub(crate) revision: Revision,
+pub(crate) struct RepeatedQuestion {
+    pub(crate) revision: ToolRevision,
     pub(crate) about: Option<String>,
     pub(crate) answer_only: bool,
 }
 
 /// The question once more, about the tool as it is now.
 pub(crate) fn asked_again(
-    moment: Moment,
+    moment: DecisionMoment,
     question: &Question,
     (known, edited): (&crate::Call, Option<&Json>),
-    again: Again,
+    again: RepeatedQuestion,
 ) -> Event {
     let mut about = format!(
         "Tool \"{}\" has changed since its approval was asked for, so the yes does not count. \
@@ -225,11 +224,11 @@ pub(crate) fn asked_again(
     }
     let nothing = Json::null();
     let args = match &known.stage {
-        Stage::Held(args)
-        | Stage::Deferred(args)
-        | Stage::Dispatched(args)
-        | Stage::Asking(args) => args,
-        Stage::Settled => &nothing,
+        CallStage::Held(args)
+        | CallStage::Deferred(args)
+        | CallStage::Dispatched(args)
+        | CallStage::Asking(args) => args,
+        CallStage::Settled => &nothing,
     };
     Event::CallAsked(Question {
         id: moment.question(0),
@@ -251,7 +250,7 @@ fn in_doubt(
 ) -> Result<Event, Rejection> {
     #[derive(serde::Deserialize)]
     #[serde(tag = "choice", rename_all = "snake_case")]
-    enum Choice {
+    enum AnswerChoice {
         Retry,
         Fail,
         Supply { result: serde_json::Value },
@@ -260,9 +259,9 @@ fn in_doubt(
     let bad = || Rejection::BadAnswer(HELP.into());
     let content = content.ok_or_else(bad)?;
     match serde_json::from_str(content.text()).map_err(|_| bad())? {
-        Choice::Retry => Ok(Event::CallDispatched { call, attempt }),
-        Choice::Fail => Ok(given_up(call, tool)),
-        Choice::Supply { result } => {
+        AnswerChoice::Retry => Ok(Event::CallDispatched { call, attempt }),
+        AnswerChoice::Fail => Ok(given_up(call, tool)),
+        AnswerChoice::Supply { result } => {
             let result = Json::from_value(&result).map_err(|_| bad())?;
             Ok(Event::CallSettled { call, outcome: CallOutcome::Returned { value: Some(result) } })
         }

@@ -1,8 +1,8 @@
 //! The calls of an execution: the stage of each, and how events move a call from one stage to the next. Pure.
 
 use crate::{
-    Answer, CallId, CallOutcome, Digest, Json, Nature, Phase, Question, QuestionId, QuestionKind,
-    Revision, Runs, State, Timestamp, ToolPath,
+    Answer, ArgumentsDigest, CallId, CallOutcome, ExecutionPhase, Json, Question, QuestionId,
+    QuestionKind, State, Timestamp, ToolHost, ToolNature, ToolPath, ToolRevision,
 };
 
 /// One call by the guest.
@@ -13,15 +13,15 @@ pub struct Call {
     /// The name by which the program called it, where its door has given the tool one.
     pub alias: Option<ToolPath>,
     /// What kind of tool.
-    pub nature: Nature,
+    pub nature: ToolNature,
     /// Fingerprint of the arguments.
-    pub digest: Digest,
+    pub digest: ArgumentsDigest,
     /// How far it is.
-    pub stage: Stage,
+    pub stage: CallStage,
     /// How often it went to its tool.
     pub attempts: u32,
     /// The edition of the tool that a person was asked about, if one was.
-    pub revision: Option<Revision>,
+    pub revision: Option<ToolRevision>,
     /// What its tool has said about how far it is.
     pub progress_bytes: usize,
 }
@@ -31,7 +31,7 @@ impl Call {
     pub(crate) fn held(
         tool: &ToolPath,
         alias: Option<&ToolPath>,
-        nature: Nature,
+        nature: ToolNature,
         args: &Json,
     ) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Call {
             alias: alias.cloned(),
             nature,
             digest: args.digest(),
-            stage: Stage::Held(args.clone()),
+            stage: CallStage::Held(args.clone()),
             attempts: 0,
             revision: None,
             progress_bytes: 0,
@@ -54,7 +54,7 @@ impl Call {
 
 /// How far a call is. The arguments are dropped once they can no longer be needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stage {
+pub enum CallStage {
     /// Waits for a person.
     Held(Json),
     /// Waits for its source.
@@ -97,7 +97,7 @@ impl State {
     pub(crate) fn edit(&mut self, call: CallId, edited: &Json) {
         self.bytes += edited.text().len() as u64;
         if let Some(call) = self.calls.get_mut(&call)
-            && let Stage::Held(args) = &mut call.stage
+            && let CallStage::Held(args) = &mut call.stage
         {
             *args = edited.clone();
         }
@@ -106,7 +106,7 @@ impl State {
     fn hold(&mut self, call: CallId) {
         self.dispatched.remove(&call);
         if let Some(args) = self.args(call) {
-            self.move_to(call, Stage::Held(args));
+            self.move_to(call, CallStage::Held(args));
         }
     }
 
@@ -127,7 +127,12 @@ impl State {
     }
 
     /// The source of a deferred call is available, and its tool is known.
-    pub(crate) fn admit(&mut self, call: CallId, nature: Nature, revision: Option<Revision>) {
+    pub(crate) fn admit(
+        &mut self,
+        call: CallId,
+        nature: ToolNature,
+        revision: Option<ToolRevision>,
+    ) {
         self.hold(call);
         if let Some(call) = self.calls.get_mut(&call) {
             (call.nature, call.revision) = (nature, revision);
@@ -138,32 +143,33 @@ impl State {
     pub(crate) fn defer(&mut self, call: CallId) {
         self.dispatched.remove(&call);
         if let Some(call) = self.calls.get_mut(&call)
-            && matches!(call.stage, Stage::Dispatched(_) | Stage::Asking(_))
+            && matches!(call.stage, CallStage::Dispatched(_) | CallStage::Asking(_))
         {
             call.attempts = call.attempts.saturating_sub(1);
         }
         if let Some(args) = self.args(call) {
-            self.move_to(call, Stage::Deferred(args));
+            self.move_to(call, CallStage::Deferred(args));
         }
-        self.phase = Phase::Running;
+        self.phase = ExecutionPhase::Running;
     }
 
     /// The tool waits for a person.
     fn wait_inside(&mut self, call: CallId) {
         self.dispatched.remove(&call); // people take their time
         if let Some(args) = self.args(call) {
-            self.move_to(call, Stage::Asking(args));
+            self.move_to(call, CallStage::Asking(args));
         }
     }
 
     /// The tool heard an answer, and waits for no other.
     pub(crate) fn go_on_inside(&mut self, call: CallId, at: Timestamp) {
-        let Some(Stage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone()) else {
+        let Some(CallStage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone())
+        else {
             return;
         };
         if !self.asks_inside(call) {
             self.dispatched.insert(call, at);
-            self.move_to(call, Stage::Dispatched(args));
+            self.move_to(call, CallStage::Dispatched(args));
         }
     }
 
@@ -177,16 +183,16 @@ impl State {
         if let Some(args) = self.args(call) {
             // A tool that is called again will ask again what nobody has answered yet.
             if self.asks_inside(call) {
-                self.move_to(call, Stage::Asking(args));
+                self.move_to(call, CallStage::Asking(args));
             } else {
                 self.dispatched.insert(call, at);
-                self.move_to(call, Stage::Dispatched(args));
+                self.move_to(call, CallStage::Dispatched(args));
             }
         }
         if let Some(call) = self.calls.get_mut(&call) {
             call.attempts = attempt;
         }
-        self.phase = Phase::Running;
+        self.phase = ExecutionPhase::Running;
     }
 
     pub(crate) fn settle(&mut self, call: CallId, outcome: &CallOutcome) {
@@ -194,7 +200,7 @@ impl State {
             self.bytes += result.text().len() as u64;
         }
         self.dispatched.remove(&call);
-        self.move_to(call, Stage::Settled);
+        self.move_to(call, CallStage::Settled);
         // A tool may end without hearing the answers it asked for.
         for (question, answer) in self.questions.values_mut() {
             if question.call == call && answer.is_none() {
@@ -202,34 +208,34 @@ impl State {
             }
         }
         self.inputs = self.inputs.next();
-        self.phase = Phase::Running;
+        self.phase = ExecutionPhase::Running;
     }
 
     /// The arguments of a call that is not settled.
     pub fn args(&self, call: CallId) -> Option<Json> {
         match &self.calls.get(&call)?.stage {
-            Stage::Held(args)
-            | Stage::Deferred(args)
-            | Stage::Dispatched(args)
-            | Stage::Asking(args) => Some(args.clone()),
-            Stage::Settled => None,
+            CallStage::Held(args)
+            | CallStage::Deferred(args)
+            | CallStage::Dispatched(args)
+            | CallStage::Asking(args) => Some(args.clone()),
+            CallStage::Settled => None,
         }
     }
 
-    fn move_to(&mut self, call: CallId, stage: Stage) {
+    fn move_to(&mut self, call: CallId, stage: CallStage) {
         let Some(call) = self.calls.get_mut(&call) else { return };
-        let at_caller = call.nature.runs == Runs::AtCaller;
-        let mut count = |stage: &Stage, by: i32| {
+        let at_caller = call.nature.runs == ToolHost::AtCaller;
+        let mut count = |stage: &CallStage, by: i32| {
             let counter = match stage {
-                Stage::Held(_) | Stage::Asking(_) => &mut self.held,
-                Stage::Deferred(_) | Stage::Dispatched(_) => &mut self.in_flight,
-                Stage::Settled => return,
+                CallStage::Held(_) | CallStage::Asking(_) => &mut self.held,
+                CallStage::Deferred(_) | CallStage::Dispatched(_) => &mut self.in_flight,
+                CallStage::Settled => return,
             };
             *counter = counter.saturating_add_signed(by);
-            if matches!(stage, Stage::Deferred(_)) {
+            if matches!(stage, CallStage::Deferred(_)) {
                 self.deferred = self.deferred.saturating_add_signed(by);
             }
-            if at_caller && matches!(stage, Stage::Dispatched(_)) {
+            if at_caller && matches!(stage, CallStage::Dispatched(_)) {
                 self.at_caller = self.at_caller.saturating_add_signed(by);
             }
         };

@@ -5,10 +5,11 @@ use crate::deferred::{admit_deferred, defer};
 use crate::progress::progressed;
 use crate::recovery::{continue_parked, fail_recovery, lose, lose_entries, recover};
 use crate::{
-    Admission, CallId, CallOutcome, Cut, Digest, Event, Failure, FailureCode, GivenAnswer, Intent,
-    Json, LimitKind, Nature, Outcome, OutputMark, Phase, Policy, Prepared, Question, QuestionId,
-    QuestionKind, Rejection, Revision, Runs, Stage, State, TimerId, Timestamp, ToolPath, Traits,
-    Verdict, Wish, pretty,
+    ArgumentsDigest, CallAdmission, CallId, CallOutcome, CallStage, Event, ExecutionOutcome,
+    ExecutionPhase, Failure, FailureCode, GivenAnswer, Intent, Json, LimitKind, OutputMark, Policy,
+    PolicyVerdict, PreparedProgram, Question, QuestionId, QuestionKind, Rejection, State, TimerId,
+    Timestamp, ToolHost, ToolNature, ToolPath, ToolPrompt, ToolRevision, ToolTraits, TruncatedText,
+    pretty,
 };
 use uuid::Uuid;
 
@@ -17,24 +18,29 @@ const SHOWN_ARGS_CHARS_MAX: usize = 4_000;
 
 /// When a decision is made, and the randomness it may need for new ids.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment {
+pub struct DecisionMoment {
     /// The time.
     pub at: Timestamp,
     /// Fresh randomness, used for this decision only.
     pub entropy: Uuid,
 }
 
-impl Moment {
+impl DecisionMoment {
     /// The `n`-th new question id of this decision.
     pub(crate) const fn question(&self, n: u32) -> QuestionId {
         QuestionId::from_uuid(Uuid::from_u128(self.entropy.as_u128() ^ n as u128))
     }
 }
 
-pub(crate) type Decision = Result<Vec<Event>, Rejection>;
+pub(crate) type DecideResult = Result<Vec<Event>, Rejection>;
 
 /// What happens to `state` because of `intent`. An empty list means: that is known already.
-pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) -> Decision {
+pub fn decide(
+    state: &State,
+    policy: &Policy,
+    moment: DecisionMoment,
+    intent: Intent,
+) -> DecideResult {
     admit(state, &intent)?;
     match intent {
         Intent::Start { program, caller, limits, seed, terms } => {
@@ -43,7 +49,7 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::Ready(prepared) => ready(state, prepared),
         Intent::Log { mark, level, line } => {
             let bytes = line.len() as u64;
-            let events = output(state, mark, Digest::of(&line), || {
+            let events = output(state, mark, ArgumentsDigest::of(&line), || {
                 (line.len(), Event::Logged { mark, level, line })
             })?;
             let over = state.log_bytes.saturating_add(bytes) > state.limits().log_bytes_max;
@@ -60,7 +66,7 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         Intent::Call { call, tool, args, line, alias, admission } => match state.calls.get(&call) {
             Some(known) => same_call(call, known, &tool, &args),
             None => {
-                let made = Made { call, tool, args, line, alias };
+                let made = MadeCall { call, tool, args, line, alias };
                 new_call(state, policy, moment, made, admission)
             }
         },
@@ -70,14 +76,14 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
         }
         Intent::ClearTimer { .. } => Ok(vec![]),
         Intent::Rest { inputs, active_ms } => {
-            let news = state.rested != Some(inputs) || state.phase == Phase::Running;
+            let news = state.rested != Some(inputs) || state.phase == ExecutionPhase::Running;
             let paused = inputs == state.inputs && state.only_others_can_help() && news;
             Ok(if paused { vec![Event::Paused { inputs, active_ms }] } else { vec![] })
         }
         Intent::Finish { result, active_ms } => {
             let outcome = match result {
-                Ok(value) => Outcome::Completed { value },
-                Err(failure) => Outcome::Failed(failure),
+                Ok(value) => ExecutionOutcome::Completed { value },
+                Err(failure) => ExecutionOutcome::Failed(failure),
             };
             Ok(end(state, outcome, active_ms))
         }
@@ -96,7 +102,7 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
             answered(state, policy, moment, given, today)
         }
         Intent::Cancel { by, reason, active_ms } => {
-            Ok(end(state, Outcome::Cancelled { by, reason }, active_ms))
+            Ok(end(state, ExecutionOutcome::Cancelled { by, reason }, active_ms))
         }
         Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
         Intent::Recover => Ok(recover(state, moment)),
@@ -110,11 +116,13 @@ pub fn decide(state: &State, policy: &Policy, moment: Moment, intent: Intent) ->
 fn admit(state: &State, intent: &Intent) -> Result<(), Rejection> {
     let starts = matches!(intent, Intent::Start { .. });
     match state.phase {
-        Phase::Unborn if !starts => Err(Rejection::NotStarted),
-        Phase::Running | Phase::Paused | Phase::Parked if starts => Err(Rejection::AlreadyStarted),
-        Phase::Finished if starts => Err(Rejection::AlreadyStarted),
+        ExecutionPhase::Unborn if !starts => Err(Rejection::NotStarted),
+        ExecutionPhase::Running | ExecutionPhase::Paused | ExecutionPhase::Parked if starts => {
+            Err(Rejection::AlreadyStarted)
+        }
+        ExecutionPhase::Finished if starts => Err(Rejection::AlreadyStarted),
         // The question's own word is kinder than "it is over".
-        Phase::Finished => {
+        ExecutionPhase::Finished => {
             let Intent::Answer { question, .. } = intent else {
                 return Err(Rejection::AlreadyFinished);
             };
@@ -124,11 +132,14 @@ fn admit(state: &State, intent: &Intent) -> Result<(), Rejection> {
                 None => Err(Rejection::UnknownQuestion(*question)),
             }
         }
-        Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked => Ok(()),
+        ExecutionPhase::Unborn
+        | ExecutionPhase::Running
+        | ExecutionPhase::Paused
+        | ExecutionPhase::Parked => Ok(()),
     }
 }
 
-fn ready(state: &State, prepared: Prepared) -> Decision {
+fn ready(state: &State, prepared: PreparedProgram) -> DecideResult {
     let Some(origin) = &state.origin else { return Err(Rejection::NotStarted) };
     let prepared = prepared.in_short(&origin.program);
     match &state.prepared {
@@ -142,9 +153,9 @@ fn ready(state: &State, prepared: Prepared) -> Decision {
 fn output(
     state: &State,
     mark: OutputMark,
-    digest: Digest,
+    digest: ArgumentsDigest,
     event: impl FnOnce() -> (usize, Event),
-) -> Decision {
+) -> DecideResult {
     let newest = state.outputs.last().map_or(OutputMark::default(), |(mark, _)| *mark);
     if mark > newest {
         let (bytes, event) = event();
@@ -161,14 +172,14 @@ fn output(
     }
 }
 
-fn same_call(call: CallId, known: &crate::Call, tool: &ToolPath, args: &Json) -> Decision {
+fn same_call(call: CallId, known: &crate::Call, tool: &ToolPath, args: &Json) -> DecideResult {
     if known.tool == *tool && known.digest == args.digest() {
         return Ok(vec![]);
     }
     Err(Rejection::Diverged { what: format!("call {call} ({})", known.tool) })
 }
 
-struct Made {
+struct MadeCall {
     call: CallId,
     tool: ToolPath,
     args: Json,
@@ -179,11 +190,11 @@ struct Made {
 fn new_call(
     state: &State,
     policy: &Policy,
-    moment: Moment,
-    made: Made,
-    admission: Admission,
-) -> Decision {
-    let Made { call, tool, args, line, alias } = made;
+    moment: DecisionMoment,
+    made: MadeCall,
+    admission: CallAdmission,
+) -> DecideResult {
+    let MadeCall { call, tool, args, line, alias } = made;
     let n_made = u32::try_from(state.calls.len()).unwrap_or(u32::MAX);
     if call != CallId(n_made).next() {
         return Err(Rejection::Unruly("calls must be numbered one after the other"));
@@ -193,27 +204,27 @@ fn new_call(
     }
     let bytes = args.text().len();
     let (nature, next) = match admission {
-        Admission::Unfit(failure) => {
+        CallAdmission::Unfit(failure) => {
             // Never dispatched, so calling it again does no harm.
-            let nature = Nature { read_only: true, runs: Runs::Here };
+            let nature = ToolNature { read_only: true, runs: ToolHost::Here };
             (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
-        Admission::Told(value) => {
-            let nature = Nature { read_only: true, runs: Runs::Here };
+        CallAdmission::Told(value) => {
+            let nature = ToolNature { read_only: true, runs: ToolHost::Here };
             let outcome = CallOutcome::Returned { value: Some(value) };
             (nature, Event::CallSettled { call, outcome })
         }
-        Admission::Unavailable(_) => {
+        CallAdmission::Unavailable(_) => {
             // The tool is not known yet; nothing is dispatched before it is.
-            let nature = Nature { read_only: true, runs: Runs::Here };
-            let next = match policy.hides(&tool, Traits::lasting(true)) {
+            let nature = ToolNature { read_only: true, runs: ToolHost::Here };
+            let next = match policy.hides(&tool, ToolTraits::lasting(true)) {
                 true => refused(call, &tool),
                 false => Event::CallDeferred { call },
             };
             (nature, next)
         }
-        Admission::Fit { nature, traits, about, revision } => {
-            let judged = Judged { call, tool: &tool, args: &args, attempt: 1, nature };
+        CallAdmission::Fit { nature, traits, about, revision } => {
+            let judged = JudgedCall { call, tool: &tool, args: &args, attempt: 1, nature };
             (nature, judge(state, policy, moment, judged, (traits, about, revision)))
         }
     };
@@ -222,25 +233,25 @@ fn new_call(
 }
 
 /// A call that the policy decides on.
-pub(crate) struct Judged<'a> {
+pub(crate) struct JudgedCall<'a> {
     pub(crate) call: CallId,
     pub(crate) tool: &'a ToolPath,
     pub(crate) args: &'a Json,
     pub(crate) attempt: u32,
-    pub(crate) nature: Nature,
+    pub(crate) nature: ToolNature,
 }
 
 /// Dispatches the call, asks about it, or refuses it, as the policy decides.
 pub(crate) fn judge(
     state: &State,
     policy: &Policy,
-    moment: Moment,
-    judged: Judged<'_>,
-    (traits, about, revision): (Traits, Option<String>, Option<Revision>),
+    moment: DecisionMoment,
+    judged: JudgedCall<'_>,
+    (traits, about, revision): (ToolTraits, Option<String>, Option<ToolRevision>),
 ) -> Event {
-    let Judged { call, tool, args, attempt, nature } = judged;
+    let JudgedCall { call, tool, args, attempt, nature } = judged;
     let verdict = policy.verdict(tool, traits);
-    if state.is_in_doubt(call, nature) && !matches!(verdict, Verdict::Refuse { .. }) {
+    if state.is_in_doubt(call, nature) && !matches!(verdict, PolicyVerdict::Refuse { .. }) {
         let answer_only = traits.answer_only;
         return Event::CallAsked(doubted(
             moment.question(0),
@@ -251,11 +262,13 @@ pub(crate) fn judge(
         ));
     }
     match verdict {
-        Verdict::Allow => Event::CallDispatched { call, attempt },
-        Verdict::Ask { .. } if !traits.answer_only && is_remembered(state, tool, revision) => {
+        PolicyVerdict::Allow => Event::CallDispatched { call, attempt },
+        PolicyVerdict::Ask { .. }
+            if !traits.answer_only && is_remembered(state, tool, revision) =>
+        {
             Event::CallDispatched { call, attempt }
         }
-        Verdict::Ask { pattern, editable } => Event::CallAsked(Question {
+        PolicyVerdict::Ask { pattern, editable } => Event::CallAsked(Question {
             id: moment.question(0),
             call,
             kind: QuestionKind::Approval,
@@ -268,7 +281,7 @@ pub(crate) fn judge(
             editable,
             answer_only: traits.answer_only,
         }),
-        Verdict::Refuse { .. } => refused(call, tool),
+        PolicyVerdict::Refuse { .. } => refused(call, tool),
     }
 }
 
@@ -278,7 +291,7 @@ pub(crate) fn doubted(
     call: CallId,
     tool: &ToolPath,
     args: &Json,
-    (revision, answer_only): (Option<Revision>, bool),
+    (revision, answer_only): (Option<ToolRevision>, bool),
 ) -> Question {
     let about = format!(
         "The server lost entries of this execution, so nobody knows whether tool \"{tool}\" was called with this before. \
@@ -296,7 +309,7 @@ pub(crate) fn doubted(
 }
 
 /// Whether a person allowed this execution to repeat the call without asking.
-fn is_remembered(state: &State, tool: &ToolPath, revision: Option<Revision>) -> bool {
+fn is_remembered(state: &State, tool: &ToolPath, revision: Option<ToolRevision>) -> bool {
     revision.is_some_and(|revision| state.remembered.contains(&(tool.clone(), revision)))
 }
 
@@ -320,12 +333,12 @@ pub(crate) fn approval_message(
         }
         (None, None) => format!("Approve {tool}?"),
     };
-    let mut shown = Cut::at(SHOWN_ARGS_CHARS_MAX);
+    let mut shown = TruncatedText::at(SHOWN_ARGS_CHARS_MAX);
     pretty(args.text(), &mut shown);
     format!("{first}\n\nArguments:\n{}", shown.done())
 }
 
-fn set_timer(state: &State, moment: Moment, timer: TimerId, delay_ms: u64) -> Decision {
+fn set_timer(state: &State, moment: DecisionMoment, timer: TimerId, delay_ms: u64) -> DecideResult {
     if timer <= state.timers_set {
         return Ok(vec![]); // replay sets its timers again
     }
@@ -339,9 +352,10 @@ fn set_timer(state: &State, moment: Moment, timer: TimerId, delay_ms: u64) -> De
 }
 
 /// A tool at work wants something of a person. The call stays with it.
-fn ask(state: &State, moment: Moment, call: CallId, wish: Wish) -> Decision {
+fn ask(state: &State, moment: DecisionMoment, call: CallId, wish: ToolPrompt) -> DecideResult {
     let stage = state.calls.get(&call).map(|call| &call.stage);
-    let (Some(Stage::Dispatched(_) | Stage::Asking(_)), Some(origin)) = (stage, &state.origin)
+    let (Some(CallStage::Dispatched(_) | CallStage::Asking(_)), Some(origin)) =
+        (stage, &state.origin)
     else {
         return Err(Rejection::NotOutstanding(call));
     };
@@ -350,9 +364,9 @@ fn ask(state: &State, moment: Moment, call: CallId, wish: Wish) -> Decision {
     Ok(within_bytes(state, bytes, vec![Event::CallAsked(question)]))
 }
 
-fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
+fn settle(state: &State, call: CallId, outcome: CallOutcome) -> DecideResult {
     match state.calls.get(&call).map(|call| &call.stage) {
-        Some(Stage::Dispatched(_) | Stage::Asking(_)) => {
+        Some(CallStage::Dispatched(_) | CallStage::Asking(_)) => {
             let bytes = match &outcome {
                 CallOutcome::Returned { value: Some(result) } => result.text().len(),
                 CallOutcome::Returned { value: None }
@@ -369,7 +383,7 @@ fn settle(state: &State, call: CallId, outcome: CallOutcome) -> Decision {
             }
             Ok(within_bytes(state, bytes, vec![Event::CallSettled { call, outcome }]))
         }
-        Some(Stage::Held(_) | Stage::Deferred(_) | Stage::Settled) | None => {
+        Some(CallStage::Held(_) | CallStage::Deferred(_) | CallStage::Settled) | None => {
             Err(Rejection::NotOutstanding(call))
         }
     }
@@ -400,17 +414,17 @@ fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
     };
     let message = format!("The program {}.", limit.sentence(&state.limits()));
     let mut events = vec![Event::LimitReached { limit }];
-    events.extend(end(state, Outcome::Failed(Failure::new(code, message)), active_ms));
+    events.extend(end(state, ExecutionOutcome::Failed(Failure::new(code, message)), active_ms));
     events
 }
 
 /// The end, and before it a word about every call that is with its tool.
-fn end(state: &State, outcome: Outcome, active_ms: u64) -> Vec<Event> {
+fn end(state: &State, outcome: ExecutionOutcome, active_ms: u64) -> Vec<Event> {
     let unknown = |(call, known): (&CallId, &crate::Call)| match known.stage {
-        Stage::Dispatched(_) | Stage::Asking(_) => {
+        CallStage::Dispatched(_) | CallStage::Asking(_) => {
             Some(Event::CallSettled { call: *call, outcome: CallOutcome::Unknown })
         }
-        Stage::Held(_) | Stage::Deferred(_) | Stage::Settled => None,
+        CallStage::Held(_) | CallStage::Deferred(_) | CallStage::Settled => None,
     };
     let mut events: Vec<_> = state.calls.iter().filter_map(unknown).collect();
     // The caller that records this knows how many iterations the program made.

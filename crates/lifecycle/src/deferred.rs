@@ -1,18 +1,20 @@
 //! Calls that wait for their sources: what happens when the wait begins, and when it ends. Pure.
 
-use crate::answered::{Again, asked_again};
-use crate::decide::{Decision, Judged, Moment, approval_message, doubted, judge, refused};
+use crate::answered::{RepeatedQuestion, asked_again};
+use crate::decide::{
+    DecideResult, DecisionMoment, JudgedCall, approval_message, doubted, judge, refused,
+};
 use crate::{
-    Admission, CallId, CallOutcome, Event, Json, Nature, Policy, Question, QuestionKind, Rejection,
-    Runs, Stage, State, Traits, UnavailableSource,
+    CallAdmission, CallId, CallOutcome, CallStage, Event, Json, Policy, Question, QuestionKind,
+    Rejection, State, ToolHost, ToolNature, ToolTraits, UnavailableSource,
 };
 
 /// A dispatched call has not reached its tool and waits for its source.
-pub(crate) fn defer(state: &State, call: CallId) -> Decision {
+pub(crate) fn defer(state: &State, call: CallId) -> DecideResult {
     match state.calls.get(&call) {
         Some(known)
-            if known.nature.runs == Runs::Here
-                && matches!(known.stage, Stage::Dispatched(_) | Stage::Asking(_)) =>
+            if known.nature.runs == ToolHost::Here
+                && matches!(known.stage, CallStage::Dispatched(_) | CallStage::Asking(_)) =>
         {
             Ok(vec![Event::CallDeferred { call }])
         }
@@ -24,27 +26,28 @@ pub(crate) fn defer(state: &State, call: CallId) -> Decision {
 pub(crate) fn admit_deferred(
     state: &State,
     policy: &Policy,
-    moment: Moment,
+    moment: DecisionMoment,
     call: CallId,
-    admission: Admission,
-) -> Decision {
-    let Some((known, Stage::Deferred(args))) = state.calls.get(&call).map(|k| (k, &k.stage)) else {
+    admission: CallAdmission,
+) -> DecideResult {
+    let Some((known, CallStage::Deferred(args))) = state.calls.get(&call).map(|k| (k, &k.stage))
+    else {
         return Err(Rejection::NotOutstanding(call));
     };
     let settled = |outcome| Ok(vec![Event::CallSettled { call, outcome }]);
     let accepted = state.accepted(call);
     match admission {
-        Admission::Unavailable(source) => match accepted {
-            _ if policy.hides(&known.tool, Traits::lasting(true)) => {
+        CallAdmission::Unavailable(source) => match accepted {
+            _ if policy.hides(&known.tool, ToolTraits::lasting(true)) => {
                 Ok(vec![refused(call, &known.tool)])
             }
             Some(question) => Ok(vec![ask_anew(moment, question, known, args, &source)]),
             None => settled(source.outcome),
         },
-        Admission::Unfit(failure) => settled(CallOutcome::Failed(failure)),
-        Admission::Told(value) => settled(CallOutcome::Returned { value: Some(value) }),
-        Admission::Fit { nature, traits, about, revision } => {
-            let nature = Nature { runs: Runs::Here, ..nature };
+        CallAdmission::Unfit(failure) => settled(CallOutcome::Failed(failure)),
+        CallAdmission::Told(value) => settled(CallOutcome::Returned { value: Some(value) }),
+        CallAdmission::Fit { nature, traits, about, revision } => {
+            let nature = ToolNature { runs: ToolHost::Here, ..nature };
             let attempt = known.attempts.saturating_add(1);
             let next = match accepted {
                 Some(_) if policy.hides(&known.tool, traits) => refused(call, &known.tool),
@@ -55,11 +58,12 @@ pub(crate) fn admit_deferred(
                 }
                 Some(question) => {
                     let answer_only = traits.answer_only;
-                    let again = revision.map(|revision| Again { revision, about, answer_only });
+                    let again =
+                        revision.map(|revision| RepeatedQuestion { revision, about, answer_only });
                     accepted_call(moment, question, known, (attempt, again))
                 }
                 None => {
-                    let judged = Judged { call, tool: &known.tool, args, attempt, nature };
+                    let judged = JudgedCall { call, tool: &known.tool, args, attempt, nature };
                     judge(state, policy, moment, judged, (traits, about, revision))
                 }
             };
@@ -70,10 +74,10 @@ pub(crate) fn admit_deferred(
 
 /// Dispatches the call, or asks once more where the tool is not the one that was accepted.
 fn accepted_call(
-    moment: Moment,
+    moment: DecisionMoment,
     question: &Question,
     known: &crate::Call,
-    (attempt, again): (u32, Option<Again>),
+    (attempt, again): (u32, Option<RepeatedQuestion>),
 ) -> Event {
     match (question.revision, again) {
         (Some(asked), Some(again)) if asked != again.revision => {
@@ -85,7 +89,7 @@ fn accepted_call(
 
 /// The accepted call could not be dispatched: it asks again and states the reason.
 fn ask_anew(
-    moment: Moment,
+    moment: DecisionMoment,
     question: &Question,
     known: &crate::Call,
     args: &Json,

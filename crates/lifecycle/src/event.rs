@@ -1,9 +1,9 @@
 //! What has happened. The journal is a numbered list of these; this file is its format.
 
 use crate::{
-    AnswerRole, CallId, CallerName, Failure, InputIndex, Json, LimitKind, Limits, Nature, Outcome,
-    Prepared, Program, Question, QuestionId, Revision, Seed, Seq, Terms, TimerId, Timestamp,
-    ToolPath, answer::Answer,
+    AnswerRole, CallId, CallRules, CallerName, ExecutionLimits, ExecutionOutcome, Failure,
+    InputIndex, Json, LimitKind, PreparedProgram, Program, Question, QuestionId, RandomSeed, Seq,
+    TimerId, Timestamp, ToolNature, ToolPath, ToolRevision, answer::Answer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -29,16 +29,19 @@ pub enum Event {
         /// Who wants it.
         caller: CallerName,
         /// What it may use.
-        #[serde(default = "Limits::unsaid", skip_serializing_if = "Limits::is_unsaid")]
-        limits: Limits,
+        #[serde(
+            default = "ExecutionLimits::unsaid",
+            skip_serializing_if = "ExecutionLimits::is_unsaid"
+        )]
+        limits: ExecutionLimits,
         /// Where its randomness comes from.
-        seed: Seed,
+        seed: RandomSeed,
         /// What its door agreed upon.
-        #[serde(default, skip_serializing_if = "Terms::is_usual")]
-        terms: Box<Terms>,
+        #[serde(default, skip_serializing_if = "CallRules::is_usual")]
+        terms: Box<CallRules>,
     },
     /// The runner made the program ready; replays run this text.
-    Prepared(Prepared),
+    Prepared(PreparedProgram),
     /// The guest printed a line.
     Logged {
         /// Which output it is.
@@ -64,7 +67,7 @@ pub enum Event {
         /// With what.
         args: Json,
         /// What kind of tool that is.
-        nature: Nature,
+        nature: ToolNature,
         /// The line of the user's text that called, by the program's own account.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
@@ -105,10 +108,10 @@ pub enum Event {
         /// Which call.
         call: CallId,
         /// What kind of tool it is.
-        nature: Nature,
+        nature: ToolNature,
         /// The edition of the tool that was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        revision: Option<Revision>,
+        revision: Option<ToolRevision>,
     },
     /// A call goes to its tool.
     CallDispatched {
@@ -178,7 +181,7 @@ pub enum Event {
     /// The end.
     Finished {
         /// How it ended.
-        outcome: Outcome,
+        outcome: ExecutionOutcome,
         /// How much of its active time it had used.
         active_ms: u64,
         /// About how many loop iterations its runner had counted.
@@ -237,7 +240,7 @@ pub enum LogLevel {
 
 /// What the guest receives, one at a time, in the order of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input<'a> {
+pub enum GuestInput<'a> {
     /// A call's outcome.
     Settled(CallId, &'a CallOutcome),
     /// A timer.
@@ -246,7 +249,7 @@ pub enum Input<'a> {
 
 /// How durable an event must be before the engine acts on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Strength {
+pub enum WriteStrength {
     /// Survives `kill -9`.
     Written,
     /// Survives power loss.
@@ -283,10 +286,10 @@ impl Event {
     }
 
     /// The guest's input that this event is, if it is one.
-    pub const fn input(&self) -> Option<Input<'_>> {
+    pub const fn input(&self) -> Option<GuestInput<'_>> {
         match self {
-            Self::CallSettled { call, outcome } => Some(Input::Settled(*call, outcome)),
-            Self::TimerFired { timer } => Some(Input::Fired(*timer)),
+            Self::CallSettled { call, outcome } => Some(GuestInput::Settled(*call, outcome)),
+            Self::TimerFired { timer } => Some(GuestInput::Fired(*timer)),
             Self::Started { .. }
             | Self::Prepared(_)
             | Self::Logged { .. }

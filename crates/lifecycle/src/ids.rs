@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// A text that is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of the form {prefix}<uuid>")]
-pub struct BadId {
+pub struct InvalidId {
     prefix: &'static str,
 }
 
@@ -43,9 +43,9 @@ macro_rules! uuid_id {
         }
 
         impl FromStr for $name {
-            type Err = BadId;
-            fn from_str(text: &str) -> Result<Self, BadId> {
-                let bad = BadId { prefix: $prefix };
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                let bad = InvalidId { prefix: $prefix };
                 let uuid = text.strip_prefix($prefix).ok_or(bad.clone())?;
                 if uuid.len() != 36 {
                     return Err(bad); // one spelling only: ids are compared as text in stores

@@ -1,9 +1,9 @@
 //! A request to change an execution. It may be refused; then nothing is recorded.
 
 use crate::{
-    Answer, AnswerAuthor, CallId, CallOutcome, CallerName, Failure, InputIndex, Json, LimitKind,
-    Limits, LogLevel, OutputMark, Prepared, Program, QuestionId, Revision, Rider, Seed, Terms,
-    TimerId, ToolPath, Traits, Wish,
+    Answer, AnswerAuthor, AnswerExtras, CallId, CallOutcome, CallRules, CallerName,
+    ExecutionLimits, Failure, InputIndex, Json, LimitKind, LogLevel, OutputMark, PreparedProgram,
+    Program, QuestionId, RandomSeed, TimerId, ToolPath, ToolPrompt, ToolRevision, ToolTraits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,15 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "the fields are those of the events")]
 pub enum Intent {
     /// A caller wants a program run.
-    Start { program: Program, caller: CallerName, limits: Limits, seed: Seed, terms: Box<Terms> },
+    Start {
+        program: Program,
+        caller: CallerName,
+        limits: ExecutionLimits,
+        seed: RandomSeed,
+        terms: Box<CallRules>,
+    },
     /// The runner has made the program ready.
-    Ready(Prepared),
+    Ready(PreparedProgram),
     /// The guest prints.
     Log { mark: OutputMark, level: LogLevel, line: String },
     /// The guest hands out an item.
@@ -32,7 +38,7 @@ pub enum Intent {
         /// The name by which the program called the tool, where the door has given it one of its own.
         alias: Option<ToolPath>,
         /// The catalogue's statement about it.
-        admission: Admission,
+        admission: CallAdmission,
     },
     /// The guest sets a timer.
     SetTimer { timer: TimerId, delay_ms: u64 },
@@ -43,11 +49,11 @@ pub enum Intent {
     /// The program ended by itself.
     Finish { result: Result<Option<Json>, Failure>, active_ms: u64 },
     /// A tool, in the middle of its call, wants something of a person.
-    Ask { call: CallId, wish: Wish },
+    Ask { call: CallId, wish: ToolPrompt },
     /// A dispatched call did not reach its tool: the source is not available, or the tool is another.
     Defer { call: CallId },
     /// The wait of a deferred call for its source is over.
-    Admit { call: CallId, admission: Admission },
+    Admit { call: CallId, admission: CallAdmission },
     /// The tool that asked in the middle of its call is gone; its server died.
     Lose { call: CallId },
     /// A running tool reports progress.
@@ -62,10 +68,10 @@ pub enum Intent {
         answer: Answer,
         by: AnswerAuthor,
         /// What comes with a yes.
-        rider: Rider,
+        rider: AnswerExtras,
         /// The catalogue's present statement about the held call with the arguments of the dispatch; none
         /// where it was not looked up.
-        today: Option<Admission>,
+        today: Option<CallAdmission>,
     },
     /// A person or caller wants it ended.
     Cancel { by: CallerName, reason: Option<String>, active_ms: u64 },
@@ -83,17 +89,17 @@ pub enum Intent {
 
 /// The catalogue's statement about a call, on which the decision is based.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
+pub enum CallAdmission {
     /// The tool exists and takes these arguments.
     Fit {
         /// What kind of tool it is.
-        nature: Nature,
+        nature: ToolNature,
         /// The properties that policies check.
-        traits: Traits,
+        traits: ToolTraits,
         /// What the person reads first.
         about: Option<String>,
         /// The revision of the tool, where a person may have to judge it.
-        revision: Option<Revision>,
+        revision: Option<ToolRevision>,
     },
     /// There is no such tool, or the arguments do not fit.
     Unfit(Failure),
@@ -114,17 +120,17 @@ pub struct UnavailableSource {
 
 /// What matters about a tool when a server dies in mid-call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nature {
+pub struct ToolNature {
     /// Calling it twice does no harm.
     pub read_only: bool,
     /// Who runs it.
-    pub runs: Runs,
+    pub runs: ToolHost,
 }
 
 /// Who runs a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Runs {
+pub enum ToolHost {
     /// This server.
     Here,
     /// The caller; the call stays outstanding under the same id when a server dies.

@@ -13,17 +13,19 @@ pub struct Json(Arc<RawValue>);
 /// A text that is not exactly one JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a JSON value: {0}")]
-pub struct NotJson(String);
+pub struct InvalidJson(String);
 
 impl Json {
     /// Checks that `text` is one JSON value and stores it unchanged.
-    pub fn parse(text: String) -> Result<Self, NotJson> {
-        RawValue::from_string(text).map(Self::from).map_err(|e| NotJson(e.to_string()))
+    pub fn parse(text: String) -> Result<Self, InvalidJson> {
+        RawValue::from_string(text).map(Self::from).map_err(|e| InvalidJson(e.to_string()))
     }
 
     /// Renders a value.
-    pub fn from_value(value: &impl Serialize) -> Result<Self, NotJson> {
-        serde_json::value::to_raw_value(value).map(Self::from).map_err(|e| NotJson(e.to_string()))
+    pub fn from_value(value: &impl Serialize) -> Result<Self, InvalidJson> {
+        serde_json::value::to_raw_value(value)
+            .map(Self::from)
+            .map_err(|e| InvalidJson(e.to_string()))
     }
 
     /// `null`.
@@ -59,8 +61,8 @@ impl Json {
     }
 
     /// A short fingerprint, for telling a repeated value from a different one.
-    pub fn digest(&self) -> Digest {
-        Digest::of(self.text())
+    pub fn digest(&self) -> ArgumentsDigest {
+        ArgumentsDigest::of(self.text())
     }
 }
 
@@ -104,9 +106,9 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>
 /// The revision of a tool that was approved: a fingerprint of its whole description. Sixteen bytes,
 /// because the author of a description could search for two that share a shorter one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Revision([u8; 16]);
+pub struct ToolRevision([u8; 16]);
 
-impl Revision {
+impl ToolRevision {
     /// The edition that `text` describes.
     pub fn of(text: &str) -> Self {
         use sha2::Digest as _;
@@ -117,19 +119,19 @@ impl Revision {
     }
 }
 
-impl fmt::Display for Revision {
+impl fmt::Display for ToolRevision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
-impl Serialize for Revision {
+impl Serialize for ToolRevision {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Revision {
+impl<'de> Deserialize<'de> for ToolRevision {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         match u128::from_str_radix(&text, 16) {
@@ -141,9 +143,9 @@ impl<'de> Deserialize<'de> for Revision {
 
 /// The first eight bytes of SHA-256: enough to notice that a replay took another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest([u8; 8]);
+pub struct ArgumentsDigest([u8; 8]);
 
-impl Digest {
+impl ArgumentsDigest {
     /// The fingerprint of `text`.
     pub fn of(text: &str) -> Self {
         use sha2::Digest as _;

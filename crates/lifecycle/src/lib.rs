@@ -37,29 +37,31 @@ mod wish;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Question, QuestionKind, Rider};
+pub use answer::{Answer, AnswerExtras, Question, QuestionKind};
 pub use answer_decision::{AnswerDecision, GivenAnswer, HeldCallFacts, decide_answers};
 pub use answer_role::{AnswerAuthor, AnswerRole, BadAnswerRole};
 pub use builtin_caller::BuiltinCaller;
-pub use call::{Call, Stage};
-pub use decide::{Moment, decide};
+pub use call::{Call, CallStage};
+pub use decide::{DecisionMoment, decide};
 pub use effect::{Effect, owe};
-pub use event::{CallOutcome, Entry, Event, Input, LogLevel, OutputMark, Strength};
+pub use event::{CallOutcome, Entry, Event, GuestInput, LogLevel, OutputMark, WriteStrength};
 pub use failure::{Failure, FailureCode};
 pub use ids::{
-    BadId, CallId, CallerName, ExecutionId, InputIndex, QuestionId, Seq, TimerId, Timestamp,
+    CallId, CallerName, ExecutionId, InputIndex, InvalidId, QuestionId, Seq, TimerId, Timestamp,
 };
-pub use intent::{Admission, Intent, Nature, Runs, UnavailableSource};
-pub use json::{Digest, Json, NotJson, Revision};
-pub use limits::{ActiveClock, LimitKind, Limits, Unawaited};
-pub use policy::{Action, BadPattern, Pattern, Policy, Rule, Traits, Verdict};
-pub use program::{BadToolPath, Convention, Prepared, Program, Seed, ToolPath};
+pub use intent::{CallAdmission, Intent, ToolHost, ToolNature, UnavailableSource};
+pub use json::{ArgumentsDigest, InvalidJson, Json, ToolRevision};
+pub use limits::{ActiveClock, ExecutionLimits, LimitKind, UnawaitedCalls};
+pub use policy::{
+    BadPattern, Policy, PolicyAction, PolicyRule, PolicyVerdict, ToolPattern, ToolTraits,
+};
+pub use program::{BadToolPath, PreparedProgram, Program, RandomSeed, ToolPath, ValueConvention};
 pub use progress::{PROGRESS_BYTES_MAX, PROGRESS_OF_ALL_BYTES_MAX};
-pub use quotas::{CallerUsage, CpuWindow, QuotaKind, Quotas};
+pub use quotas::{CallerUsage, CpuWindow, QuotaKind, QuotaLimits};
 pub use rejection::Rejection;
 pub use requested_limits::{RefusedLimit, RequestedLimits};
-pub use shown::{Cut, pretty};
-pub use state::{Origin, Outcome, Phase, Standing, State};
-pub use terms::{CallerRuns, CodeDialect, Terms};
-pub use utc::Utc;
-pub use wish::{Wish, callback_state};
+pub use shown::{TruncatedText, pretty};
+pub use state::{ExecutionOrigin, ExecutionOutcome, ExecutionPhase, ExecutionSummary, State};
+pub use terms::{CallRules, CallerRuns, CodeDialect};
+pub use utc::UtcTime;
+pub use wish::{ToolPrompt, callback_state};

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What an execution may use. Each door sets these as its protocol promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ExecutionLimits {
     /// Processor time of the guest, replay not counted.
     pub cpu_ms_max: u64,
     /// Time on the active clock.
@@ -25,7 +25,7 @@ pub struct Limits {
     /// Arguments, results, log lines and emitted items together.
     pub bytes_max: u64,
     /// Whether a finished main promise waits for calls that are not awaited.
-    pub unawaited: Unawaited,
+    pub unawaited: UnawaitedCalls,
     /// Log lines together.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub log_bytes_max: u64,
@@ -56,7 +56,7 @@ const fn is_unlimited(max: &u64) -> bool {
     *max == unlimited()
 }
 
-impl Limits {
+impl ExecutionLimits {
     /// The limits of journals that contain none. They never change, even if the defaults do: such journals exist.
     pub(crate) const fn unsaid() -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Limits {
             timers_max: 100_000,
             outputs_max: 100_000,
             bytes_max: 64 << 20,
-            unawaited: Unawaited::Wait,
+            unawaited: UnawaitedCalls::Wait,
             log_bytes_max: unlimited(),
             result_bytes_max: unlimited(),
             call_ms_max: unlimited(),
@@ -85,7 +85,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for ExecutionLimits {
     fn default() -> Self {
         Self::unsaid()
     }
@@ -104,7 +104,7 @@ pub enum ActiveClock {
 /// What a settled program does about calls that are not awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unawaited {
+pub enum UnawaitedCalls {
     /// Waits for them.
     Wait,
     /// Forgets them.
@@ -143,7 +143,7 @@ pub enum LimitKind {
 
 impl LimitKind {
     /// The sentence for a person, with the value that was reached.
-    pub fn sentence(self, limits: &Limits) -> String {
+    pub fn sentence(self, limits: &ExecutionLimits) -> String {
         match self {
             Self::Cpu => format!("used more than {} ms of processor time", limits.cpu_ms_max),
             Self::Active => format!("ran longer than {} ms", limits.active_ms_max),
@@ -189,13 +189,17 @@ mod tests {
 
     #[test]
     fn a_journal_says_nothing_of_limits_that_nobody_set() {
-        let json = serde_json::to_string(&Limits::default()).unwrap();
+        let json = serde_json::to_string(&ExecutionLimits::default()).unwrap();
         assert!(!json.contains("18446744073709551615"), "{json}");
-        assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), Limits::default());
-        let set = Limits { call_ms_max: 5, log_bytes_max: 0, ..Limits::default() };
+        assert_eq!(
+            serde_json::from_str::<ExecutionLimits>(&json).unwrap(),
+            ExecutionLimits::default()
+        );
+        let set =
+            ExecutionLimits { call_ms_max: 5, log_bytes_max: 0, ..ExecutionLimits::default() };
         let json = serde_json::to_string(&set).unwrap();
         assert!(!json.contains("18446744073709551615"), "{json}");
-        assert_eq!(serde_json::from_str::<Limits>(&json).unwrap(), set);
+        assert_eq!(serde_json::from_str::<ExecutionLimits>(&json).unwrap(), set);
     }
 
     /// As in journals that contain every limit.
@@ -203,7 +207,10 @@ mod tests {
 
     #[test]
     fn what_journals_do_not_say_never_changes() {
-        assert_eq!(serde_json::from_str::<Limits>(UNSAID).unwrap(), Limits::unsaid());
+        assert_eq!(
+            serde_json::from_str::<ExecutionLimits>(UNSAID).unwrap(),
+            ExecutionLimits::unsaid()
+        );
         let start = |limits: &str| {
             let rest = r#""program":{"source":"1","convention":"explicit_return"},"caller":"ann""#;
             format!(r#"{{"started":{{{rest}{limits},"seed":"{}"}}}}"#, "00".repeat(32))

@@ -7,7 +7,7 @@ use std::fmt;
 /// The action of a rule for the tools that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum PolicyAction {
     /// Runs without asking, also where the tool would ask.
     Approve,
     /// Asks a person.
@@ -18,11 +18,11 @@ pub enum Action {
 
 /// A pattern and its action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     /// Which tools.
-    pub pattern: Pattern,
+    pub pattern: ToolPattern,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// When the rule was added; none for built-in rules. An approval covers tools as they were then.
     pub said: Option<Timestamp>,
     /// For rules that ask: whether the answerer may change the arguments.
@@ -31,7 +31,7 @@ pub struct Rule {
 
 /// What counts about a tool besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Traits {
+pub struct ToolTraits {
     /// Whether a person must agree where no policy speaks.
     pub asks: bool,
     /// When a later reading of its source brought it; 0 where it came with its source.
@@ -43,38 +43,39 @@ pub struct Traits {
     pub answer_only: bool,
 }
 
-impl Traits {
+impl ToolTraits {
     /// Those of a tool that was always there and never changed.
     pub const fn lasting(asks: bool) -> Self {
         Self { asks, since: Timestamp(0), grew: Timestamp(0), answer_only: false }
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// A rule that holds whenever a tool came.
-    pub const fn lasting(pattern: Pattern, action: Action) -> Self {
+    pub const fn lasting(pattern: ToolPattern, action: PolicyAction) -> Self {
         Self { pattern, action, said: None, editable: false }
     }
 
     /// Whether it applies to this tool. The approval of a pattern does not cover tools that were added later, and no
     /// approval covers changes that were made to a tool since.
-    pub fn covers(&self, tool: &ToolPath, traits: Traits) -> bool {
+    pub fn covers(&self, tool: &ToolPath, traits: ToolTraits) -> bool {
         self.pattern.matches(tool) && !self.is_outdated(traits) && !self.cannot_approve(traits)
     }
 
     /// Whether it approves a tool that only an answer approves. Such a rule is skipped, so that a rule below it
     /// that blocks still counts.
-    pub fn cannot_approve(&self, traits: Traits) -> bool {
-        self.action == Action::Approve && traits.answer_only
+    pub fn cannot_approve(&self, traits: ToolTraits) -> bool {
+        self.action == PolicyAction::Approve && traits.answer_only
     }
 
     /// Whether it would approve a tool that was unknown when the rule was added.
-    pub fn is_outdated(&self, traits: Traits) -> bool {
+    pub fn is_outdated(&self, traits: ToolTraits) -> bool {
         match (self.action, self.said) {
-            (Action::Approve, Some(said)) => {
+            (PolicyAction::Approve, Some(said)) => {
                 said < traits.grew || (said < traits.since && !self.pattern.is_exact())
             }
-            (Action::Approve, None) | (Action::RequireApproval | Action::Block, _) => false,
+            (PolicyAction::Approve, None)
+            | (PolicyAction::RequireApproval | PolicyAction::Block, _) => false,
         }
     }
 }
@@ -83,12 +84,12 @@ impl Rule {
 /// restrictive, so that one owner can tighten but never loosen the rules of another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
-    lists: Vec<Vec<Rule>>,
+    lists: Vec<Vec<PolicyRule>>,
 }
 
 /// What happens to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     /// It runs.
     Allow,
     /// A person is asked.
@@ -107,7 +108,7 @@ pub enum Verdict {
 
 impl Policy {
     /// One list of rules per owner.
-    pub const fn new(lists: Vec<Vec<Rule>>) -> Self {
+    pub const fn new(lists: Vec<Vec<PolicyRule>>) -> Self {
         Self { lists }
     }
 
@@ -119,51 +120,55 @@ impl Policy {
     }
 
     /// Whether `tool` is blocked. Programs can neither list nor find it, and a call of it fails.
-    pub fn hides(&self, tool: &ToolPath, traits: Traits) -> bool {
-        self.strictest(tool, traits).is_some_and(|rule| rule.action == Action::Block)
+    pub fn hides(&self, tool: &ToolPath, traits: ToolTraits) -> bool {
+        self.strictest(tool, traits).is_some_and(|rule| rule.action == PolicyAction::Block)
     }
 
     /// Whether a path may be listed: it is a tool's, and the tool is not blocked.
-    pub fn shows(&self, path: &str, traits: Traits) -> bool {
+    pub fn shows(&self, path: &str, traits: ToolTraits) -> bool {
         ToolPath::parse(path).is_ok_and(|tool| !self.hides(&tool, traits))
     }
 
     /// What happens to a call of `tool`.
-    pub fn verdict(&self, tool: &ToolPath, traits: Traits) -> Verdict {
+    pub fn verdict(&self, tool: &ToolPath, traits: ToolTraits) -> PolicyVerdict {
         match self.strictest(tool, traits) {
             None if traits.asks || traits.answer_only => {
-                Verdict::Ask { pattern: None, editable: false }
+                PolicyVerdict::Ask { pattern: None, editable: false }
             }
-            None => Verdict::Allow,
-            Some(Rule { action: Action::Approve, .. }) => Verdict::Allow,
-            Some(Rule { action: Action::RequireApproval, pattern, .. }) => {
+            None => PolicyVerdict::Allow,
+            Some(PolicyRule { action: PolicyAction::Approve, .. }) => PolicyVerdict::Allow,
+            Some(PolicyRule { action: PolicyAction::RequireApproval, pattern, .. }) => {
                 let editable = self.lets_edit(tool, traits);
-                Verdict::Ask { pattern: Some(pattern.to_string()), editable }
+                PolicyVerdict::Ask { pattern: Some(pattern.to_string()), editable }
             }
-            Some(Rule { action: Action::Block, pattern, .. }) => {
-                Verdict::Refuse { pattern: pattern.to_string() }
+            Some(PolicyRule { action: PolicyAction::Block, pattern, .. }) => {
+                PolicyVerdict::Refuse { pattern: pattern.to_string() }
             }
         }
     }
 
     /// The rule that decides about `tool`; none where the tool itself does.
-    pub fn deciding_rule(&self, tool: &ToolPath, traits: Traits) -> Option<&Rule> {
+    pub fn deciding_rule(&self, tool: &ToolPath, traits: ToolTraits) -> Option<&PolicyRule> {
         self.strictest(tool, traits)
     }
 
     /// The first match of each list, and of those the most restrictive.
-    fn strictest(&self, tool: &ToolPath, traits: Traits) -> Option<&Rule> {
+    fn strictest(&self, tool: &ToolPath, traits: ToolTraits) -> Option<&PolicyRule> {
         self.first_matches(tool, traits).max_by_key(|rule| rule.action)
     }
 
     /// Whether every owner who wants to be asked lets the arguments be changed.
-    fn lets_edit(&self, tool: &ToolPath, traits: Traits) -> bool {
+    fn lets_edit(&self, tool: &ToolPath, traits: ToolTraits) -> bool {
         self.first_matches(tool, traits)
-            .filter(|rule| rule.action == Action::RequireApproval)
+            .filter(|rule| rule.action == PolicyAction::RequireApproval)
             .all(|rule| rule.editable)
     }
 
-    fn first_matches(&self, tool: &ToolPath, traits: Traits) -> impl Iterator<Item = &Rule> {
+    fn first_matches(
+        &self,
+        tool: &ToolPath,
+        traits: ToolTraits,
+    ) -> impl Iterator<Item = &PolicyRule> {
         self.lists
             .iter()
             .filter_map(move |rules| rules.iter().find(|rule| rule.covers(tool, traits)))
@@ -172,10 +177,10 @@ impl Policy {
 
 /// `*`, an exact path, `a.b.*` (that subtree and `a.b` itself), or `a.*.c` (any one name between).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern(Vec<Segment>);
+pub struct ToolPattern(Vec<PatternSegment>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
+enum PatternSegment {
     Name(String),
     AnyOne,
     AnyRest,
@@ -204,7 +209,7 @@ pub enum BadPattern {
     Space,
 }
 
-impl Pattern {
+impl ToolPattern {
     /// Checks a pattern once, where it enters. The word `tools.` before it is not part of it: people take paths over from
     /// programs, and no path begins with it.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
@@ -213,7 +218,7 @@ impl Pattern {
             return Err(BadPattern::Space);
         }
         if text == "*" {
-            return Ok(Self(vec![Segment::AnyRest]));
+            return Ok(Self(vec![PatternSegment::AnyRest]));
         }
         if text.len() > ToolPath::BYTES_MAX {
             return Err(BadPattern::TooLong);
@@ -226,17 +231,17 @@ impl Pattern {
         let segment = |(at, name): (usize, &&str)| match *name {
             "" => Err(BadPattern::EmptySegment),
             "*" if at == 0 => Err(BadPattern::LeadingWildcard),
-            "*" if at == last => Ok(Segment::AnyRest),
-            "*" => Ok(Segment::AnyOne),
+            "*" if at == last => Ok(PatternSegment::AnyRest),
+            "*" => Ok(PatternSegment::AnyOne),
             name if name.contains('*') => Err(BadPattern::PartialWildcard),
-            name => Ok(Segment::Name(name.to_owned())),
+            name => Ok(PatternSegment::Name(name.to_owned())),
         };
         names.iter().enumerate().map(segment).collect::<Result<_, _>>().map(Self)
     }
 
     /// Whether it names one tool and no other.
     pub fn is_exact(&self) -> bool {
-        self.0.iter().all(|segment| matches!(segment, Segment::Name(_)))
+        self.0.iter().all(|segment| matches!(segment, PatternSegment::Name(_)))
     }
 
     /// Whether `tool` is one of those meant.
@@ -244,10 +249,11 @@ impl Pattern {
         let mut names = tool.segments();
         for segment in &self.0 {
             match (segment, names.next()) {
-                (Segment::AnyRest, _) => return true,
-                (Segment::AnyOne, Some(_)) => {}
-                (Segment::Name(wanted), Some(name)) if wanted == name => {}
-                (Segment::Name(_), Some(_)) | (Segment::Name(_) | Segment::AnyOne, None) => {
+                (PatternSegment::AnyRest, _) => return true,
+                (PatternSegment::AnyOne, Some(_)) => {}
+                (PatternSegment::Name(wanted), Some(name)) if wanted == name => {}
+                (PatternSegment::Name(_), Some(_))
+                | (PatternSegment::Name(_) | PatternSegment::AnyOne, None) => {
                     return false;
                 }
             }
@@ -256,15 +262,15 @@ impl Pattern {
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for ToolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, segment) in self.0.iter().enumerate() {
             if at > 0 {
                 f.write_str(".")?;
             }
             f.write_str(match segment {
-                Segment::Name(name) => name,
-                Segment::AnyOne | Segment::AnyRest => "*",
+                PatternSegment::Name(name) => name,
+                PatternSegment::AnyOne | PatternSegment::AnyRest => "*",
             })?;
         }
         Ok(())
@@ -275,19 +281,23 @@ impl fmt::Display for Pattern {
 mod tests {
     use super::*;
 
-    const NOBODY_SAID: Verdict = Verdict::Ask { pattern: None, editable: false };
+    const NOBODY_SAID: PolicyVerdict = PolicyVerdict::Ask { pattern: None, editable: false };
 
-    fn asks_by(pattern: &str) -> Verdict {
-        Verdict::Ask { pattern: Some(pattern.into()), editable: false }
+    fn asks_by(pattern: &str) -> PolicyVerdict {
+        PolicyVerdict::Ask { pattern: Some(pattern.into()), editable: false }
     }
 
     #[test]
     fn arguments_may_be_changed_where_everybody_who_asks_says_so() {
         let asks = |pattern: &str, editable| {
-            let rule = Rule::lasting(Pattern::parse(pattern).unwrap(), Action::RequireApproval);
-            vec![Rule { editable, ..rule }]
+            let rule = PolicyRule::lasting(
+                ToolPattern::parse(pattern).unwrap(),
+                PolicyAction::RequireApproval,
+            );
+            vec![PolicyRule { editable, ..rule }]
         };
-        let approves = vec![Rule::lasting(Pattern::parse("*").unwrap(), Action::Approve)];
+        let approves =
+            vec![PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::Approve)];
         let tool = ToolPath::parse("mail.send").unwrap();
         let cases = [
             (vec![asks("mail.*", true)], true),
@@ -298,8 +308,8 @@ mod tests {
             (vec![asks("*", false), asks("mail.*", true)], false),
         ];
         for (lists, expected) in cases {
-            let verdict = Policy::new(lists.clone()).verdict(&tool, Traits::lasting(true));
-            let Verdict::Ask { editable, .. } = verdict else { panic!("{verdict:?}") };
+            let verdict = Policy::new(lists.clone()).verdict(&tool, ToolTraits::lasting(true));
+            let PolicyVerdict::Ask { editable, .. } = verdict else { panic!("{verdict:?}") };
             assert_eq!(editable, expected, "{lists:?}");
         }
     }
@@ -322,7 +332,7 @@ mod tests {
             ("tools.a.b", "a.c", false),
         ];
         for (pattern, tool, expected) in cases {
-            let parsed = Pattern::parse(pattern).unwrap();
+            let parsed = ToolPattern::parse(pattern).unwrap();
             let matched = parsed.matches(&ToolPath::parse(tool).unwrap());
             assert_eq!((pattern, tool, matched), (pattern, tool, expected));
             assert_eq!(parsed.to_string(), pattern.strip_prefix("tools.").unwrap_or(pattern));
@@ -331,50 +341,55 @@ mod tests {
 
     #[test]
     fn what_is_not_a_pattern_is_refused() {
-        assert_eq!(Pattern::parse(""), Err(BadPattern::EmptySegment));
-        assert_eq!(Pattern::parse("a..b"), Err(BadPattern::EmptySegment));
-        assert_eq!(Pattern::parse("*.a"), Err(BadPattern::LeadingWildcard));
-        assert_eq!(Pattern::parse("a.b*"), Err(BadPattern::PartialWildcard));
-        assert_eq!(Pattern::parse("**"), Err(BadPattern::PartialWildcard));
-        assert_eq!(Pattern::parse("a.\u{7}"), Err(BadPattern::ControlCharacter));
-        assert_eq!(Pattern::parse(" a.b"), Err(BadPattern::Space));
-        assert_eq!(Pattern::parse("a.b\n"), Err(BadPattern::Space));
-        assert_eq!(Pattern::parse("tools."), Err(BadPattern::EmptySegment));
-        assert_eq!(Pattern::parse(&"a".repeat(513)), Err(BadPattern::TooLong));
+        assert_eq!(ToolPattern::parse(""), Err(BadPattern::EmptySegment));
+        assert_eq!(ToolPattern::parse("a..b"), Err(BadPattern::EmptySegment));
+        assert_eq!(ToolPattern::parse("*.a"), Err(BadPattern::LeadingWildcard));
+        assert_eq!(ToolPattern::parse("a.b*"), Err(BadPattern::PartialWildcard));
+        assert_eq!(ToolPattern::parse("**"), Err(BadPattern::PartialWildcard));
+        assert_eq!(ToolPattern::parse("a.\u{7}"), Err(BadPattern::ControlCharacter));
+        assert_eq!(ToolPattern::parse(" a.b"), Err(BadPattern::Space));
+        assert_eq!(ToolPattern::parse("a.b\n"), Err(BadPattern::Space));
+        assert_eq!(ToolPattern::parse("tools."), Err(BadPattern::EmptySegment));
+        assert_eq!(ToolPattern::parse(&"a".repeat(513)), Err(BadPattern::TooLong));
     }
 
     #[test]
     fn an_owner_can_tighten_but_not_loosen() {
-        let rule = |pattern: &str, action| Rule::lasting(Pattern::parse(pattern).unwrap(), action);
-        let (free, asks) = (Traits::lasting(false), Traits::lasting(true));
+        let rule = |pattern: &str, action| {
+            PolicyRule::lasting(ToolPattern::parse(pattern).unwrap(), action)
+        };
+        let (free, asks) = (ToolTraits::lasting(false), ToolTraits::lasting(true));
         let tool = ToolPath::parse("mail.send").unwrap();
-        let org = vec![rule("mail.*", Action::RequireApproval)];
-        let user = vec![rule("mail.send", Action::Approve), rule("*", Action::Block)];
+        let org = vec![rule("mail.*", PolicyAction::RequireApproval)];
+        let user = vec![rule("mail.send", PolicyAction::Approve), rule("*", PolicyAction::Block)];
         let policy = Policy::new(vec![org.clone(), user]);
         assert_eq!(policy.verdict(&tool, free), asks_by("mail.*"));
-        let policy = Policy::new(vec![org, vec![rule("*", Action::Block)]]);
-        assert_eq!(policy.verdict(&tool, free), Verdict::Refuse { pattern: "*".into() });
+        let policy = Policy::new(vec![org, vec![rule("*", PolicyAction::Block)]]);
+        assert_eq!(policy.verdict(&tool, free), PolicyVerdict::Refuse { pattern: "*".into() });
         assert!(policy.hides(&tool, free));
         assert_eq!(Policy::default().verdict(&tool, asks), NOBODY_SAID);
-        let silenced = Policy::new(vec![vec![rule("mail.*", Action::Approve)]]);
-        assert_eq!(silenced.verdict(&tool, asks), Verdict::Allow);
-        let loosened = silenced.and(Policy::new(vec![vec![rule("*", Action::RequireApproval)]]));
+        let silenced = Policy::new(vec![vec![rule("mail.*", PolicyAction::Approve)]]);
+        assert_eq!(silenced.verdict(&tool, asks), PolicyVerdict::Allow);
+        let loosened =
+            silenced.and(Policy::new(vec![vec![rule("*", PolicyAction::RequireApproval)]]));
         assert_eq!(loosened.verdict(&tool, asks), asks_by("*"));
     }
 
     #[test]
     fn no_rule_approves_a_tool_that_needs_an_answer_and_a_block_below_still_counts() {
-        let rule = |pattern: &str, action| Rule::lasting(Pattern::parse(pattern).unwrap(), action);
+        let rule = |pattern: &str, action| {
+            PolicyRule::lasting(ToolPattern::parse(pattern).unwrap(), action)
+        };
         let tool = ToolPath::parse("executor.coreTools.policies.create").unwrap();
-        let needs_answer = Traits { answer_only: true, ..Traits::lasting(false) };
+        let needs_answer = ToolTraits { answer_only: true, ..ToolTraits::lasting(false) };
         for pattern in ["*", "executor.*", "executor.*.policies.create", tool.as_str()] {
-            let approves = rule(pattern, Action::Approve);
+            let approves = rule(pattern, PolicyAction::Approve);
             let policy = Policy::new(vec![vec![approves.clone()]]);
             assert_eq!(policy.verdict(&tool, needs_answer), NOBODY_SAID, "{pattern}");
-            let above_block = vec![approves.clone(), rule("executor.*", Action::Block)];
+            let above_block = vec![approves.clone(), rule("executor.*", PolicyAction::Block)];
             let policy = Policy::new(vec![above_block]);
             assert!(policy.hides(&tool, needs_answer), "{pattern}");
-            let above_ask = vec![approves, rule("*", Action::RequireApproval)];
+            let above_ask = vec![approves, rule("*", PolicyAction::RequireApproval)];
             assert_eq!(Policy::new(vec![above_ask]).verdict(&tool, needs_answer), asks_by("*"));
         }
     }
@@ -382,16 +397,16 @@ mod tests {
     #[test]
     fn an_approval_covers_what_was_there_when_it_was_given() {
         let rule = |pattern: &str, action, said| {
-            let pattern = Pattern::parse(pattern).unwrap();
-            Rule { pattern, action, said: Some(Timestamp(said)), editable: false }
+            let pattern = ToolPattern::parse(pattern).unwrap();
+            PolicyRule { pattern, action, said: Some(Timestamp(said)), editable: false }
         };
         let tool = ToolPath::parse("mail.send").unwrap();
-        let traits = |since, grew| Traits {
+        let traits = |since, grew| ToolTraits {
             since: Timestamp(since),
             grew: Timestamp(grew),
-            ..Traits::lasting(true)
+            ..ToolTraits::lasting(true)
         };
-        let (runs, asks) = (Verdict::Allow, NOBODY_SAID);
+        let (runs, asks) = (PolicyVerdict::Allow, NOBODY_SAID);
         let cases = [
             ("mail.*", 5, traits(0, 0), &runs),
             ("mail.*", 5, traits(5, 0), &runs),
@@ -403,10 +418,11 @@ mod tests {
             ("mail.send", 7, traits(6, 7), &runs),
         ];
         for (pattern, said, traits, expected) in cases {
-            let policy = Policy::new(vec![vec![rule(pattern, Action::Approve, said)]]);
+            let policy = Policy::new(vec![vec![rule(pattern, PolicyAction::Approve, said)]]);
             assert_eq!(policy.verdict(&tool, traits), *expected, "{pattern} {said} {traits:?}");
         }
-        let (approved, blocked) = (rule("mail.*", Action::Approve, 5), rule("*", Action::Block, 1));
+        let (approved, blocked) =
+            (rule("mail.*", PolicyAction::Approve, 5), rule("*", PolicyAction::Block, 1));
         let policy = Policy::new(vec![vec![approved, blocked]]);
         assert!(policy.hides(&tool, traits(6, 0)), "what blocks and asks always covers");
         assert!(!policy.hides(&tool, traits(0, 0)));

@@ -9,13 +9,13 @@ pub struct Program {
     /// JavaScript or TypeScript.
     pub source: String,
     /// How the text becomes a value.
-    pub convention: Convention,
+    pub convention: ValueConvention,
 }
 
 /// What counts as a program's value when it has no `return`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Convention {
+pub enum ValueConvention {
     /// Nothing: only `return` gives a value.
     ExplicitReturn,
     /// The last expression statement.
@@ -24,7 +24,7 @@ pub enum Convention {
 
 /// The program as the runner made it ready, and what it was made ready for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedProgram {
     /// Recovered and stripped of types: what replay runs. None where that changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -34,7 +34,7 @@ pub struct Prepared {
     pub fingerprint: String,
 }
 
-impl Prepared {
+impl PreparedProgram {
     /// What runs.
     pub fn text<'a>(&'a self, program: &'a Program) -> &'a str {
         self.text.as_deref().unwrap_or(&program.source)
@@ -49,11 +49,11 @@ impl Prepared {
 
 /// Thirty-two random bytes from which everything random in the guest follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Seed(pub [u8; 32]);
+pub struct RandomSeed(pub [u8; 32]);
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-impl Seed {
+impl RandomSeed {
     // Without `format!`: it is written twice for every execution, and a formatter takes fifty times as long.
     fn with_digits<R>(self, take: impl FnOnce(&str) -> R) -> R {
         let digits = self.0.map(|byte| [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]));
@@ -73,40 +73,41 @@ impl Seed {
     }
 }
 
-impl fmt::Display for Seed {
+impl fmt::Display for RandomSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.with_digits(|digits| f.write_str(digits))
     }
 }
 
-impl fmt::Debug for Seed {
+impl fmt::Debug for RandomSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl Serialize for Seed {
+impl Serialize for RandomSeed {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.with_digits(|digits| to.serialize_str(digits))
     }
 }
 
-impl<'de> Deserialize<'de> for Seed {
+impl<'de> Deserialize<'de> for RandomSeed {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Digits;
-        impl de::Visitor<'_> for Digits {
-            type Value = Seed;
+        struct HexDigits;
+        impl de::Visitor<'_> for HexDigits {
+            type Value = RandomSeed;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a seed: 64 hexadecimal digits")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Seed, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RandomSeed, E> {
                 // The wrong text is not repeated: it may be nearly a secret.
-                Seed::of_digits(text).ok_or_else(|| E::custom("a seed is 64 hexadecimal digits"))
+                RandomSeed::of_digits(text)
+                    .ok_or_else(|| E::custom("a seed is 64 hexadecimal digits"))
             }
         }
-        from.deserialize_str(Digits)
+        from.deserialize_str(HexDigits)
     }
 }
 
@@ -177,14 +178,14 @@ mod tests {
 
     #[test]
     fn a_seed_is_64_digits_and_nothing_else() {
-        let seed = Seed(std::array::from_fn(|at| (at as u8).wrapping_mul(37)));
+        let seed = RandomSeed(std::array::from_fn(|at| (at as u8).wrapping_mul(37)));
         let text = serde_json::to_string(&seed).unwrap();
         assert_eq!(text, format!("\"{seed}\""));
         assert_eq!((text.len(), &text[..9]), (66, "\"00254a6f"));
-        assert_eq!(serde_json::from_str::<Seed>(&text).unwrap(), seed);
-        assert_eq!(serde_json::from_str::<Seed>(&text.to_uppercase()).unwrap(), seed);
+        assert_eq!(serde_json::from_str::<RandomSeed>(&text).unwrap(), seed);
+        assert_eq!(serde_json::from_str::<RandomSeed>(&text.to_uppercase()).unwrap(), seed);
         for wrong in [text.replace("00", "0g"), text.replace("00", "+0"), text.replace("00", "0")] {
-            assert!(serde_json::from_str::<Seed>(&wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<RandomSeed>(&wrong).is_err(), "{wrong}");
         }
     }
 }

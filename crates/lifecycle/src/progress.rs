@@ -1,7 +1,7 @@
 //! Progress reports of running tools. They are for display only, so an excess is dropped.
 
-use crate::decide::Decision;
-use crate::{CallId, Event, Rejection, Stage, State};
+use crate::decide::DecideResult;
+use crate::{CallId, CallStage, Event, Rejection, State};
 
 /// Bytes of progress stored for one call. The result contains the rest.
 pub const PROGRESS_BYTES_MAX: usize = 64 << 10;
@@ -18,18 +18,18 @@ pub(crate) fn cost(text: &str) -> usize {
 }
 
 /// Decides on the progress report `text` of the tool of `call`.
-pub(crate) fn progressed(state: &State, call: CallId, text: String) -> Decision {
+pub(crate) fn progressed(state: &State, call: CallId, text: String) -> DecideResult {
     let Some(known) = state.calls.get(&call) else {
         return Err(Rejection::NotOutstanding(call));
     };
     match known.stage {
-        Stage::Dispatched(_) | Stage::Asking(_) => {
+        CallStage::Dispatched(_) | CallStage::Asking(_) => {
             let cost = cost(&text);
             let fits = known.progress_bytes + cost <= PROGRESS_BYTES_MAX
                 && state.progress_bytes + cost <= PROGRESS_OF_ALL_BYTES_MAX;
             Ok(if fits { vec![Event::CallProgressed { call, text }] } else { vec![] })
         }
-        Stage::Held(_) | Stage::Deferred(_) | Stage::Settled => {
+        CallStage::Held(_) | CallStage::Deferred(_) | CallStage::Settled => {
             Err(Rejection::NotOutstanding(call))
         }
     }
@@ -39,12 +39,12 @@ pub(crate) fn progressed(state: &State, call: CallId, text: String) -> Decision 
 mod tests {
     use super::*;
     use crate::{
-        Convention, Intent, Json, Limits, Moment, Nature, Policy, Program, Runs, Seed, Timestamp,
-        ToolPath, Traits, decide,
+        DecisionMoment, ExecutionLimits, Intent, Json, Policy, Program, RandomSeed, Timestamp,
+        ToolHost, ToolNature, ToolPath, ToolTraits, ValueConvention, decide,
     };
 
-    fn submit(state: &mut State, intent: Intent) -> Decision {
-        let moment = Moment { at: Timestamp(1), entropy: uuid::Uuid::nil() };
+    fn submit(state: &mut State, intent: Intent) -> DecideResult {
+        let moment = DecisionMoment { at: Timestamp(1), entropy: uuid::Uuid::nil() };
         let events = decide(state, &Policy::default(), moment, intent)?;
         events.iter().for_each(|event| state.apply(Timestamp(1), event));
         Ok(events)
@@ -53,10 +53,10 @@ mod tests {
     fn started() -> State {
         let mut state = State::default();
         let start = Intent::Start {
-            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
             caller: crate::CallerName("me".into()),
-            limits: Limits { bytes_max: 10, ..Limits::default() },
-            seed: Seed([7; 32]),
+            limits: ExecutionLimits { bytes_max: 10, ..ExecutionLimits::default() },
+            seed: RandomSeed([7; 32]),
             terms: Box::default(),
         };
         submit(&mut state, start).unwrap();
@@ -64,9 +64,9 @@ mod tests {
     }
 
     fn call(state: &mut State, n: u32) -> CallId {
-        let nature = Nature { read_only: false, runs: Runs::Here };
-        let traits = Traits::lasting(false);
-        let admission = crate::Admission::Fit { nature, traits, about: None, revision: None };
+        let nature = ToolNature { read_only: false, runs: ToolHost::Here };
+        let traits = ToolTraits::lasting(false);
+        let admission = crate::CallAdmission::Fit { nature, traits, about: None, revision: None };
         let (call, tool) = (CallId(n), ToolPath::parse("a.b").unwrap());
         let args = Json::parse(String::from("1")).unwrap();
         submit(state, Intent::Call { call, tool, args, line: None, alias: None, admission })

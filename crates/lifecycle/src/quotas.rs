@@ -65,7 +65,7 @@ impl fmt::Display for QuotaKind {
 
 /// The quotas of one caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quotas {
+pub struct QuotaLimits {
     /// Executions that run, including those that wait for a runner.
     pub running_max: u64,
     /// Executions that wait for people or timers. An execution that starts is not refused later because it waits, so
@@ -77,7 +77,7 @@ pub struct Quotas {
     pub held_runners_max: u64,
 }
 
-impl Quotas {
+impl QuotaLimits {
     /// The quotas on a machine with this many processors, where no configuration names others.
     pub const fn usual(n_processors: u64) -> Self {
         Self {
@@ -219,7 +219,7 @@ pub(crate) fn refusal(quota: QuotaKind, max: u64) -> String {
 mod tests {
     use super::*;
 
-    const QUOTAS: Quotas = Quotas {
+    const QUOTAS: QuotaLimits = QuotaLimits {
         running_max: 2,
         waiting_max: 3,
         cpu_seconds_per_hour_max: 10,

@@ -1,31 +1,38 @@
 //! What happens to an execution after the server died or lost entries: calls are tried again or become questions, and an
 //! execution that cannot be brought back is parked. Pure.
 
-use crate::decide::{Decision, Moment, approval_message};
+use crate::decide::{DecideResult, DecisionMoment, approval_message};
 use crate::{
-    CallId, CallerName, Event, Nature, Phase, Question, QuestionId, QuestionKind, Rejection, Runs,
-    Stage, State,
+    CallId, CallStage, CallerName, Event, ExecutionPhase, Question, QuestionId, QuestionKind,
+    Rejection, State, ToolHost, ToolNature,
 };
 
 /// After this many failed recoveries in a row an execution is parked.
 const RECOVERIES_FAILED_MAX: u32 = 3;
 
 /// Calls that were with their tools, or waited for their sources, when the server died.
-pub(crate) fn recover(state: &State, moment: Moment) -> Vec<Event> {
+pub(crate) fn recover(state: &State, moment: DecisionMoment) -> Vec<Event> {
     let events = state.calls.iter().zip(0..).filter_map(|((call, known), n)| match known.stage {
         // It has reached no tool, so it waits again.
-        Stage::Deferred(_) => Some(Event::CallDeferred { call: *call }),
-        Stage::Dispatched(_) | Stage::Asking(_) => lost(state, moment.question(n), *call),
-        Stage::Held(_) | Stage::Settled => None,
+        CallStage::Deferred(_) => Some(Event::CallDeferred { call: *call }),
+        CallStage::Dispatched(_) | CallStage::Asking(_) => lost(state, moment.question(n), *call),
+        CallStage::Held(_) | CallStage::Settled => None,
     });
     events.collect()
 }
 
 /// One of them, noticed when its question is answered.
-pub(crate) fn lose(state: &State, moment: Moment, call: CallId) -> Decision {
+pub(crate) fn lose(state: &State, moment: DecisionMoment, call: CallId) -> DecideResult {
     match state.calls.get(&call).map(|call| &call.stage) {
-        Some(Stage::Asking(_)) => Ok(lost(state, moment.question(0), call).into_iter().collect()),
-        Some(Stage::Deferred(_) | Stage::Dispatched(_) | Stage::Held(_) | Stage::Settled)
+        Some(CallStage::Asking(_)) => {
+            Ok(lost(state, moment.question(0), call).into_iter().collect())
+        }
+        Some(
+            CallStage::Deferred(_)
+            | CallStage::Dispatched(_)
+            | CallStage::Held(_)
+            | CallStage::Settled,
+        )
         | None => Err(Rejection::NotOutstanding(call)),
     }
 }
@@ -33,7 +40,7 @@ pub(crate) fn lose(state: &State, moment: Moment, call: CallId) -> Decision {
 /// Whether a call's tool waits for a person before it has done anything.
 fn waits_before_it_began(state: &State, call: CallId) -> bool {
     let is_asking =
-        matches!(state.calls.get(&call).map(|call| &call.stage), Some(Stage::Asking(_)));
+        matches!(state.calls.get(&call).map(|call| &call.stage), Some(CallStage::Asking(_)));
     let mut open = state.open_questions().filter(|question| question.call == call);
     let is_prior =
         |question: &Question| matches!(question.kind, QuestionKind::Link { is_prior: true, .. });
@@ -44,16 +51,16 @@ fn waits_before_it_began(state: &State, call: CallId) -> bool {
 fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
     let (known, args) = (state.calls.get(&call)?, state.args(call)?);
     match known.nature {
-        Nature { runs: Runs::AtCaller, .. } => None,
-        Nature { read_only: true, runs: Runs::Here } => {
+        ToolNature { runs: ToolHost::AtCaller, .. } => None,
+        ToolNature { read_only: true, runs: ToolHost::Here } => {
             Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
         }
-        Nature { read_only: false, runs: Runs::Here }
+        ToolNature { read_only: false, runs: ToolHost::Here }
             if waits_before_it_began(state, call) && !state.is_in_doubt(call, known.nature) =>
         {
             Some(Event::CallDispatched { call, attempt: known.attempts + 1 })
         }
-        Nature { read_only: false, runs: Runs::Here } => {
+        ToolNature { read_only: false, runs: ToolHost::Here } => {
             let about = format!(
                 "Tool \"{}\" was called and the server stopped before its result was known. \
                  It may or may not have run. Try again, treat it as failed, or supply the result?",
@@ -90,16 +97,25 @@ fn approval_of(state: &State, call: CallId) -> Option<&Question> {
 /// The execution is parked: nothing of it is dispatched before a person lets it continue.
 pub(crate) fn lose_entries(state: &State) -> Vec<Event> {
     match state.phase {
-        Phase::Parked if state.entries_may_be_lost && state.doubts_asked.is_empty() => vec![],
-        Phase::Parked => vec![Event::EntriesMayBeLost],
-        Phase::Unborn | Phase::Running | Phase::Paused | Phase::Finished => {
+        ExecutionPhase::Parked if state.entries_may_be_lost && state.doubts_asked.is_empty() => {
+            vec![]
+        }
+        ExecutionPhase::Parked => vec![Event::EntriesMayBeLost],
+        ExecutionPhase::Unborn
+        | ExecutionPhase::Running
+        | ExecutionPhase::Paused
+        | ExecutionPhase::Finished => {
             vec![Event::EntriesMayBeLost, Event::Parked]
         }
     }
 }
 
-pub(crate) fn continue_parked(state: &State, moment: Moment, by: CallerName) -> Decision {
-    if state.phase != Phase::Parked {
+pub(crate) fn continue_parked(
+    state: &State,
+    moment: DecisionMoment,
+    by: CallerName,
+) -> DecideResult {
+    if state.phase != ExecutionPhase::Parked {
         return Err(Rejection::NotParked);
     }
     let mut events = vec![Event::Continued { by }];

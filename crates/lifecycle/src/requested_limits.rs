@@ -1,6 +1,6 @@
 //! Limits that a request asks for: each is at most what it would be anyway.
 
-use crate::Limits;
+use crate::ExecutionLimits;
 
 /// The limits that a request sets for its execution. The others have their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl RequestedLimits {
     }
 
     /// The limits of an execution that would otherwise have `most`.
-    pub fn within(self, most: Limits) -> Result<Limits, RefusedLimit> {
+    pub fn within(self, most: ExecutionLimits) -> Result<ExecutionLimits, RefusedLimit> {
         let mut limits = most;
         let mut calls = u64::from(most.calls_max);
         for ((asked, value), name) in
@@ -64,7 +64,7 @@ impl RequestedLimits {
     }
 }
 
-fn values<'l>(limits: &'l mut Limits, calls: &'l mut u64) -> [&'l mut u64; NAMES.len()] {
+fn values<'l>(limits: &'l mut ExecutionLimits, calls: &'l mut u64) -> [&'l mut u64; NAMES.len()] {
     [
         &mut limits.cpu_ms_max,
         &mut limits.active_ms_max,
@@ -90,10 +90,10 @@ mod tests {
 
     #[test]
     fn a_request_sets_limits_below_those_of_the_server() {
-        let most = Limits::default();
+        let most = ExecutionLimits::default();
         assert_eq!(asking(&[]).within(most), Ok(most));
         let all = RequestedLimits::NAMES.map(|name| (name, 7));
-        let expected = Limits {
+        let expected = ExecutionLimits {
             cpu_ms_max: 7,
             active_ms_max: 7,
             total_ms_max: 7,
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_limit_above_the_servers_is_refused_and_named() {
         let refused = |asked: &[(&str, u64)]| {
-            asking(asked).within(Limits::default()).unwrap_err().to_string()
+            asking(asked).within(ExecutionLimits::default()).unwrap_err().to_string()
         };
         assert_eq!(
             refused(&[("cpuMsMax", 5), ("memoryBytesMax", (64 << 20) + 1)]),

@@ -2,13 +2,13 @@
 
 /// Keeps the first characters and counts the rest, so that hostile input costs no more than its length.
 #[derive(Debug)]
-pub struct Cut {
+pub struct TruncatedText {
     kept: String,
     n_chars: usize,
     n_max: usize,
 }
 
-impl Cut {
+impl TruncatedText {
     /// Keeps at most `n_max` characters.
     pub const fn at(n_max: usize) -> Self {
         Self { kept: String::new(), n_chars: 0, n_max }
@@ -49,7 +49,7 @@ impl Cut {
 
 /// Indents by two spaces, as `JSON.stringify(value, null, 2)` does. Never parses: the order of members,
 /// numbers, lone surrogates and deep nesting stay as they are.
-pub fn pretty(json: &str, out: &mut Cut) {
+pub fn pretty(json: &str, out: &mut TruncatedText) {
     let mut depth = 0usize;
     let mut chars = json.chars().filter(significant()).peekable();
     let mut in_string = false;
@@ -121,7 +121,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, expected: &str) {
-        let mut out = Cut::at(1_000);
+        let mut out = TruncatedText::at(1_000);
         pretty(json, &mut out);
         assert_eq!(out.done(), expected);
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn deep_nesting_costs_no_more_than_its_length() {
         let deep = "[".repeat(1_000_000) + "1" + &"]".repeat(1_000_000);
-        let mut out = Cut::at(100);
+        let mut out = TruncatedText::at(100);
         pretty(&deep, &mut out);
         let text = out.done();
         assert!(text.starts_with("[\n  [\n    ["), "{text}");
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_counted() {
-        let mut out = Cut::at(2);
+        let mut out = TruncatedText::at(2);
         out.push_str("äöü€");
         out.push_str("ä");
         assert_eq!(out.done(), "äö\n... [truncated 3 chars]");
-        let mut out = Cut::at(3);
+        let mut out = TruncatedText::at(3);
         ["ä", "", "ö€"].into_iter().for_each(|text| out.push_str(text));
         assert_eq!(out.done(), "äö€");
     }

@@ -1,9 +1,10 @@
 //! What an execution is now: a function of its events and nothing else.
 
 use crate::{
-    ActiveClock, Answer, Call, CallId, CallerName, Digest, Event, Failure, InputIndex, Json,
-    Limits, Nature, OutputMark, Prepared, Program, Question, QuestionId, Revision, Seed, Strength,
-    Terms, TimerId, Timestamp, ToolPath, Wish,
+    ActiveClock, Answer, ArgumentsDigest, Call, CallId, CallRules, CallerName, Event,
+    ExecutionLimits, Failure, InputIndex, Json, OutputMark, PreparedProgram, Program, Question,
+    QuestionId, RandomSeed, TimerId, Timestamp, ToolNature, ToolPath, ToolPrompt, ToolRevision,
+    WriteStrength,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,11 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// The phase that it is in.
-    pub phase: Phase,
+    pub phase: ExecutionPhase,
     /// How it began; absent only before the first event.
-    pub origin: Option<Origin>,
+    pub origin: Option<ExecutionOrigin>,
     /// The program made ready, once a runner has.
-    pub prepared: Option<Prepared>,
+    pub prepared: Option<PreparedProgram>,
     /// Every call made, by ordinal.
     pub calls: BTreeMap<CallId, Call>,
     /// How many calls wait for a person, here or inside their tools.
@@ -38,11 +39,11 @@ pub struct State {
     /// The same, in the order in which they were asked.
     pub asked: Vec<QuestionId>,
     /// Tools, each in one edition, that this execution may call again without asking.
-    pub remembered: BTreeSet<(ToolPath, Revision)>,
+    pub remembered: BTreeSet<(ToolPath, ToolRevision)>,
     /// How many inputs the guest was given.
     pub inputs: InputIndex,
     /// Fingerprints of what the guest printed and emitted, in order.
-    pub outputs: Vec<(OutputMark, Digest)>,
+    pub outputs: Vec<(OutputMark, ArgumentsDigest)>,
     /// Bytes of arguments, results and output so far.
     pub bytes: u64,
     /// Bytes of log lines so far.
@@ -62,12 +63,12 @@ pub struct State {
     /// Calls that a person was asked about since then, because it is unknown whether they ran.
     pub doubts_asked: BTreeSet<CallId>,
     /// How it ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<ExecutionOutcome>,
 }
 
 /// How an execution began.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
+pub struct ExecutionOrigin {
     /// When.
     pub at: Timestamp,
     /// With what program.
@@ -75,16 +76,16 @@ pub struct Origin {
     /// The caller that owns it.
     pub caller: CallerName,
     /// Within what.
-    pub limits: Limits,
+    pub limits: ExecutionLimits,
     /// Where its randomness comes from.
-    pub seed: Seed,
+    pub seed: RandomSeed,
     /// What its door agreed upon.
-    pub terms: Box<Terms>,
+    pub terms: Box<CallRules>,
 }
 
 /// The phase of an execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum ExecutionPhase {
     /// No event yet.
     #[default]
     Unborn,
@@ -101,7 +102,7 @@ pub enum Phase {
 /// How an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ExecutionOutcome {
     /// With a value, or with `undefined`.
     Completed {
         /// The value; `None` is `undefined`.
@@ -126,9 +127,9 @@ pub enum Outcome {
 
 /// An execution's line in the list of executions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ExecutionSummary {
     /// Where it stands.
-    pub phase: Phase,
+    pub phase: ExecutionPhase,
     /// Whose it is.
     pub caller: CallerName,
     /// When it must wake without an intent: for a timer, or at the end of its total time.
@@ -142,8 +143,8 @@ impl State {
             Event::Started { program, caller, limits, seed, terms } => {
                 let (program, caller, terms) = (program.clone(), caller.clone(), terms.clone());
                 let (limits, seed) = (*limits, *seed);
-                self.origin = Some(Origin { at, program, caller, limits, seed, terms });
-                self.phase = Phase::Running;
+                self.origin = Some(ExecutionOrigin { at, program, caller, limits, seed, terms });
+                self.phase = ExecutionPhase::Running;
             }
             Event::Prepared(prepared) => self.prepared = Some(prepared.clone()),
             Event::Logged { mark, line, .. } => {
@@ -163,7 +164,7 @@ impl State {
                 }
                 self.answer(*question, *call, answer, *remember);
                 self.go_on_inside(*call, at);
-                self.phase = Phase::Running;
+                self.phase = ExecutionPhase::Running;
             }
             Event::CallDeferred { call } => self.defer(*call),
             Event::CallAdmitted { call, nature, revision } => {
@@ -180,17 +181,17 @@ impl State {
             Event::TimerFired { timer } => {
                 self.timers.remove(timer);
                 self.inputs = self.inputs.next();
-                self.phase = Phase::Running;
+                self.phase = ExecutionPhase::Running;
             }
             Event::Paused { inputs, active_ms } => {
                 self.paused_at = Some(at);
                 self.rested = Some(*inputs);
                 self.active_ms = *active_ms;
                 self.recoveries_failed = 0;
-                self.phase = Phase::Paused;
+                self.phase = ExecutionPhase::Paused;
             }
             Event::RecoveryFailed { .. } => self.recoveries_failed += 1,
-            Event::Parked => self.phase = Phase::Parked,
+            Event::Parked => self.phase = ExecutionPhase::Parked,
             Event::EntriesMayBeLost => self.lose_entries(),
             Event::Continued { .. } => self.continue_parked(),
             Event::LimitReached { .. } => {}
@@ -199,13 +200,13 @@ impl State {
                 self.dispatched.clear();
                 self.active_ms = *active_ms;
                 self.outcome = Some(outcome.clone());
-                self.phase = Phase::Finished;
+                self.phase = ExecutionPhase::Finished;
             }
         }
     }
 
     /// What the limits are; before the start, the usual ones.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ExecutionLimits {
         self.origin.as_ref().map(|origin| origin.limits).unwrap_or_default()
     }
 
@@ -213,7 +214,7 @@ impl State {
     pub fn open_questions(&self) -> impl Iterator<Item = &Question> {
         let asked = self.asked.iter().filter_map(|id| self.questions.get(id));
         asked
-            .filter(|(_, answer)| answer.is_none() && self.phase != Phase::Finished)
+            .filter(|(_, answer)| answer.is_none() && self.phase != ExecutionPhase::Finished)
             .map(|(question, _)| question)
     }
 
@@ -222,7 +223,7 @@ impl State {
     pub fn asked_before(
         &self,
         call: CallId,
-        wish: &Wish,
+        wish: &ToolPrompt,
         heard: &[QuestionId],
     ) -> Option<(QuestionId, Option<Answer>)> {
         let seed = &self.origin.as_ref()?.seed;
@@ -268,7 +269,7 @@ impl State {
             ActiveClock::StopsForCallsAndQuestions => false,
             ActiveClock::StopsForQuestions => self.at_caller > 0,
         };
-        self.paused_at.filter(|_| counts && self.phase == Phase::Paused)
+        self.paused_at.filter(|_| counts && self.phase == ExecutionPhase::Paused)
     }
 
     /// Calls whose time is up at `now`, oldest first.
@@ -280,20 +281,20 @@ impl State {
 
     /// When resting has lasted too long.
     pub fn idle_until(&self) -> Option<Timestamp> {
-        let since = self.paused_at.filter(|_| self.phase == Phase::Paused)?;
+        let since = self.paused_at.filter(|_| self.phase == ExecutionPhase::Paused)?;
         Some(since.after_ms(self.limits().idle_ms_max))
     }
 
     /// The line for the list of executions.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<ExecutionSummary> {
         let caller = self.origin.as_ref()?.caller.clone();
-        Some(Standing { phase: self.phase, caller, due: self.due() })
+        Some(ExecutionSummary { phase: self.phase, caller, due: self.due() })
     }
 
     /// When it must wake without an intent: for the next timer, or at the next deadline.
     pub fn due(&self) -> Option<Timestamp> {
         let origin = self.origin.as_ref()?;
-        if matches!(self.phase, Phase::Parked | Phase::Finished) {
+        if matches!(self.phase, ExecutionPhase::Parked | ExecutionPhase::Finished) {
             return None;
         }
         let limits = &origin.limits;
@@ -307,13 +308,13 @@ impl State {
     }
 
     /// How durable `event` must be before the engine acts on it.
-    pub fn strength(&self, event: &Event) -> Strength {
+    pub fn strength(&self, event: &Event) -> WriteStrength {
         match event {
-            Event::CallAsked(_) | Event::CallAnswered { .. } => Strength::Synced,
+            Event::CallAsked(_) | Event::CallAnswered { .. } => WriteStrength::Synced,
             Event::CallDispatched { call, .. } | Event::CallSettled { call, .. } => {
                 match self.calls.get(call) {
-                    Some(call) if call.nature.read_only => Strength::Written,
-                    Some(_) | None => Strength::Synced,
+                    Some(call) if call.nature.read_only => WriteStrength::Written,
+                    Some(_) | None => WriteStrength::Synced,
                 }
             }
             Event::Started { .. }
@@ -330,15 +331,17 @@ impl State {
             | Event::Paused { .. }
             | Event::RecoveryFailed { .. }
             | Event::LimitReached { .. }
-            | Event::Finished { .. } => Strength::Written,
+            | Event::Finished { .. } => WriteStrength::Written,
             // Parked executions stay parked after a power cut: what follows is the decision of a person.
-            Event::Parked | Event::EntriesMayBeLost | Event::Continued { .. } => Strength::Synced,
+            Event::Parked | Event::EntriesMayBeLost | Event::Continued { .. } => {
+                WriteStrength::Synced
+            }
         }
     }
 
     fn remember_output(&mut self, mark: OutputMark, text: &str) {
         self.bytes += text.len() as u64;
-        self.outputs.push((mark, Digest::of(text)));
+        self.outputs.push((mark, ArgumentsDigest::of(text)));
     }
 
     fn lose_entries(&mut self) {
@@ -348,11 +351,11 @@ impl State {
 
     fn continue_parked(&mut self) {
         self.recoveries_failed = 0;
-        self.phase = Phase::Running;
+        self.phase = ExecutionPhase::Running;
     }
 
     /// Whether a call may have run without an entry in this journal, and no person was asked about it.
-    pub fn is_in_doubt(&self, call: CallId, nature: Nature) -> bool {
+    pub fn is_in_doubt(&self, call: CallId, nature: ToolNature) -> bool {
         self.entries_may_be_lost && !nature.read_only && !self.doubts_asked.contains(&call)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// What a door adds to a start. It is recorded with the start, so that it applies after a restart too.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Terms {
+pub struct CallRules {
     /// Which tools the caller runs, of those that the catalogue does not have.
     #[serde(default)]
     pub caller_runs: CallerRuns,
@@ -56,7 +56,7 @@ pub enum CallerRuns {
     Anything,
 }
 
-impl Terms {
+impl CallRules {
     /// The tool that is meant by `said`, and the alias that `said` is, if it is one.
     pub fn resolve(&self, said: ToolPath) -> (ToolPath, Option<ToolPath>) {
         match self.aliases.get(&said) {

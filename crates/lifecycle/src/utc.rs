@@ -7,15 +7,15 @@ const DAY_MS: i64 = 24 * 3_600_000;
 
 /// A moment; shown as `2026-01-31T23:59:59Z`.
 #[derive(Debug, Clone, Copy)]
-pub struct Utc(i64);
+pub struct UtcTime(i64);
 
-impl From<Timestamp> for Utc {
+impl From<Timestamp> for UtcTime {
     fn from(at: Timestamp) -> Self {
         Self(at.0)
     }
 }
 
-impl Utc {
+impl UtcTime {
     /// With its milliseconds: `2026-01-31T23:59:59.999Z`.
     pub fn exact(self) -> String {
         let [year, month, day] = self.date();
@@ -47,7 +47,7 @@ impl Utc {
     }
 }
 
-impl fmt::Display for Utc {
+impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([year, month, day], [hour, minute, second, _]) = (self.date(), self.clock());
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
@@ -69,16 +69,16 @@ mod tests {
             (4_107_542_400_000, "2100-03-01T00:00:00Z"),
         ];
         for (ms, expected) in cases {
-            assert_eq!(Utc(ms).to_string(), expected);
+            assert_eq!(UtcTime(ms).to_string(), expected);
         }
-        assert_eq!(Utc(951_782_400_007).exact(), "2000-02-29T00:00:00.007Z");
-        assert_eq!(Utc(1_735_689_599_007).time(), "23:59:59.007");
+        assert_eq!(UtcTime(951_782_400_007).exact(), "2000-02-29T00:00:00.007Z");
+        assert_eq!(UtcTime(1_735_689_599_007).time(), "23:59:59.007");
     }
 
     #[test]
     fn the_ends_of_time_are_moments_too() {
         for ms in [i64::MIN, i64::MAX] {
-            assert!(Utc(ms).to_string().ends_with('Z'));
+            assert!(UtcTime(ms).to_string().ends_with('Z'));
         }
     }
 }

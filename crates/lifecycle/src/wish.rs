@@ -1,6 +1,6 @@
 //! What a tool wants of a person in the middle of its call.
 
-use crate::{CallId, Json, Question, QuestionId, QuestionKind, Seed};
+use crate::{CallId, Json, Question, QuestionId, QuestionKind, RandomSeed};
 
 /// The place in a link for the secret with which the visited page completes the question.
 const STATE_PLACE: &str = "{state}";
@@ -13,7 +13,7 @@ const MESSAGE_BYTES_MAX: usize = 16_384;
 
 /// What a tool wants of a person in the middle of its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum ToolPrompt {
     /// Something filled in.
     Form {
         /// What the person reads.
@@ -32,7 +32,7 @@ pub enum Wish {
     },
 }
 
-impl Wish {
+impl ToolPrompt {
     /// Why it cannot be put to a person, if so.
     pub fn defect(&self) -> Option<&'static str> {
         let (Self::Form { message, .. } | Self::Link { message, .. }) = self;
@@ -49,7 +49,7 @@ impl Wish {
     }
 
     /// The question that `call` asks, with the secrets of this execution filled in.
-    pub(crate) fn question(self, id: QuestionId, call: CallId, seed: &Seed) -> Question {
+    pub(crate) fn question(self, id: QuestionId, call: CallId, seed: &RandomSeed) -> Question {
         let (message, kind) = match self {
             Self::Form { message, schema } => (message, QuestionKind::Form { schema }),
             Self::Link { message, url, is_prior } => {
@@ -62,7 +62,7 @@ impl Wish {
 }
 
 /// What a callback must contain to complete a link's question: its id and a secret of its execution.
-pub fn callback_state(seed: &Seed, question: QuestionId) -> String {
+pub fn callback_state(seed: &RandomSeed, question: QuestionId) -> String {
     use sha2::Digest as _;
     let whole = sha2::Sha256::digest(format!("callback {seed} {question}").as_bytes());
     let secret: String = whole.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
@@ -76,13 +76,13 @@ mod tests {
     #[test]
     fn a_link_is_an_address_that_a_browser_opens() {
         let link = |url: &str| {
-            Wish::Link { message: "Go".into(), url: url.into(), is_prior: false }.defect()
+            ToolPrompt::Link { message: "Go".into(), url: url.into(), is_prior: false }.defect()
         };
         assert_eq!(link("https://example.com/?state={state}"), None);
         assert!(link("javascript:alert(1)").is_some());
         assert!(link("https://a\nb").is_some());
         assert!(link(&format!("https://{}", "a".repeat(LINK_BYTES_MAX))).is_some());
-        let form = |message: String| Wish::Form { message, schema: Json::null() }.defect();
+        let form = |message: String| ToolPrompt::Form { message, schema: Json::null() }.defect();
         assert_eq!(form("Who?".into()), None);
         assert!(form("?".repeat(MESSAGE_BYTES_MAX + 1)).is_some());
     }
@@ -90,10 +90,10 @@ mod tests {
     #[test]
     fn the_secret_of_a_link_differs_by_question_and_execution() {
         let id = |n| QuestionId::from_uuid(uuid::Uuid::from_u128(n));
-        let state = callback_state(&Seed([1; 32]), id(1));
+        let state = callback_state(&RandomSeed([1; 32]), id(1));
         assert!(state.starts_with("exec_00000000-0000-0000-0000-000000000001."));
         assert_eq!(state.len(), "exec_".len() + 36 + 1 + 32);
-        assert_ne!(state, callback_state(&Seed([2; 32]), id(1)));
-        assert_ne!(state[42..], callback_state(&Seed([1; 32]), id(2))[42..]);
+        assert_ne!(state, callback_state(&RandomSeed([2; 32]), id(1)));
+        assert_ne!(state[42..], callback_state(&RandomSeed([1; 32]), id(2))[42..]);
     }
 }

@@ -12,13 +12,13 @@ struct Story {
 
 impl Story {
     /// A program that has called `mail.send`, about which the catalogue says this.
-    fn calling(admission: Admission) -> (Self, Vec<Event>) {
+    fn calling(admission: CallAdmission) -> (Self, Vec<Event>) {
         let mut story = Self { state: State::default(), n: 0 };
         story.submit(Intent::Start {
-            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
             caller: CallerName("me".into()),
-            limits: Limits::default(),
-            seed: Seed([7; 32]),
+            limits: ExecutionLimits::default(),
+            seed: RandomSeed([7; 32]),
             terms: Box::default(),
         });
         let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));
@@ -40,21 +40,25 @@ impl Story {
 
     fn try_submit(&mut self, intent: Intent) -> Result<Vec<Event>, Rejection> {
         self.n += 1;
-        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(self.n << 64) };
+        let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::from_u128(self.n << 64) };
         let events = decide(&self.state, &Policy::default(), moment, intent)?;
         events.iter().for_each(|event| self.state.apply(Timestamp(0), event));
         Ok(events)
     }
 
-    fn accept(&mut self, content: Option<&str>, today: Admission) -> Result<Vec<Event>, Rejection> {
+    fn accept(
+        &mut self,
+        content: Option<&str>,
+        today: CallAdmission,
+    ) -> Result<Vec<Event>, Rejection> {
         let question = self.state.open_questions().next().unwrap().id;
         let answer = Answer::Accept { content: content.map(json) };
         let by = CallerName("me".into()).into();
-        let (rider, today) = (Rider::Nothing, Some(today));
+        let (rider, today) = (AnswerExtras::Nothing, Some(today));
         self.try_submit(Intent::Answer { question, answer, by, rider, today })
     }
 
-    fn admit(&mut self, admission: Admission) -> Vec<Event> {
+    fn admit(&mut self, admission: CallAdmission) -> Vec<Event> {
         self.submit(Intent::Admit { call: CALL, admission })
     }
 
@@ -68,18 +72,18 @@ fn json(text: &str) -> Json {
     Json::parse(text.to_owned()).unwrap()
 }
 
-fn nature(read_only: bool) -> Nature {
-    Nature { read_only, runs: Runs::Here }
+fn nature(read_only: bool) -> ToolNature {
+    ToolNature { read_only, runs: ToolHost::Here }
 }
 
-fn fit(read_only: bool, asks: bool, edition: &str) -> Admission {
-    let (traits, revision) = (Traits::lasting(asks), Some(Revision::of(edition)));
-    Admission::Fit { nature: nature(read_only), traits, about: None, revision }
+fn fit(read_only: bool, asks: bool, edition: &str) -> CallAdmission {
+    let (traits, revision) = (ToolTraits::lasting(asks), Some(ToolRevision::of(edition)));
+    CallAdmission::Fit { nature: nature(read_only), traits, about: None, revision }
 }
 
-fn unavailable() -> Admission {
+fn unavailable() -> CallAdmission {
     let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "No."));
-    Admission::Unavailable(UnavailableSource { why: "it is down".into(), outcome })
+    CallAdmission::Unavailable(UnavailableSource { why: "it is down".into(), outcome })
 }
 
 const DEFERRED: Event = Event::CallDeferred { call: CALL };
@@ -94,7 +98,7 @@ fn a_call_waits_for_its_source_and_is_then_decided_on_as_any_other() {
     assert!(story.state.waits_for_people_or_sources(), "the active clock stands still");
     assert_eq!(story.submit(Intent::Recover), [DEFERRED], "it waits again after a restart");
     let events = story.admit(fit(false, false, "1"));
-    let revision = Some(Revision::of("1"));
+    let revision = Some(ToolRevision::of("1"));
     let admitted = Event::CallAdmitted { call: CALL, nature: nature(false), revision };
     assert_eq!(events, [admitted, DISPATCHED]);
     assert_eq!(story.state.calls[&CALL].nature, nature(false));
@@ -169,11 +173,11 @@ fn a_retry_that_reached_no_tool_stays_in_doubt() {
 
 #[test]
 fn a_blocked_tool_of_an_unavailable_source_is_refused() {
-    let pattern = Pattern::parse("mail.*").unwrap();
-    let rule = Rule { pattern, action: Action::Block, said: None, editable: false };
+    let pattern = ToolPattern::parse("mail.*").unwrap();
+    let rule = PolicyRule { pattern, action: PolicyAction::Block, said: None, editable: false };
     let policy = Policy::new(vec![vec![rule]]);
     let (story, _) = Story::calling(fit(true, false, "1"));
-    let moment = Moment { at: Timestamp(0), entropy: Uuid::nil() };
+    let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::nil() };
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));
     let call = CallId(2);
     let intent =

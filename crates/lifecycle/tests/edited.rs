@@ -12,23 +12,23 @@ fn me() -> CallerName {
 }
 
 fn start() -> Intent {
-    let program = Program { source: String::new(), convention: Convention::ExplicitReturn };
-    let limits = Limits { bytes_max: 100, ..Limits::default() };
-    let (seed, terms) = (Seed([7; 32]), Box::default());
+    let program = Program { source: String::new(), convention: ValueConvention::ExplicitReturn };
+    let limits = ExecutionLimits { bytes_max: 100, ..ExecutionLimits::default() };
+    let (seed, terms) = (RandomSeed([7; 32]), Box::default());
     Intent::Start { program, caller: me(), limits, seed, terms }
 }
 
 /// The tool is there and takes the arguments.
-fn fit() -> Admission {
-    let nature = Nature { read_only: false, runs: Runs::Here };
-    let revision = Some(Revision::of("1"));
-    Admission::Fit { nature, traits: Traits::lasting(false), about: None, revision }
+fn fit() -> CallAdmission {
+    let nature = ToolNature { read_only: false, runs: ToolHost::Here };
+    let revision = Some(ToolRevision::of("1"));
+    CallAdmission::Fit { nature, traits: ToolTraits::lasting(false), about: None, revision }
 }
 
 /// A call that is held, of a tool whose policy lets arguments be changed or not.
 fn held(editable: bool) -> (State, Policy, QuestionId) {
-    let rule = Rule::lasting(Pattern::parse("*").unwrap(), Action::RequireApproval);
-    let policy = Policy::new(vec![vec![Rule { editable, ..rule }]]);
+    let rule = PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
+    let policy = Policy::new(vec![vec![PolicyRule { editable, ..rule }]]);
     let mut state = State::default();
     submitted(&mut state, &policy, start()).unwrap();
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
@@ -41,13 +41,13 @@ fn held(editable: bool) -> (State, Policy, QuestionId) {
 
 fn submitted(state: &mut State, policy: &Policy, intent: Intent) -> Result<Vec<Event>, Rejection> {
     let entropy = Uuid::from_u128(u128::from(state.bytes) << 64);
-    let events = decide(state, policy, Moment { at: Timestamp(1), entropy }, intent)?;
+    let events = decide(state, policy, DecisionMoment { at: Timestamp(1), entropy }, intent)?;
     events.iter().for_each(|event| state.apply(Timestamp(1), event));
     Ok(events)
 }
 
-fn with_arguments(question: QuestionId, edited: &str, today: Option<Admission>) -> Intent {
-    let (answer, rider) = (Answer::Accept { content: None }, Rider::Arguments(json(edited)));
+fn with_arguments(question: QuestionId, edited: &str, today: Option<CallAdmission>) -> Intent {
+    let (answer, rider) = (Answer::Accept { content: None }, AnswerExtras::Arguments(json(edited)));
     Intent::Answer { question, answer, by: me().into(), rider, today }
 }
 
@@ -98,7 +98,7 @@ fn changed_arguments_are_refused_where_they_may_not_be_or_do_not_fit() {
     let (_, stricter, _) = held(false);
     let answer = |edited, today| with_arguments(question, edited, today);
     assert_eq!(submitted(&mut state, &stricter, answer(edited, None)), bad(not_allowed));
-    let unfit = Admission::Unfit(Failure::new(FailureCode::Validation, "to is missing"));
+    let unfit = CallAdmission::Unfit(Failure::new(FailureCode::Validation, "to is missing"));
     assert_eq!(submitted(&mut state, &policy, answer("{}", Some(unfit))), bad("to is missing"));
     let long = format!(r#"{{"to":"{}"}}"#, "b".repeat(100));
     let too_long = "with these arguments the program would move too many bytes";

@@ -12,10 +12,10 @@ impl Story {
     fn started() -> Self {
         let mut story = Self { state: State::default(), n: 0 };
         story.submit(Intent::Start {
-            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
             caller: CallerName("me".into()),
-            limits: Limits::default(),
-            seed: Seed([7; 32]),
+            limits: ExecutionLimits::default(),
+            seed: RandomSeed([7; 32]),
             terms: Box::default(),
         });
         story
@@ -28,7 +28,7 @@ impl Story {
 
     fn try_submit(&mut self, intent: Intent) -> Result<Vec<Event>, Rejection> {
         self.n += 1;
-        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(self.n << 64) };
+        let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::from_u128(self.n << 64) };
         let events = decide(&self.state, &Policy::default(), moment, intent)?;
         events.iter().for_each(|event| self.state.apply(Timestamp(0), event));
         Ok(events)
@@ -46,7 +46,7 @@ impl Story {
 
     fn lose_and_continue(&mut self) -> Vec<Event> {
         assert_eq!(self.submit(Intent::LoseEntries), [Event::EntriesMayBeLost, Event::Parked]);
-        assert_eq!(self.state.phase, Phase::Parked);
+        assert_eq!(self.state.phase, ExecutionPhase::Parked);
         assert_eq!(self.submit(Intent::LoseEntries), [], "it is parked already");
         let events = self.submit(Intent::Continue { by: me() });
         assert_eq!(events[0], Event::Continued { by: me() });
@@ -56,7 +56,7 @@ impl Story {
     fn answer(&mut self, content: Option<&str>) -> Vec<Event> {
         let question = self.state.open_questions().next().unwrap().id;
         let answer = Answer::Accept { content: content.map(json) };
-        let (rider, today) = (Rider::Nothing, Some(admission(false, true)));
+        let (rider, today) = (AnswerExtras::Nothing, Some(admission(false, true)));
         self.submit(Intent::Answer { question, answer, by: me().into(), rider, today })
     }
 }
@@ -69,9 +69,9 @@ fn json(text: &str) -> Json {
     Json::parse(text.to_owned()).unwrap()
 }
 
-fn admission(read_only: bool, asks: bool) -> Admission {
-    let nature = Nature { read_only, runs: Runs::Here };
-    Admission::Fit { nature, traits: Traits::lasting(asks), about: None, revision: None }
+fn admission(read_only: bool, asks: bool) -> CallAdmission {
+    let nature = ToolNature { read_only, runs: ToolHost::Here };
+    CallAdmission::Fit { nature, traits: ToolTraits::lasting(asks), about: None, revision: None }
 }
 
 #[track_caller]
@@ -135,10 +135,10 @@ fn only_a_parked_execution_can_be_continued() {
     for _ in 0..3 {
         story.submit(Intent::FailRecovery { why: "it diverged".into() });
     }
-    assert_eq!(story.state.phase, Phase::Parked);
+    assert_eq!(story.state.phase, ExecutionPhase::Parked);
     assert_eq!(story.submit(Intent::LoseEntries), [Event::EntriesMayBeLost]);
     assert_eq!(story.submit(Intent::Continue { by: me() }), [Event::Continued { by: me() }]);
-    assert_eq!((story.state.phase, story.state.recoveries_failed), (Phase::Running, 0));
+    assert_eq!((story.state.phase, story.state.recoveries_failed), (ExecutionPhase::Running, 0));
     story.submit(Intent::Finish { result: Ok(None), active_ms: 0 });
     let refused = story.try_submit(Intent::LoseEntries);
     assert_eq!(refused, Err(Rejection::AlreadyFinished));

@@ -47,7 +47,7 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
     let mut entropy = n << 64;
     let mut decided = |state: &mut State, intent: Intent| {
         entropy += 1 << 32;
-        let moment = Moment { at: Timestamp(1), entropy: Uuid::from_u128(entropy) };
+        let moment = DecisionMoment { at: Timestamp(1), entropy: Uuid::from_u128(entropy) };
         let events = decide(state, &policy, moment, intent).unwrap();
         for event in &events {
             let written = serde_json::to_string(event).unwrap();
@@ -55,9 +55,10 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
         }
         events
     };
-    let nature = Nature { read_only: false, runs: Runs::Here };
+    let nature = ToolNature { read_only: false, runs: ToolHost::Here };
     let revision = edition(asking.edition);
-    let admission = Admission::Fit { nature, traits: Traits::lasting(true), about: None, revision };
+    let admission =
+        CallAdmission::Fit { nature, traits: ToolTraits::lasting(true), about: None, revision };
     let call = CallId(state.calls.len() as u32 + 1);
     let tool = ToolPath::parse(asking.tool).unwrap();
     let made = Intent::Call {
@@ -77,11 +78,11 @@ fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
             true => Answer::Accept { content: None },
             false => Answer::Decline,
         };
-        let rider = if asking.remember { Rider::Remember } else { Rider::Nothing };
+        let rider = if asking.remember { AnswerExtras::Remember } else { AnswerExtras::Nothing };
         let today = Some(admission);
         decided(state, Intent::Answer { question, answer, by: me().into(), rider, today });
     }
-    if matches!(state.calls[&call].stage, Stage::Dispatched(_)) {
+    if matches!(state.calls[&call].stage, CallStage::Dispatched(_)) {
         decided(state, Intent::Settle { call, outcome: outcome(0) });
     }
     asked.is_some()
@@ -113,11 +114,11 @@ proptest! {
             }
         }
         prop_assert!(n_answers.values().all(|n| *n == 1));
-        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
+        let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
         for question in n_answers.into_keys() {
             let by = me().into();
             let again =
-                Intent::Answer { question, answer: answer(how), by, rider: Rider::Nothing, today: None };
+                Intent::Answer { question, answer: answer(how), by, rider: AnswerExtras::Nothing, today: None };
             prop_assert_eq!(
                 decide(&state, &Policy::default(), moment, again),
                 Err(Rejection::AlreadyAnswered(question))
@@ -132,7 +133,7 @@ proptest! {
         let mut states = [State::default(), State::default()];
         for state in &mut states {
             let start = fitted(state, &Wish::Start { calls_max: 99, bytes_max: 9_999 });
-            let moment = Moment { at: Timestamp(0), entropy: Uuid::nil() };
+            let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::nil() };
             for event in decide(state, &Policy::default(), moment, start).unwrap() {
                 state.apply(Timestamp(0), &event);
             }
@@ -154,14 +155,14 @@ proptest! {
         let mut n = 0;
         let mut submit = |state: &mut State, intent| {
             n += 1;
-            let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(n << 64) };
+            let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::from_u128(n << 64) };
             let events = decide(state, &Policy::default(), moment, intent).unwrap();
             events.iter().for_each(|event| state.apply(Timestamp(0), event));
             events
         };
-        let fit = |n| Admission::Fit {
-            nature: Nature { read_only: false, runs: Runs::Here },
-            traits: Traits::lasting(true),
+        let fit = |n| CallAdmission::Fit {
+            nature: ToolNature { read_only: false, runs: ToolHost::Here },
+            traits: ToolTraits::lasting(true),
             about: None,
             revision: edition(n),
         };
@@ -175,7 +176,7 @@ proptest! {
         let by = me().into();
         let events = submit(
             &mut state,
-            Intent::Answer { question, answer, by, rider: Rider::Nothing, today: today_is },
+            Intent::Answer { question, answer, by, rider: AnswerExtras::Nothing, today: today_is },
         );
         let runs = events.iter().any(|event| matches!(event, Event::CallDispatched { .. }));
         prop_assert_eq!(runs, asked == today);
@@ -266,10 +267,10 @@ proptest! {
     #[test]
     fn an_accept_is_refused_while_the_source_is_unavailable_and_a_no_counts(wishes in wishes()) {
         let (_, state) = live(&wishes);
-        let moment = Moment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
+        let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::from_u128(99) };
         let open: Vec<_> = state.open_questions().cloned().collect();
         for question in open {
-            let submit = |answer: Answer, rider: Rider| {
+            let submit = |answer: Answer, rider: AnswerExtras| {
                 let (id, today) = (question.id, Some(unavailable()));
                 let intent = Intent::Answer { question: id, answer, by: me().into(), rider, today };
                 decide(&state, &Policy::default(), moment, intent)
@@ -278,18 +279,18 @@ proptest! {
             let yes = || Answer::Accept { content: None };
             match question.kind {
                 QuestionKind::Approval => {
-                    prop_assert!(is_refused(submit(yes(), Rider::Nothing)));
-                    prop_assert!(is_refused(submit(yes(), Rider::Remember)));
+                    prop_assert!(is_refused(submit(yes(), AnswerExtras::Nothing)));
+                    prop_assert!(is_refused(submit(yes(), AnswerExtras::Remember)));
                 }
                 QuestionKind::InDoubt => {
-                    prop_assert!(is_refused(submit(answer(3), Rider::Nothing)));
-                    prop_assert!(submit(answer(4), Rider::Nothing).is_ok());
-                    prop_assert!(submit(answer(5), Rider::Nothing).is_ok());
+                    prop_assert!(is_refused(submit(answer(3), AnswerExtras::Nothing)));
+                    prop_assert!(submit(answer(4), AnswerExtras::Nothing).is_ok());
+                    prop_assert!(submit(answer(5), AnswerExtras::Nothing).is_ok());
                 }
                 QuestionKind::Form { .. } | QuestionKind::Link { .. } => {}
             }
-            prop_assert!(submit(Answer::Decline, Rider::Nothing).is_ok());
-            prop_assert!(submit(Answer::Cancel, Rider::Nothing).is_ok());
+            prop_assert!(submit(Answer::Decline, AnswerExtras::Nothing).is_ok());
+            prop_assert!(submit(Answer::Cancel, AnswerExtras::Nothing).is_ok());
         }
     }
 
@@ -298,7 +299,7 @@ proptest! {
         let (entries, state) = live(&wishes);
         for entry in &entries {
             if let Event::CallDispatched { call, attempt } = &entry.event
-                && state.calls[call].nature.runs == Runs::AtCaller
+                && state.calls[call].nature.runs == ToolHost::AtCaller
             {
                 prop_assert_eq!(*attempt, 1);
             }
@@ -311,20 +312,20 @@ proptest! {
         let end = entries.iter().position(|entry| matches!(entry.event, Event::Finished { .. }));
         if let Some(end) = end {
             prop_assert_eq!(end, entries.len() - 1);
-            prop_assert_eq!(state.phase, Phase::Finished);
+            prop_assert_eq!(state.phase, ExecutionPhase::Finished);
             prop_assert_eq!(state.open_questions().count(), 0);
         }
         let n_inputs = entries.iter().filter(|entry| entry.event.input().is_some()).count();
         prop_assert_eq!(state.inputs.0 as usize, n_inputs);
-        let count = |wanted: fn(&Stage) -> bool| {
+        let count = |wanted: fn(&CallStage) -> bool| {
             state.calls.values().filter(|call| wanted(&call.stage)).count()
         };
-        prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, Stage::Held(_) | Stage::Asking(_))));
-        prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, Stage::Deferred(_) | Stage::Dispatched(_))));
-        prop_assert_eq!(state.deferred as usize, count(|stage| matches!(stage, Stage::Deferred(_))));
-        let is_out = |call: &Call| matches!(call.stage, Stage::Dispatched(_));
+        prop_assert_eq!(state.held as usize, count(|stage| matches!(stage, CallStage::Held(_) | CallStage::Asking(_))));
+        prop_assert_eq!(state.in_flight as usize, count(|stage| matches!(stage, CallStage::Deferred(_) | CallStage::Dispatched(_))));
+        prop_assert_eq!(state.deferred as usize, count(|stage| matches!(stage, CallStage::Deferred(_))));
+        let is_out = |call: &Call| matches!(call.stage, CallStage::Dispatched(_));
         let out: Vec<_> = state.calls.iter().filter(|(_, call)| is_out(call)).collect();
-        let at_caller = out.iter().filter(|(_, call)| call.nature.runs == Runs::AtCaller);
+        let at_caller = out.iter().filter(|(_, call)| call.nature.runs == ToolHost::AtCaller);
         prop_assert_eq!(state.at_caller as usize, at_caller.count());
         prop_assert_eq!(
             state.dispatched.keys().collect::<Vec<_>>(),
@@ -333,13 +334,13 @@ proptest! {
     }
 }
 
-fn started(limits: Limits) -> State {
+fn started(limits: ExecutionLimits) -> State {
     let mut state = State::default();
     let intent = Intent::Start {
-        program: Program { source: "1".into(), convention: Convention::LastExpression },
+        program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
         caller: me(),
         limits,
-        seed: Seed([7; 32]),
+        seed: RandomSeed([7; 32]),
         terms: Box::default(),
     };
     submit(&mut state, 0, intent);
@@ -348,7 +349,7 @@ fn started(limits: Limits) -> State {
 
 #[track_caller]
 fn submit(state: &mut State, at: i64, intent: Intent) -> Vec<Event> {
-    let moment = Moment { at: Timestamp(at), entropy: Uuid::from_u128(1 << 64) };
+    let moment = DecisionMoment { at: Timestamp(at), entropy: Uuid::from_u128(1 << 64) };
     let events = decide(state, &Policy::default(), moment, intent).unwrap();
     events.iter().for_each(|event| state.apply(Timestamp(at), event));
     events
@@ -368,12 +369,12 @@ fn call_at_caller(call: u32) -> Intent {
 
 #[test]
 fn a_program_that_waits_for_its_caller_rests_and_its_clocks_run_on() {
-    let limits = Limits {
+    let limits = ExecutionLimits {
         active_ms_max: 1_000,
         active_clock: ActiveClock::StopsForQuestions,
         call_ms_max: 700,
         idle_ms_max: 600,
-        ..Limits::default()
+        ..ExecutionLimits::default()
     };
     let mut state = started(limits);
     submit(&mut state, 10, call_at_caller(1));
@@ -390,7 +391,7 @@ fn a_program_that_waits_for_its_caller_rests_and_its_clocks_run_on() {
 
 #[test]
 fn what_is_printed_beyond_its_bytes_ends_the_program_and_is_not_recorded() {
-    let mut state = started(Limits { log_bytes_max: 5, ..Limits::default() });
+    let mut state = started(ExecutionLimits { log_bytes_max: 5, ..ExecutionLimits::default() });
     let log = |ordinal, line: &str| Intent::Log {
         mark: OutputMark { input: InputIndex(0), ordinal },
         level: LogLevel::Log,
@@ -404,11 +405,14 @@ fn what_is_printed_beyond_its_bytes_ends_the_program_and_is_not_recorded() {
 
 #[test]
 fn a_result_beyond_its_bytes_fails_its_call_and_nothing_else() {
-    let mut state = started(Limits { result_bytes_max: 3, ..Limits::default() });
+    let mut state = started(ExecutionLimits { result_bytes_max: 3, ..ExecutionLimits::default() });
     submit(&mut state, 1, call_at_caller(1));
     let outcome = CallOutcome::Returned { value: Some(json("1234")) };
     submit(&mut state, 2, Intent::Settle { call: CallId(1), outcome });
-    assert_eq!((state.phase, &state.calls[&CallId(1)].stage), (Phase::Running, &Stage::Settled));
+    assert_eq!(
+        (state.phase, &state.calls[&CallId(1)].stage),
+        (ExecutionPhase::Running, &CallStage::Settled)
+    );
     assert_eq!(state.bytes, 4, "only the arguments are kept");
 }
 
@@ -416,20 +420,22 @@ fn a_result_beyond_its_bytes_fails_its_call_and_nothing_else() {
 fn a_program_that_needs_no_preparing_is_written_once() {
     let ready = |text: &str| {
         let (prelude, fingerprint) = (1, "f".into());
-        Intent::Ready(Prepared { text: Some(text.into()), prelude, fingerprint })
+        Intent::Ready(PreparedProgram { text: Some(text.into()), prelude, fingerprint })
     };
-    let moment = Moment { at: Timestamp(1), entropy: Uuid::from_u128(1) };
+    let moment = DecisionMoment { at: Timestamp(1), entropy: Uuid::from_u128(1) };
     let told = |state: &State, text| decide(state, &Policy::default(), moment, ready(text));
-    let mut state = started(Limits::default());
+    let mut state = started(ExecutionLimits::default());
     let source = state.origin.as_ref().unwrap().program.source.clone();
     let events = told(&state, &source).unwrap();
     let [Event::Prepared(prepared)] = events.as_slice() else { panic!("{events:?}") };
     let written = serde_json::to_string(prepared).unwrap();
     assert_eq!(written, r#"{"prelude":1,"fingerprint":"f"}"#);
-    assert_eq!(serde_json::from_str::<Prepared>(&written).unwrap(), *prepared);
+    assert_eq!(serde_json::from_str::<PreparedProgram>(&written).unwrap(), *prepared);
 
     // Also where an earlier version has written it twice.
-    for known in [prepared.clone(), Prepared { text: Some(source.clone()), ..prepared.clone() }] {
+    for known in
+        [prepared.clone(), PreparedProgram { text: Some(source.clone()), ..prepared.clone() }]
+    {
         state.prepared = Some(known);
         assert_eq!(told(&state, &source), Ok(vec![]));
         told(&state, "another").unwrap_err();

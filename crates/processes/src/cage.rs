@@ -4,28 +4,28 @@ use std::path::{Path, PathBuf};
 
 /// Walls around a program and all that it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cage {
+pub struct ProcessCage {
     /// What may be done with which part of the file system; of two rules the one for the longer path counts, and what
     /// no rule names cannot be reached.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PathRule>,
     /// Whom it may talk to.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// How much it may use.
     pub limits: CageLimits,
 }
 
 /// What may be done with a path and all below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PathRule {
     /// Absolute.
     pub path: PathBuf,
     /// What.
-    pub access: Access,
+    pub access: PathAccess,
 }
 
 /// What may be done with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub enum PathAccess {
     /// Read and run.
     Read,
     /// Anything.
@@ -37,7 +37,7 @@ pub enum Access {
 
 /// Whom a program may talk to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
-pub enum Network {
+pub enum NetworkAccess {
     /// Everybody.
     #[default]
     All,
@@ -60,7 +60,7 @@ pub struct CageLimits {
 
 /// What a program used too much of; it was killed for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
+pub enum LimitExcess {
     /// Memory.
     Memory,
     /// Time on processors.
@@ -69,13 +69,13 @@ pub enum Excess {
     Processes,
 }
 
-impl Excess {
+impl LimitExcess {
     pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Cpu, Self::Processes];
 }
 
 /// A wall that could not be raised; nothing was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wall {
+pub enum WallError {
     /// Namespaces of users and mounts.
     Namespaces,
     /// A file system that is read-only where it must be.
@@ -90,7 +90,7 @@ pub enum Wall {
     Filter,
 }
 
-impl Wall {
+impl WallError {
     pub(crate) const ALL: [Self; 6] = [
         Self::Namespaces,
         Self::Mounts,
@@ -113,24 +113,24 @@ impl Wall {
     }
 }
 
-impl Cage {
+impl ProcessCage {
     /// What may be done with a path.
-    pub fn access_at(&self, path: &Path) -> Access {
+    pub fn access_at(&self, path: &Path) -> PathAccess {
         let holds = self.rules.iter().filter(|rule| path.starts_with(&rule.path));
         // Of the same path, the one that forbids most counts.
         let strictness = |access| match access {
-            Access::Write => 0,
-            Access::Read => 1,
-            Access::Deny => 2,
+            PathAccess::Write => 0,
+            PathAccess::Read => 1,
+            PathAccess::Deny => 2,
         };
         let longest =
             holds.max_by_key(|rule| (rule.path.components().count(), strictness(rule.access)));
-        longest.map_or(Access::Deny, |rule| rule.access)
+        longest.map_or(PathAccess::Deny, |rule| rule.access)
     }
 
     /// The rules in the order in which they are laid over each other: shorter paths first, and of the same path the
     /// one that forbids most last.
-    pub(crate) fn ordered(&self) -> Vec<Rule> {
+    pub(crate) fn ordered(&self) -> Vec<PathRule> {
         let mut rules = self.rules.clone();
         rules.sort_by_key(|rule| (rule.path.components().count(), rule.path.clone(), rule.access));
         rules

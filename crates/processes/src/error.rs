@@ -1,6 +1,6 @@
 //! Why something could not be done.
 
-use crate::{BadSpec, Wall};
+use crate::{BadSpec, WallError};
 use std::io;
 
 /// Why a program did not start.
@@ -14,7 +14,7 @@ pub enum SpawnError {
     System(io::Error),
     /// A wall of its cage could not be raised on this machine.
     #[error("this machine cannot enforce the sandbox: it does not allow {}", .0.name())]
-    Uncaged(Wall),
+    Uncaged(WallError),
     /// Our side broke: no descriptors left, or the fork server is gone and does not come back.
     #[error("prepare a process: {0}")]
     Ours(#[source] io::Error),
@@ -25,7 +25,7 @@ pub enum SpawnError {
 
 /// Why bytes did not get to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum WriteRefusal {
     /// It has no input, or its input was closed.
     #[error("its input is closed")]
     Closed,

@@ -3,7 +3,7 @@
 //!
 //! | Helper | Started by | Does |
 //! |---|---|---|
-//! | [`FORK_SERVER`] | [`crate::Processes`] | forks a subreaper for each program |
+//! | [`FORK_SERVER`] | [`crate::ProcessSpawner`] | forks a subreaper for each program |
 //! | [`REAPER`] | [`crate::reaper::command`] | ends one program and its descendants when the server dies |
 //! | [`FILE_WORKER`] | the door of the exec-server protocol | reads and writes files with the rights of a program |
 

@@ -14,7 +14,7 @@
 //! have ended, it waits for the next program.
 //!
 //! The fork server takes a mount namespace in which [`ProtectedPaths`] are covered, and every program inherits it. A
-//! program in a [`Cage`] also has namespaces of its own; their first process reaps orphans.
+//! program in a [`ProcessCage`] also has namespaces of its own; their first process reaps orphans.
 //!
 //! A program that another crate starts by itself, such as an MCP server, runs below a [`reaper`], which ends it and its
 //! descendants when the server dies.
@@ -38,17 +38,23 @@ mod streams;
 mod subreaper_link;
 mod subreaper_pool;
 
-pub use answerer::Answerer;
-pub use cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
-pub use error::{Refused, SpawnError};
-pub use helper::enter_if_asked;
-pub use order::Signal;
-pub use output::{
-    CHUNK_BYTES_MAX, Changes, Chunk, Event, Follower, Output, Page, RETAINED_BYTES_MAX, Seq, Stream,
+pub use answerer::TerminalAnswerer;
+pub use cage::{
+    CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, WallError,
 };
-pub use process::{End, InputRoom, Process};
-pub use processes::{Config, Processes, Program};
+pub use error::{SpawnError, WriteRefusal};
+pub use helper::enter_if_asked;
+pub use order::FamilySignal;
+pub use output::{
+    CHUNK_BYTES_MAX, OutputChanges, OutputChunk, OutputFollower, OutputPage, OutputSeq,
+    OutputStream, ProcessEvent, ProcessOutput, RETAINED_BYTES_MAX,
+};
+pub use process::{EndMode, InputRoom, Process};
+pub use processes::{Config, ProcessSpawner, SelfProgram};
 pub use protected::{ProtectedPaths, ProtectionScope};
-pub use screen::{Color, Cursor, Look, Modes, Row, Run, SCROLLBACK_ROWS_MAX, Screen, Snapshot};
-pub use spec::{BadSpec, Input, Size, Spec, Streams};
+pub use screen::{
+    CellColor, CellRun, CellStyle, CursorPosition, SCROLLBACK_ROWS_MAX, ScreenRow, ScreenSnapshot,
+    TerminalModes, TerminalScreen,
+};
+pub use spec::{BadSpec, PipeInput, ProcessSpec, ProcessStreams, PtySize};
 pub use subreaper_pool::SPARES_MAX;

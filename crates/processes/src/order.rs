@@ -1,7 +1,9 @@
 //! What the server and a subreaper say to each other. Both are this same binary, so the form is as plain as
 //! can be; the program's texts are bounded by what the system takes.
 
-use crate::cage::{Access, Cage, CageLimits, Excess, Network, Rule, Wall};
+use crate::cage::{
+    CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, WallError,
+};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -12,16 +14,16 @@ const ORDER_BYTES_MAX: usize = 64 << 20;
 
 /// What a subreaper starts. Its descriptors come another way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct SpawnOrder {
     pub(crate) has_terminal: bool,
     pub(crate) argv: Vec<OsString>,
     pub(crate) arg0: Option<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) cage: Option<Cage>,
+    pub(crate) cage: Option<ProcessCage>,
 }
 
-impl Order {
+impl SpawnOrder {
     /// A length, then every text with its length.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 4];
@@ -50,7 +52,7 @@ impl Order {
     }
 }
 
-fn parse(mut bytes: &[u8]) -> Option<Order> {
+fn parse(mut bytes: &[u8]) -> Option<SpawnOrder> {
     let (has_terminal, rest) = bytes.split_first()?;
     bytes = rest;
     let argv = take_list(&mut bytes)?;
@@ -62,15 +64,16 @@ fn parse(mut bytes: &[u8]) -> Option<Order> {
         env.push((name, texts.next()?));
     }
     let cage = take_cage(&mut bytes)?;
-    Some(Order { has_terminal: *has_terminal == 1, argv, arg0, cwd, env, cage })
+    Some(SpawnOrder { has_terminal: *has_terminal == 1, argv, arg0, cwd, env, cage })
 }
 
-const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Deny];
-const NETWORKS: [Network; 3] = [Network::All, Network::Loopback, Network::None];
+const ACCESSES: [PathAccess; 3] = [PathAccess::Read, PathAccess::Write, PathAccess::Deny];
+const NETWORKS: [NetworkAccess; 3] =
+    [NetworkAccess::All, NetworkAccess::Loopback, NetworkAccess::None];
 
 /// A byte that says whether there is one; the network, three limits, and each path with what may be done.
-fn put_cage(bytes: &mut Vec<u8>, cage: Option<&Cage>) {
-    let Some(Cage { rules, network, limits }) = cage else { return bytes.push(0) };
+fn put_cage(bytes: &mut Vec<u8>, cage: Option<&ProcessCage>) {
+    let Some(ProcessCage { rules, network, limits }) = cage else { return bytes.push(0) };
     bytes.extend([1, *network as u8]);
     for limit in [limits.memory_bytes, limits.cpu_ms, limits.processes] {
         bytes.extend(limit.unwrap_or(u64::MAX).to_le_bytes());
@@ -82,7 +85,7 @@ fn put_cage(bytes: &mut Vec<u8>, cage: Option<&Cage>) {
     }
 }
 
-fn take_cage(bytes: &mut &[u8]) -> Option<Option<Cage>> {
+fn take_cage(bytes: &mut &[u8]) -> Option<Option<ProcessCage>> {
     if take_byte(bytes)? == 0 {
         return Some(None);
     }
@@ -96,10 +99,10 @@ fn take_cage(bytes: &mut &[u8]) -> Option<Option<Cage>> {
     let n_rules = take_length(bytes)?;
     let rule = |_| {
         let access = *ACCESSES.get(usize::from(take_byte(bytes)?))?;
-        Some(Rule { access, path: take_text(bytes)?.into() })
+        Some(PathRule { access, path: take_text(bytes)?.into() })
     };
     let rules = (0..n_rules).map(rule).collect::<Option<_>>()?;
-    Some(Some(Cage { rules, network, limits }))
+    Some(Some(ProcessCage { rules, network, limits }))
 }
 
 fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
@@ -149,7 +152,7 @@ fn take_length(bytes: &mut &[u8]) -> Option<usize> {
 
 /// What can be sent to a program and its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum FamilySignal {
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-\.
@@ -172,7 +175,7 @@ pub enum Signal {
     WindowChange,
 }
 
-impl Signal {
+impl FamilySignal {
     const ALL: [Self; 10] = [
         Self::Interrupt,
         Self::Quit,
@@ -209,14 +212,14 @@ impl Signal {
 
 /// What the server wishes of a subreaper that has started its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SubreaperRequest {
     /// Signal the program and its group, while it lives.
-    Signal(Signal),
+    Signal(FamilySignal),
     /// Kill everything.
     KillAll,
 }
 
-impl Wish {
+impl SubreaperRequest {
     /// One byte: zero, or the number of a signal.
     pub(crate) fn to_byte(self) -> u8 {
         match self {
@@ -227,21 +230,25 @@ impl Wish {
 
     /// Reads a wish back.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        if byte == 0 { Some(Self::KillAll) } else { Signal::from_number(byte).map(Self::Signal) }
+        if byte == 0 {
+            Some(Self::KillAll)
+        } else {
+            FamilySignal::from_number(byte).map(Self::Signal)
+        }
     }
 }
 
 /// What a subreaper reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum SubreaperReport {
     /// The program runs.
     Started { pid: i32 },
     /// It could not be started.
     Failed { errno: i32 },
     /// It was not started, because this wall could not be raised.
-    Uncaged { wall: Wall },
+    Uncaged { wall: WallError },
     /// It and all that it has started are killed, because they used too much of this.
-    Exceeded { excess: Excess },
+    Exceeded { excess: LimitExcess },
     /// It ended with this code, 128 + n for signal n. Others may live.
     Exited { code: i32 },
     /// Nobody is left.
@@ -251,7 +258,7 @@ pub(crate) enum Report {
 /// A tag and a number.
 pub(crate) const REPORT_BYTES: usize = 5;
 
-impl Report {
+impl SubreaperReport {
     pub(crate) fn to_bytes(self) -> [u8; REPORT_BYTES] {
         let (tag, number) = match self {
             Self::Started { pid } => (b'S', pid),
@@ -270,11 +277,11 @@ impl Report {
         match tag {
             b'S' => Some(Self::Started { pid: number }),
             b'F' => Some(Self::Failed { errno: number }),
-            b'U' => Wall::ALL
+            b'U' => WallError::ALL
                 .into_iter()
                 .find(|wall| *wall as i32 == number)
                 .map(|wall| Self::Uncaged { wall }),
-            b'O' => Excess::ALL
+            b'O' => LimitExcess::ALL
                 .into_iter()
                 .find(|excess| *excess as i32 == number)
                 .map(|excess| Self::Exceeded { excess }),
@@ -294,20 +301,20 @@ mod tests {
         prop::collection::vec(any::<u8>(), 0..20).prop_map(OsString::from_vec)
     }
 
-    fn order() -> impl Strategy<Value = Order> {
+    fn order() -> impl Strategy<Value = SpawnOrder> {
         let texts = || prop::collection::vec(text(), 0..5);
         let env = prop::collection::vec((text(), text()), 0..5);
         let rule = (prop::sample::select(&ACCESSES[..]), text())
-            .prop_map(|(access, path)| Rule { path: path.into(), access });
+            .prop_map(|(access, path)| PathRule { path: path.into(), access });
         let limits = (prop::option::of(0..9_u64), prop::option::of(0..9_u64)).prop_map(
             |(memory_bytes, cpu_ms)| CageLimits { memory_bytes, cpu_ms, processes: None },
         );
         let rules = prop::collection::vec(rule, 0..4);
         let cage = (rules, prop::sample::select(&NETWORKS[..]), limits)
-            .prop_map(|(rules, network, limits)| Cage { rules, network, limits });
+            .prop_map(|(rules, network, limits)| ProcessCage { rules, network, limits });
         let program = (texts(), prop::option::of(text()), text(), env);
         (any::<bool>(), program, prop::option::of(cage)).prop_map(
-            |(has_terminal, (argv, arg0, cwd, env), cage)| Order {
+            |(has_terminal, (argv, arg0, cwd, env), cage)| SpawnOrder {
                 has_terminal,
                 argv,
                 arg0,
@@ -321,7 +328,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_order_reads_back_as_it_was_given(order in order()) {
-            prop_assert_eq!(Order::read(order.to_bytes().as_slice()).unwrap(), order);
+            prop_assert_eq!(SpawnOrder::read(order.to_bytes().as_slice()).unwrap(), order);
         }
 
         #[test]
@@ -332,22 +339,22 @@ mod tests {
 
     #[test]
     fn wishes_and_reports_read_back_as_they_were_said() {
-        let signals = Signal::ALL.map(Wish::Signal);
-        for wish in signals.into_iter().chain([Wish::KillAll]) {
-            assert_eq!(Wish::from_byte(wish.to_byte()), Some(wish));
+        let signals = FamilySignal::ALL.map(SubreaperRequest::Signal);
+        for wish in signals.into_iter().chain([SubreaperRequest::KillAll]) {
+            assert_eq!(SubreaperRequest::from_byte(wish.to_byte()), Some(wish));
         }
         let reports = [
-            Report::Started { pid: 77 },
-            Report::Failed { errno: 2 },
-            Report::Exited { code: 143 },
-            Report::Uncaged { wall: Wall::Landlock },
-            Report::Exceeded { excess: Excess::Cpu },
-            Report::Empty,
+            SubreaperReport::Started { pid: 77 },
+            SubreaperReport::Failed { errno: 2 },
+            SubreaperReport::Exited { code: 143 },
+            SubreaperReport::Uncaged { wall: WallError::Landlock },
+            SubreaperReport::Exceeded { excess: LimitExcess::Cpu },
+            SubreaperReport::Empty,
         ];
         for report in reports {
-            assert_eq!(Report::from_bytes(report.to_bytes()), Some(report));
+            assert_eq!(SubreaperReport::from_bytes(report.to_bytes()), Some(report));
         }
-        assert_eq!(Wish::from_byte(200), None);
-        assert_eq!(Report::from_bytes([0; REPORT_BYTES]), None);
+        assert_eq!(SubreaperRequest::from_byte(200), None);
+        assert_eq!(SubreaperReport::from_bytes([0; REPORT_BYTES]), None);
     }
 }

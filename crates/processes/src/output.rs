@@ -5,13 +5,13 @@ mod kept;
 mod said;
 
 pub use kept::RETAINED_BYTES_MAX;
-pub use said::{Chunk, Event, Page, Seq, Stream};
+pub use said::{OutputChunk, OutputPage, OutputSeq, OutputStream, ProcessEvent};
 
-use crate::cage::Excess;
-use crate::screen::Screen;
-use crate::spec::Size;
+use crate::cage::LimitExcess;
+use crate::screen::TerminalScreen;
+use crate::spec::PtySize;
 use bytes::Bytes;
-use kept::{Kept, RETAINED_CHUNKS_MAX};
+use kept::{OutputRing, RETAINED_CHUNKS_MAX};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
@@ -21,24 +21,24 @@ pub const CHUNK_BYTES_MAX: usize = 64 << 10;
 
 /// All that a process has said and is kept.
 #[derive(Debug)]
-pub struct Output {
-    kept: Mutex<Kept>,
+pub struct ProcessOutput {
+    kept: Mutex<OutputRing>,
     /// Counts events, so that nobody sleeps through one.
-    changed: watch::Sender<Seq>,
+    changed: watch::Sender<OutputSeq>,
     /// Told when the process may go on talking.
     room: Notify,
     /// What stands on its terminal. It hears a piece when somebody looks, or when the piece is dropped, so that
     /// those whom nobody looks at cost nothing. Locked before what is kept, never after.
-    screen: Option<Mutex<Screen>>,
+    screen: Option<Mutex<TerminalScreen>>,
     /// Clients with a terminal of their own, which answers what programs ask.
     pub(crate) n_answerers: AtomicUsize,
 }
 
 /// Tells those who wait that something was added.
 #[derive(Debug, Clone)]
-pub struct Changes(watch::Receiver<Seq>);
+pub struct OutputChanges(watch::Receiver<OutputSeq>);
 
-impl Changes {
+impl OutputChanges {
     /// Waits for the next event. One that came since the last call, or since this was made, counts.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
@@ -50,15 +50,15 @@ impl Changes {
 
 /// Hears every event in its order. What it has heard is needed no more: one process has one of these, or none.
 #[derive(Debug)]
-pub struct Follower<'a> {
-    output: &'a Output,
-    changes: Changes,
-    heard: Seq,
+pub struct OutputFollower<'a> {
+    output: &'a ProcessOutput,
+    changes: OutputChanges,
+    heard: OutputSeq,
 }
 
-impl Follower<'_> {
+impl OutputFollower<'_> {
     /// The next event, when there is one. Nothing comes after the end. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Event {
+    pub async fn next(&mut self) -> ProcessEvent {
         loop {
             // Others on this thread have their turn, however much is said.
             tokio::task::consume_budget().await;
@@ -74,21 +74,21 @@ impl Follower<'_> {
     }
 }
 
-impl Output {
-    pub(crate) fn new(terminal: Option<Size>) -> Self {
+impl ProcessOutput {
+    pub(crate) fn new(terminal: Option<PtySize>) -> Self {
         // Where there is no screen none is waited for.
-        let on_screen = if terminal.is_some() { 0 } else { Seq::MAX };
+        let on_screen = if terminal.is_some() { 0 } else { OutputSeq::MAX };
         Self {
-            kept: Mutex::new(Kept { on_screen, ..Kept::default() }),
+            kept: Mutex::new(OutputRing { on_screen, ..OutputRing::default() }),
             changed: watch::Sender::new(0),
             room: Notify::new(),
-            screen: terminal.map(|size| Mutex::new(Screen::new(size))),
+            screen: terminal.map(|size| Mutex::new(TerminalScreen::new(size))),
             n_answerers: AtomicUsize::new(0),
         }
     }
 
     /// Looks at what stands on the terminal now; none where there is no terminal.
-    pub fn screen<T>(&self, look: impl FnOnce(&mut Screen) -> T) -> Option<T> {
+    pub fn screen<T>(&self, look: impl FnOnce(&mut TerminalScreen) -> T) -> Option<T> {
         let mut screen = self.screen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         self.catch_up(&mut screen);
         screen.finish();
@@ -109,11 +109,11 @@ impl Output {
         if !std::mem::take(&mut self.kept().has_asked) {
             return None;
         }
-        let answers = self.screen(Screen::take_answers)?;
+        let answers = self.screen(TerminalScreen::take_answers)?;
         (self.n_answerers.load(Ordering::Acquire) == 0 && !answers.is_empty()).then_some(answers)
     }
 
-    fn catch_up(&self, screen: &mut Screen) {
+    fn catch_up(&self, screen: &mut TerminalScreen) {
         loop {
             // Pieces are shared, so nobody who talks waits for the emulator.
             let mut kept = self.kept();
@@ -131,33 +131,34 @@ impl Output {
     }
 
     /// The first event after `after`; older ones may be lost.
-    pub fn next_after(&self, after: Seq) -> Option<Event> {
+    pub fn next_after(&self, after: OutputSeq) -> Option<ProcessEvent> {
         let kept = self.kept();
         let at = kept.chunks.partition_point(|chunk| chunk.seq <= after);
-        let chunk = kept.chunks.get(at).map(|chunk| Event::Output(chunk.clone()));
-        let exited = kept.exited.map(|(seq, code)| Event::Exited { seq, code });
-        let closed = kept.closed.map(|seq| Event::Closed { seq });
-        let is_after = |event: &Event| event.seq() > after;
-        [chunk, exited, closed].into_iter().flatten().filter(is_after).min_by_key(Event::seq)
+        let chunk = kept.chunks.get(at).map(|chunk| ProcessEvent::Output(chunk.clone()));
+        let exited = kept.exited.map(|(seq, code)| ProcessEvent::Exited { seq, code });
+        let closed = kept.closed.map(|seq| ProcessEvent::Closed { seq });
+        let is_after = |event: &ProcessEvent| event.seq() > after;
+        [chunk, exited, closed].into_iter().flatten().filter(is_after).min_by_key(ProcessEvent::seq)
     }
 
     /// Output after `after`, whole pieces of at most `bytes_max` together, but at least one if there is one.
-    pub fn page(&self, after: Seq, bytes_max: Option<usize>) -> Page {
+    pub fn page(&self, after: OutputSeq, bytes_max: Option<usize>) -> OutputPage {
         let kept = self.kept();
         let first = kept.chunks.partition_point(|chunk| chunk.seq <= after);
         let mut n_bytes = 0;
-        let fits = |chunk: &&Chunk| {
+        let fits = |chunk: &&OutputChunk| {
             let is_first = n_bytes == 0;
             n_bytes += chunk.bytes.len();
             is_first || bytes_max.is_none_or(|max| n_bytes <= max)
         };
-        let chunks: Vec<Chunk> = kept.chunks.range(first..).take_while(fits).cloned().collect();
+        let chunks: Vec<OutputChunk> =
+            kept.chunks.range(first..).take_while(fits).cloned().collect();
         let is_all = first + chunks.len() == kept.chunks.len();
         let next_seq = match chunks.last() {
             Some(last) if !is_all || bytes_max.is_some() => last.seq + 1,
             _ => kept.last + 1,
         };
-        Page {
+        OutputPage {
             chunks,
             next_seq,
             exited: kept.exited,
@@ -168,7 +169,7 @@ impl Output {
     }
 
     /// The number of the last event.
-    pub fn last_seq(&self) -> Seq {
+    pub fn last_seq(&self) -> OutputSeq {
         self.kept().last
     }
 
@@ -178,11 +179,11 @@ impl Output {
     }
 
     /// What it was killed for having used too much of.
-    pub fn excess(&self) -> Option<Excess> {
+    pub fn excess(&self) -> Option<LimitExcess> {
         self.kept().excess
     }
 
-    pub(crate) fn exceeded(&self, excess: Excess) {
+    pub(crate) fn exceeded(&self, excess: LimitExcess) {
         self.kept().excess = Some(excess);
     }
 
@@ -193,7 +194,7 @@ impl Output {
 
     /// Says that pieces up to `seq` are needed no more: they go when there is no room. As long as nobody
     /// releases anything, a process that has said all that fits has to wait.
-    pub fn release(&self, seq: Seq) {
+    pub fn release(&self, seq: OutputSeq) {
         let mut kept = self.kept();
         if seq <= kept.released {
             return;
@@ -208,13 +209,13 @@ impl Output {
     }
 
     /// Hears all of it from the beginning.
-    pub fn follow(&self) -> Follower<'_> {
-        Follower { output: self, changes: self.changes(), heard: 0 }
+    pub fn follow(&self) -> OutputFollower<'_> {
+        OutputFollower { output: self, changes: self.changes(), heard: 0 }
     }
 
     /// Whom to ask to be woken.
-    pub fn changes(&self) -> Changes {
-        Changes(self.changed.subscribe())
+    pub fn changes(&self) -> OutputChanges {
+        OutputChanges(self.changed.subscribe())
     }
 
     /// Whether another piece can be added without losing one that somebody needs.
@@ -234,7 +235,7 @@ impl Output {
     }
 
     /// Adds a piece and forgets released ones that it has no room beside.
-    pub(crate) fn say(&self, stream: Stream, bytes: Bytes) {
+    pub(crate) fn say(&self, stream: OutputStream, bytes: Bytes) {
         let mut kept = self.kept();
         kept.last += 1;
         let seq = kept.last;
@@ -246,7 +247,7 @@ impl Output {
         if seq > kept.released {
             kept.unreleased_bytes += bytes.len();
         }
-        kept.chunks.push_back(Chunk { seq, stream, bytes });
+        kept.chunks.push_back(OutputChunk { seq, stream, bytes });
         kept.make_room();
         if kept.waits_for_screen() {
             drop(kept);
@@ -271,13 +272,13 @@ impl Output {
         self.tell(kept);
     }
 
-    fn tell(&self, kept: MutexGuard<'_, Kept>) {
+    fn tell(&self, kept: MutexGuard<'_, OutputRing>) {
         let last = kept.last;
         drop(kept);
         self.changed.send_replace(last);
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, OutputRing> {
         // Every change is whole before the lock is let go.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -287,17 +288,17 @@ impl Output {
 mod tests {
     use super::*;
 
-    fn said(output: &Output, text: &str) {
-        output.say(Stream::Stdout, Bytes::copy_from_slice(text.as_bytes()));
+    fn said(output: &ProcessOutput, text: &str) {
+        output.say(OutputStream::Stdout, Bytes::copy_from_slice(text.as_bytes()));
     }
 
-    fn seqs(page: &Page) -> Vec<Seq> {
+    fn seqs(page: &OutputPage) -> Vec<OutputSeq> {
         page.chunks.iter().map(|chunk| chunk.seq).collect()
     }
 
     #[test]
     fn a_page_holds_whole_pieces_and_skips_none() {
-        let output = Output::new(None);
+        let output = ProcessOutput::new(None);
         for text in ["aaaa", "bbbb", "cccc"] {
             said(&output, text);
         }
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn exit_and_end_take_one_number_each() {
-        let output = Output::new(None);
+        let output = ProcessOutput::new(None);
         said(&output, "early");
         output.exited(3);
         said(&output, "late");
@@ -327,13 +328,17 @@ mod tests {
             std::iter::successors(output.next_after(0), |event| output.next_after(event.seq()))
                 .collect();
         let chunk = |seq, text: &'static str| {
-            Event::Output(Chunk { seq, stream: Stream::Stdout, bytes: Bytes::from(text) })
+            ProcessEvent::Output(OutputChunk {
+                seq,
+                stream: OutputStream::Stdout,
+                bytes: Bytes::from(text),
+            })
         };
         let expected = [
             chunk(1, "early"),
-            Event::Exited { seq: 2, code: 3 },
+            ProcessEvent::Exited { seq: 2, code: 3 },
             chunk(3, "late"),
-            Event::Closed { seq: 4 },
+            ProcessEvent::Closed { seq: 4 },
         ];
         assert_eq!(events, expected);
         let page = output.page(0, None);
@@ -343,7 +348,7 @@ mod tests {
 
     #[test]
     fn only_what_was_released_is_dropped_and_it_is_told() {
-        let output = Output::new(None);
+        let output = ProcessOutput::new(None);
         let piece = "x".repeat(CHUNK_BYTES_MAX);
         let n_pieces = RETAINED_BYTES_MAX / CHUNK_BYTES_MAX;
         for _ in 0..n_pieces {
@@ -365,24 +370,24 @@ mod tests {
 
     #[test]
     fn a_screen_hears_also_what_was_dropped_before_anybody_looked() {
-        let output = Output::new(Some(Size { rows: 3, columns: 20 }));
+        let output = ProcessOutput::new(Some(PtySize { rows: 3, columns: 20 }));
         output.release(u64::MAX);
         let filler = format!("{}\r", ".".repeat(CHUNK_BYTES_MAX - 1));
-        output.say(Stream::Terminal, Bytes::from_static(b"\x1b]2;first\x07"));
+        output.say(OutputStream::Terminal, Bytes::from_static(b"\x1b]2;first\x07"));
         for _ in 0..2 * RETAINED_BYTES_MAX / CHUNK_BYTES_MAX {
-            output.say(Stream::Terminal, Bytes::copy_from_slice(filler.as_bytes()));
+            output.say(OutputStream::Terminal, Bytes::copy_from_slice(filler.as_bytes()));
         }
-        output.say(Stream::Terminal, Bytes::from_static(b"\x1b[2J\x1b[Hlast"));
+        output.say(OutputStream::Terminal, Bytes::from_static(b"\x1b[2J\x1b[Hlast"));
         assert!(output.page(0, None).dropped_bytes > 0);
         let snapshot = output.screen(|screen| screen.snapshot(0)).unwrap();
         assert_eq!((snapshot.title.as_str(), snapshot.rows[0].text.as_str()), ("first", "last"));
         assert_eq!(snapshot.seq, output.last_seq());
-        assert_eq!(Output::new(None).screen(|_| ()), None);
+        assert_eq!(ProcessOutput::new(None).screen(|_| ()), None);
     }
 
     #[tokio::test]
     async fn an_event_between_looking_and_waiting_is_not_slept_through() {
-        let output = Output::new(None);
+        let output = ProcessOutput::new(None);
         let mut changes = output.changes();
         assert_eq!(output.next_after(0), None);
         said(&output, "now");

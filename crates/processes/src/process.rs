@@ -1,11 +1,11 @@
 //! A process that runs, or ran: what a caller can do with it.
 
-use crate::answerer::Answerer;
-use crate::error::Refused;
-use crate::order::Signal;
-use crate::output::Output;
-use crate::spec::Size;
-use crate::streams::Terminal;
+use crate::answerer::TerminalAnswerer;
+use crate::error::WriteRefusal;
+use crate::order::FamilySignal;
+use crate::output::ProcessOutput;
+use crate::spec::PtySize;
+use crate::streams::PtyHandle;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ pub(crate) const WISHES_MAX: usize = 1_024;
 
 /// How a process shall end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum EndMode {
     /// At once, with all it has started.
     Kill,
     /// Its group gets a signal; what is left after the grace is killed.
     Ask {
         /// What it gets.
-        signal: Signal,
+        signal: FamilySignal,
         /// How long it may take.
         grace: Duration,
     },
@@ -40,9 +40,9 @@ pub enum End {
 #[derive(Debug, Clone)]
 pub struct Process {
     pid: i32,
-    output: Arc<Output>,
-    wishes: mpsc::Sender<Wanted>,
-    terminal: Option<Terminal>,
+    output: Arc<ProcessOutput>,
+    wishes: mpsc::Sender<PumpRequest>,
+    terminal: Option<PtyHandle>,
     input: Arc<InputState>,
     /// Tells the pump when the last clone is gone.
     _wanted: Arc<DropGuard>,
@@ -56,18 +56,18 @@ struct InputState {
 
 /// What is wanted of a pump.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum PumpRequest {
     /// Bytes for the program, and the room they take.
     Write(Bytes, OwnedSemaphorePermit),
     /// No more bytes.
     CloseInput,
-    Signal(Signal),
-    End(End),
+    Signal(FamilySignal),
+    End(EndMode),
 }
 
 /// What a pump is held by.
-pub(crate) struct Hold {
-    pub(crate) wishes: mpsc::Sender<Wanted>,
+pub(crate) struct PumpHold {
+    pub(crate) wishes: mpsc::Sender<PumpRequest>,
     /// Dropped when nobody wants the process any more.
     pub(crate) wanted: DropGuard,
 }
@@ -79,9 +79,9 @@ pub struct InputRoom(OwnedSemaphorePermit);
 impl Process {
     pub(crate) fn new(
         pid: i32,
-        output: Arc<Output>,
-        Hold { wishes, wanted }: Hold,
-        terminal: Option<Terminal>,
+        output: Arc<ProcessOutput>,
+        PumpHold { wishes, wanted }: PumpHold,
+        terminal: Option<PtyHandle>,
         has_input: bool,
     ) -> Self {
         let room = Arc::new(Semaphore::new(INPUT_BYTES_MAX));
@@ -95,7 +95,7 @@ impl Process {
     }
 
     /// What it says.
-    pub const fn output(&self) -> &Arc<Output> {
+    pub const fn output(&self) -> &Arc<ProcessOutput> {
         &self.output
     }
 
@@ -122,37 +122,37 @@ impl Process {
     }
 
     /// Writes bytes that there is room for. A program that has ended does not mind.
-    pub fn write(&self, bytes: Bytes, room: InputRoom) -> Result<(), Refused> {
+    pub fn write(&self, bytes: Bytes, room: InputRoom) -> Result<(), WriteRefusal> {
         if !self.has_input() {
-            return Err(Refused::Closed);
+            return Err(WriteRefusal::Closed);
         }
-        match self.wishes.try_send(Wanted::Write(bytes, room.0)) {
+        match self.wishes.try_send(PumpRequest::Write(bytes, room.0)) {
             Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
-            Err(mpsc::error::TrySendError::Full(_)) => Err(Refused::Full),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(WriteRefusal::Full),
         }
     }
 
     /// Lets the program see the end of its input, after what was written. A terminal is sent Ctrl-D, twice
     /// where a line was begun.
-    pub fn close_input(&self) -> Result<(), Refused> {
+    pub fn close_input(&self) -> Result<(), WriteRefusal> {
         if !self.has_input() {
-            return Err(Refused::Closed);
+            return Err(WriteRefusal::Closed);
         }
         if self.terminal.is_none() {
             self.input.is_open.store(false, Ordering::Release);
         }
-        self.wish(Wanted::CloseInput);
+        self.wish(PumpRequest::CloseInput);
         Ok(())
     }
 
     /// Says that a client's own terminal answers what the program asks, for as long as the result lives.
-    pub fn answered_elsewhere(&self) -> Answerer {
-        Answerer::new(&self.output)
+    pub fn answered_elsewhere(&self) -> TerminalAnswerer {
+        TerminalAnswerer::new(&self.output)
     }
 
     /// Changes the size of its terminal.
-    pub fn resize(&self, size: Size) -> Result<(), Refused> {
-        let terminal = self.terminal.as_ref().ok_or(Refused::NoTerminal)?;
+    pub fn resize(&self, size: PtySize) -> Result<(), WriteRefusal> {
+        let terminal = self.terminal.as_ref().ok_or(WriteRefusal::NoTerminal)?;
         // What was said before belongs on the screen as it was; what follows may come for either size.
         self.output.screen(|screen| screen.resize(size));
         // It fails only where the terminal is gone, as it would a moment later.
@@ -161,13 +161,13 @@ impl Process {
     }
 
     /// Signals it and its group. One that has ended does not mind.
-    pub fn signal(&self, signal: Signal) {
-        self.wish(Wanted::Signal(signal));
+    pub fn signal(&self, signal: FamilySignal) {
+        self.wish(PumpRequest::Signal(signal));
     }
 
     /// Ends it and all that it has started, also what it left behind when it ended itself.
-    pub fn end(&self, how: End) {
-        self.wish(Wanted::End(how));
+    pub fn end(&self, how: EndMode) {
+        self.wish(PumpRequest::End(how));
     }
 
     /// Waits until everybody is gone: the process and all that it has started.
@@ -180,7 +180,7 @@ impl Process {
         self.wishes.is_closed()
     }
 
-    fn wish(&self, wanted: Wanted) {
+    fn wish(&self, wanted: PumpRequest) {
         if let Err(mpsc::error::TrySendError::Full(wanted)) = self.wishes.try_send(wanted) {
             tracing::warn!(?wanted, "a pump does not keep up");
         }

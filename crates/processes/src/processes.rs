@@ -1,13 +1,13 @@
 //! All processes of one server: where they are started, and where they end.
 
 use crate::error::SpawnError;
-use crate::order::{Order, REPORT_BYTES, Report};
-use crate::output::Output;
-use crate::process::{Hold, Process};
+use crate::order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
+use crate::output::ProcessOutput;
+use crate::process::{Process, PumpHold};
 use crate::protected::{ProtectedPaths, ProtectionScope};
-use crate::pump::Pump;
+use crate::pump::ProcessPump;
 use crate::spawn;
-use crate::spec::{Spec, Streams};
+use crate::spec::{ProcessSpec, ProcessStreams};
 use crate::streams::open_streams;
 use crate::subreaper_pool::SubreaperPool;
 use std::io;
@@ -22,14 +22,14 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// Whose hidden verb is the fork server.
-    pub program: Program,
+    pub program: SelfProgram,
     /// What processes must not use.
     pub protected: ProtectedPaths,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Program {
+pub enum SelfProgram {
     /// The one that is running.
     #[default]
     ThisBinary,
@@ -39,18 +39,18 @@ pub enum Program {
 
 /// Starts processes. Cheap to clone; all clones share one fork server.
 #[derive(Debug, Clone)]
-pub struct Processes {
-    shared: Arc<Shared>,
+pub struct ProcessSpawner {
+    shared: Arc<SpawnerShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SpawnerShared {
     subreapers: Arc<SubreaperPool>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-impl Processes {
+impl ProcessSpawner {
     /// Starts the fork server.
     pub fn start(config: &Config) -> io::Result<Self> {
         let subreapers = Arc::new(SubreaperPool::start(
@@ -58,18 +58,18 @@ impl Processes {
             config.protected.clone(),
         )?);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        Ok(Self { shared: Arc::new(Shared { subreapers, tasks, stopping }) })
+        Ok(Self { shared: Arc::new(SpawnerShared { subreapers, tasks, stopping }) })
     }
 
     /// Starts a program. Dropping what is returned kills it and all that it has started.
-    pub async fn spawn(&self, spec: &Spec) -> Result<Process, SpawnError> {
+    pub async fn spawn(&self, spec: &ProcessSpec) -> Result<Process, SpawnError> {
         spec.check()?;
         if self.shared.stopping.is_cancelled() {
             return Err(SpawnError::Stopping);
         }
         let (ends, streams) = open_streams(spec.streams).map_err(SpawnError::Ours)?;
-        let order = Order {
-            has_terminal: matches!(spec.streams, Streams::Terminal(_)),
+        let order = SpawnOrder {
+            has_terminal: matches!(spec.streams, ProcessStreams::Terminal(_)),
             argv: spec.argv.clone(),
             arg0: spec.arg0.clone(),
             cwd: spec.cwd.clone(),
@@ -82,30 +82,30 @@ impl Processes {
         // A stream ends when nobody holds the other end, and we would.
         drop(streams);
         match heard(&mut link.stream).await.map_err(SpawnError::Ours)? {
-            Report::Started { pid } => {
-                let output = Arc::new(Output::new(spec.streams.size()));
+            SubreaperReport::Started { pid } => {
+                let output = Arc::new(ProcessOutput::new(spec.streams.size()));
                 let stopping = self.shared.stopping.child_token();
                 let terminal = ends.terminal.clone();
                 let has_input = ends.input.is_some();
                 let (pump, wishes) =
-                    Pump::new(link, Arc::clone(subreapers), ends, Arc::clone(&output));
-                let hold = Hold { wishes, wanted: stopping.clone().drop_guard() };
+                    ProcessPump::new(link, Arc::clone(subreapers), ends, Arc::clone(&output));
+                let hold = PumpHold { wishes, wanted: stopping.clone().drop_guard() };
                 self.shared.tasks.spawn(pump.run(stopping));
                 let subreapers = Arc::clone(subreapers);
                 self.shared.tasks.spawn(async move { subreapers.prepare().await });
                 Ok(Process::new(pid, output, hold, terminal, has_input))
             }
-            Report::Failed { errno } => {
+            SubreaperReport::Failed { errno } => {
                 subreapers.keep(link);
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))
             }
-            Report::Uncaged { wall } => {
+            SubreaperReport::Uncaged { wall } => {
                 subreapers.keep(link);
                 Err(SpawnError::Uncaged(wall))
             }
-            Report::Exited { .. } | Report::Exceeded { .. } | Report::Empty => {
-                Err(SpawnError::Ours(io::ErrorKind::InvalidData.into()))
-            }
+            SubreaperReport::Exited { .. }
+            | SubreaperReport::Exceeded { .. }
+            | SubreaperReport::Empty => Err(SpawnError::Ours(io::ErrorKind::InvalidData.into())),
         }
     }
 
@@ -130,8 +130,8 @@ impl Processes {
 }
 
 /// How it went with what a subreaper was told to start.
-async fn heard(link: &mut UnixStream) -> io::Result<Report> {
+async fn heard(link: &mut UnixStream) -> io::Result<SubreaperReport> {
     let mut bytes = [0; REPORT_BYTES];
     link.read_exact(&mut bytes).await?;
-    Report::from_bytes(bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    SubreaperReport::from_bytes(bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -1,6 +1,6 @@
 //! Files of the server that its children must not use: its data directory, its keys, its configuration.
 
-use crate::cage::{Access, Cage, Rule};
+use crate::cage::{PathAccess, PathRule, ProcessCage};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -68,24 +68,24 @@ impl ProtectedPaths {
 
     /// A cage whose rules give none of these paths. Where they are covered already nothing is added: the kernel refuses to
     /// change such covers.
-    pub(crate) fn within(&self, cage: &Cage, are_covered: bool) -> Cage {
+    pub(crate) fn within(&self, cage: &ProcessCage, are_covered: bool) -> ProcessCage {
         let is_below =
             |path: &Path, roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
         let allowed = cage.rules.iter().filter(|rule| !is_below(&rule.path, &self.hidden));
-        let mut rules: Vec<Rule> = allowed.cloned().collect();
+        let mut rules: Vec<PathRule> = allowed.cloned().collect();
         for rule in &mut rules {
-            if rule.access == Access::Write && is_below(&rule.path, &self.read_only) {
-                rule.access = Access::Read;
+            if rule.access == PathAccess::Write && is_below(&rule.path, &self.read_only) {
+                rule.access = PathAccess::Read;
             }
         }
         if !are_covered {
-            let is_written = |path: &&PathBuf| cage.access_at(path) == Access::Write;
+            let is_written = |path: &&PathBuf| cage.access_at(path) == PathAccess::Write;
             let read_only = self.read_only.iter().filter(is_written);
-            let rule = |path: &PathBuf, access| Rule { path: path.clone(), access };
-            rules.extend(read_only.map(|path| rule(path, Access::Read)));
-            rules.extend(self.hidden.iter().map(|path| rule(path, Access::Deny)));
+            let rule = |path: &PathBuf, access| PathRule { path: path.clone(), access };
+            rules.extend(read_only.map(|path| rule(path, PathAccess::Read)));
+            rules.extend(self.hidden.iter().map(|path| rule(path, PathAccess::Deny)));
         }
-        Cage { rules, ..cage.clone() }
+        ProcessCage { rules, ..cage.clone() }
     }
 }
 
@@ -114,21 +114,21 @@ mod tests {
 
     #[test]
     fn no_rule_of_a_cage_gives_protected_paths_back() {
-        let rule = |path: &str, access| Rule { path: path.into(), access };
+        let rule = |path: &str, access| PathRule { path: path.into(), access };
         let asked = [
-            rule("/", Access::Read),
-            rule("/work", Access::Write),
-            rule("/data/tokens", Access::Write),
+            rule("/", PathAccess::Read),
+            rule("/work", PathAccess::Write),
+            rule("/data/tokens", PathAccess::Write),
         ];
-        let cage = Cage { rules: asked.into(), ..Cage::default() };
+        let cage = ProcessCage { rules: asked.into(), ..ProcessCage::default() };
         let kept = protected(ProtectionScope::CagedPrograms).within(&cage, false);
         for (path, access) in [
-            ("/work/x", Access::Write),
-            ("/work/airlock.toml", Access::Read),
-            ("/data", Access::Deny),
-            ("/data/tokens/admin", Access::Deny),
-            ("/key file", Access::Deny),
-            ("/etc", Access::Read),
+            ("/work/x", PathAccess::Write),
+            ("/work/airlock.toml", PathAccess::Read),
+            ("/data", PathAccess::Deny),
+            ("/data/tokens/admin", PathAccess::Deny),
+            ("/key file", PathAccess::Deny),
+            ("/etc", PathAccess::Read),
         ] {
             assert_eq!((path, kept.access_at(path.as_ref())), (path, access));
         }

@@ -1,10 +1,10 @@
 //! The one task of a process: moves what it says into its output, what it is told into its input, and keeps
 //! the order: output, then the exit, then what background children still say, then the end.
 
-use crate::order::{REPORT_BYTES, Report, Wish};
-use crate::output::{Output, RETAINED_BYTES_MAX};
-use crate::process::{End, WISHES_MAX, Wanted};
-use crate::streams::{Ends, Heard, Sink, Source};
+use crate::order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
+use crate::output::{ProcessOutput, RETAINED_BYTES_MAX};
+use crate::process::{EndMode, PumpRequest, WISHES_MAX};
+use crate::streams::{InputSink, OutputSource, ParentEnds, StreamRead};
 use crate::subreaper_pool::{SubreaperLink, SubreaperPool};
 use bytes::{Buf as _, Bytes};
 use std::collections::VecDeque;
@@ -31,28 +31,28 @@ const TWICE_CTRL_D: &[u8] = &[4, 4];
 /// After these nothing of a line is left: its two ends, Ctrl-D, and what throws it away: Ctrl-C, Ctrl-U, Ctrl-Z, Ctrl-\.
 const NO_LINE: &[u8] = b"\n\r\x04\x03\x15\x1a\x1c";
 
-pub(crate) struct Pump {
+pub(crate) struct ProcessPump {
     /// The way to the subreaper, as long as somebody of the process's family lives.
     link: Option<SubreaperLink>,
     subreapers: Arc<SubreaperPool>,
     report: [u8; REPORT_BYTES],
     n_report: usize,
-    wishes: mpsc::Receiver<Wanted>,
-    output: Arc<Output>,
-    sources: Vec<Listener>,
-    input: Option<Sink>,
+    wishes: mpsc::Receiver<PumpRequest>,
+    output: Arc<ProcessOutput>,
+    sources: Vec<StreamListener>,
+    input: Option<InputSink>,
     is_terminal: bool,
     unwritten: VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
     /// Whether a line was begun and not ended.
     has_begun_line: bool,
     closes_input: bool,
-    phase: Phase,
+    phase: PumpPhase,
     kill_at: Option<Instant>,
 }
 
 /// A stream and what is known of it.
-struct Listener {
-    source: Source,
+struct StreamListener {
+    source: OutputSource,
     is_open: bool,
     /// Whether all that was there at the exit has been heard.
     is_drained: bool,
@@ -60,7 +60,7 @@ struct Listener {
 
 /// How far a process is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Phase {
+enum PumpPhase {
     Running,
     /// It has ended; its last words are being heard.
     Ending {
@@ -74,15 +74,15 @@ enum Phase {
     Closed,
 }
 
-impl Pump {
+impl ProcessPump {
     pub(crate) fn new(
         link: SubreaperLink,
         subreapers: Arc<SubreaperPool>,
-        ends: Ends,
-        output: Arc<Output>,
-    ) -> (Self, mpsc::Sender<Wanted>) {
+        ends: ParentEnds,
+        output: Arc<ProcessOutput>,
+    ) -> (Self, mpsc::Sender<PumpRequest>) {
         let (sender, wishes) = mpsc::channel(WISHES_MAX);
-        let listen = |source| Listener { source, is_open: true, is_drained: false };
+        let listen = |source| StreamListener { source, is_open: true, is_drained: false };
         let pump = Self {
             link: Some(link),
             subreapers,
@@ -96,7 +96,7 @@ impl Pump {
             unwritten: VecDeque::new(),
             has_begun_line: false,
             closes_input: false,
-            phase: Phase::Running,
+            phase: PumpPhase::Running,
             kill_at: None,
         };
         (pump, sender)
@@ -106,7 +106,7 @@ impl Pump {
     /// the process cancels as well.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut is_wanted = true;
-        while self.has_family() || self.phase != Phase::Closed {
+        while self.has_family() || self.phase != PumpPhase::Closed {
             let has_room = self.output.has_room();
             tokio::select! {
                 biased;
@@ -125,22 +125,22 @@ impl Pump {
         }
     }
 
-    fn want(&mut self, wanted: Wanted) {
+    fn want(&mut self, wanted: PumpRequest) {
         match wanted {
-            Wanted::Write(bytes, room) => {
+            PumpRequest::Write(bytes, room) => {
                 if self.input.is_some() && !self.closes_input {
                     self.enter(bytes, Some(room));
                 }
             }
-            Wanted::CloseInput if self.is_terminal => {
+            PumpRequest::CloseInput if self.is_terminal => {
                 let end = if self.has_begun_line { TWICE_CTRL_D } else { CTRL_D };
                 self.enter(Bytes::from_static(end), None);
             }
-            Wanted::CloseInput => self.closes_input = true,
-            Wanted::Signal(signal) => self.wish(Wish::Signal(signal)),
-            Wanted::End(End::Kill) => self.kill(),
-            Wanted::End(End::Ask { signal, grace }) => {
-                self.wish(Wish::Signal(signal));
+            PumpRequest::CloseInput => self.closes_input = true,
+            PumpRequest::Signal(signal) => self.wish(SubreaperRequest::Signal(signal)),
+            PumpRequest::End(EndMode::Kill) => self.kill(),
+            PumpRequest::End(EndMode::Ask { signal, grace }) => {
+                self.wish(SubreaperRequest::Signal(signal));
                 let kill_at = Instant::now() + grace;
                 self.kill_at = Some(self.kill_at.map_or(kill_at, |at| at.min(kill_at)));
             }
@@ -163,10 +163,10 @@ impl Pump {
 
     fn kill(&mut self) {
         self.kill_at = None;
-        self.wish(Wish::KillAll);
+        self.wish(SubreaperRequest::KillAll);
     }
 
-    fn wish(&self, wish: Wish) {
+    fn wish(&self, wish: SubreaperRequest) {
         if let Some(link) = &self.link {
             // A few bytes always fit, and a subreaper that is gone has nothing left to do.
             let _ = link.stream.try_write(&[wish.to_byte()]);
@@ -177,12 +177,16 @@ impl Pump {
         self.link.is_some()
     }
 
-    fn hear_report(&mut self, report: Option<Report>) {
+    fn hear_report(&mut self, report: Option<SubreaperReport>) {
         match report {
-            Some(Report::Exited { code }) => self.ended(code),
-            Some(Report::Exceeded { excess }) => self.output.exceeded(excess),
-            Some(Report::Started { .. } | Report::Failed { .. } | Report::Uncaged { .. }) => {}
-            Some(Report::Empty) | None => {
+            Some(SubreaperReport::Exited { code }) => self.ended(code),
+            Some(SubreaperReport::Exceeded { excess }) => self.output.exceeded(excess),
+            Some(
+                SubreaperReport::Started { .. }
+                | SubreaperReport::Failed { .. }
+                | SubreaperReport::Uncaged { .. },
+            ) => {}
+            Some(SubreaperReport::Empty) | None => {
                 // A subreaper that has nobody left can have others; one that was killed cannot.
                 if let (Some(link), Some(_)) = (self.link.take(), report) {
                     self.subreapers.keep(link);
@@ -193,7 +197,7 @@ impl Pump {
                     listener.is_drained = !listener.is_open;
                 }
                 // The subreaper itself was killed.
-                if self.phase == Phase::Running {
+                if self.phase == PumpPhase::Running {
                     self.ended(KILLED);
                 }
             }
@@ -202,24 +206,24 @@ impl Pump {
 
     fn ended(&mut self, code: i32) {
         let until = Instant::now() + LAST_WORDS_TIME;
-        self.phase = Phase::Ending { code, until, heard_bytes: 0 };
+        self.phase = PumpPhase::Ending { code, until, heard_bytes: 0 };
         self.unwritten.clear();
     }
 
     fn hear(&mut self, idx: usize) {
         let listener = &mut self.sources[idx];
         match listener.source.hear() {
-            Heard::Bytes(bytes) => {
-                if let Phase::Ending { heard_bytes, .. } = &mut self.phase {
+            StreamRead::Bytes(bytes) => {
+                if let PumpPhase::Ending { heard_bytes, .. } = &mut self.phase {
                     *heard_bytes += bytes.len();
                 }
                 self.output.say(listener.source.stream, bytes);
-                if self.is_terminal && self.phase == Phase::Running {
+                if self.is_terminal && self.phase == PumpPhase::Running {
                     self.answer();
                 }
             }
-            Heard::Nothing => {}
-            Heard::End => (listener.is_open, listener.is_drained) = (false, true),
+            StreamRead::Nothing => {}
+            StreamRead::End => (listener.is_open, listener.is_drained) = (false, true),
         }
     }
 
@@ -235,17 +239,17 @@ impl Pump {
         if self.closes_input && self.unwritten.is_empty() && !self.is_terminal {
             self.input = None;
         }
-        if let Phase::Ending { code, until, heard_bytes } = self.phase {
+        if let PumpPhase::Ending { code, until, heard_bytes } = self.phase {
             let heard_bytes = heard_bytes + self.drain();
-            self.phase = Phase::Ending { code, until, heard_bytes };
+            self.phase = PumpPhase::Ending { code, until, heard_bytes };
             // A background child that never stops talking does not hold the exit up.
             let is_heard = self.sources.iter().all(|listener| listener.is_drained);
             if is_heard || heard_bytes > RETAINED_BYTES_MAX {
                 self.output.exited(code);
-                self.phase = Phase::Exited;
+                self.phase = PumpPhase::Exited;
             }
         }
-        if self.phase == Phase::Exited {
+        if self.phase == PumpPhase::Exited {
             if !self.has_family() {
                 // Whoever else may hold a stream open is nobody that the process started.
                 self.drain();
@@ -255,7 +259,7 @@ impl Pump {
             }
             if self.sources.iter().all(|listener| !listener.is_open) {
                 self.output.closed();
-                self.phase = Phase::Closed;
+                self.phase = PumpPhase::Closed;
                 self.input = None;
             }
         }
@@ -268,13 +272,13 @@ impl Pump {
         for listener in &mut self.sources {
             while !listener.is_drained && n_bytes <= RETAINED_BYTES_MAX && self.output.has_room() {
                 match listener.source.hear_now() {
-                    Heard::Bytes(bytes) => {
+                    StreamRead::Bytes(bytes) => {
                         n_bytes += bytes.len();
                         self.output.say(listener.source.stream, bytes);
                     }
-                    Heard::Nothing if self.is_terminal && has_family => break,
-                    Heard::Nothing => listener.is_drained = true,
-                    Heard::End => (listener.is_open, listener.is_drained) = (false, true),
+                    StreamRead::Nothing if self.is_terminal && has_family => break,
+                    StreamRead::Nothing => listener.is_drained = true,
+                    StreamRead::End => (listener.is_open, listener.is_drained) = (false, true),
                 }
             }
         }
@@ -305,10 +309,10 @@ impl Pump {
 }
 
 /// When a terminal's last words must have been heard.
-async fn last_words(phase: Phase) {
+async fn last_words(phase: PumpPhase) {
     match phase {
-        Phase::Ending { until, .. } => tokio::time::sleep_until(until).await,
-        Phase::Running | Phase::Exited | Phase::Closed => std::future::pending().await,
+        PumpPhase::Ending { until, .. } => tokio::time::sleep_until(until).await,
+        PumpPhase::Running | PumpPhase::Exited | PumpPhase::Closed => std::future::pending().await,
     }
 }
 
@@ -324,7 +328,7 @@ async fn next_report(
     link: &mut Option<SubreaperLink>,
     report: &mut [u8; REPORT_BYTES],
     n_report: &mut usize,
-) -> Option<Report> {
+) -> Option<SubreaperReport> {
     let link = &mut link.as_mut()?.stream;
     while *n_report < REPORT_BYTES {
         match link.read(&mut report[*n_report..]).await {
@@ -333,11 +337,11 @@ async fn next_report(
         }
     }
     *n_report = 0;
-    Report::from_bytes(*report)
+    SubreaperReport::from_bytes(*report)
 }
 
 /// Which stream has something to say; never when all are closed.
-async fn next_ready(sources: &[Listener]) -> usize {
+async fn next_ready(sources: &[StreamListener]) -> usize {
     let ready = async |idx: usize| match sources.get(idx) {
         Some(listener) if listener.is_open => listener.source.ready().await,
         Some(_) | None => std::future::pending().await,
@@ -349,7 +353,7 @@ async fn next_ready(sources: &[Listener]) -> usize {
 }
 
 async fn write(
-    input: &Option<Sink>,
+    input: &Option<InputSink>,
     unwritten: &VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
 ) -> std::io::Result<usize> {
     match (input, unwritten.front()) {

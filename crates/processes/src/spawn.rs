@@ -1,7 +1,7 @@
 //! Starts fork servers. The only place in this room where a program is executed by the server.
 
 use crate::helper::FORK_SERVER;
-use crate::processes::Program;
+use crate::processes::SelfProgram;
 use crate::protected::ProtectedPaths;
 use crate::subreaper_link;
 use std::fs::File;
@@ -20,10 +20,10 @@ pub(crate) struct ForkServerLink {
 }
 
 /// Opens the program once: what is executed later is what was there now, whatever happens to its path.
-pub(crate) fn open(program: &Program) -> io::Result<File> {
+pub(crate) fn open(program: &SelfProgram) -> io::Result<File> {
     match program {
-        Program::ThisBinary => File::open("/proc/self/exe"),
-        Program::At(path) => File::open(path),
+        SelfProgram::ThisBinary => File::open("/proc/self/exe"),
+        SelfProgram::At(path) => File::open(path),
     }
 }
 

@@ -1,13 +1,13 @@
 //! What to start, and how it is connected.
 
-use crate::cage::Cage;
+use crate::cage::ProcessCage;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// A program to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub struct ProcessSpec {
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`.
     pub argv: Vec<OsString>,
     /// What the program sees as its own name instead of `argv[0]`.
@@ -17,23 +17,23 @@ pub struct Spec {
     /// All it finds in its environment; a terminal adds `TERM` if there is none.
     pub env: Vec<(OsString, OsString)>,
     /// How it is connected.
-    pub streams: Streams,
+    pub streams: ProcessStreams,
     /// What keeps it in; none where it may do what the server may.
-    pub cage: Option<Cage>,
+    pub cage: Option<ProcessCage>,
 }
 
 /// How a program is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streams {
+pub enum ProcessStreams {
     /// Two pipes for its output.
-    Pipes(Input),
+    Pipes(PipeInput),
     /// One terminal of this size for everything.
-    Terminal(Size),
+    Terminal(PtySize),
 }
 
-impl Streams {
+impl ProcessStreams {
     /// How large its terminal is, where it has one.
-    pub const fn size(self) -> Option<Size> {
+    pub const fn size(self) -> Option<PtySize> {
         match self {
             Self::Terminal(size) => Some(size),
             Self::Pipes(_) => None,
@@ -43,7 +43,7 @@ impl Streams {
 
 /// What a program with pipes reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum PipeInput {
     /// Nothing.
     Null,
     /// What is written to it.
@@ -52,14 +52,14 @@ pub enum Input {
 
 /// Rows and columns of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
+pub struct PtySize {
     /// Lines.
     pub rows: u16,
     /// Characters in a line.
     pub columns: u16,
 }
 
-impl Default for Size {
+impl Default for PtySize {
     fn default() -> Self {
         Self { rows: 24, columns: 80 }
     }
@@ -82,7 +82,7 @@ pub enum BadSpec {
 /// What programs take a terminal for when nobody says: what nearly all of them know.
 const TERM: &str = "xterm-256color";
 
-impl Spec {
+impl ProcessSpec {
     /// Refuses what the system could not be told.
     pub(crate) fn check(&self) -> Result<(), BadSpec> {
         let program = self.argv.first().ok_or(BadSpec::NoArgv)?;
@@ -102,7 +102,7 @@ impl Spec {
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env = self.env.clone();
         let has_term = env.iter().any(|(name, _)| name == "TERM");
-        if matches!(self.streams, Streams::Terminal(_)) && !has_term {
+        if matches!(self.streams, ProcessStreams::Terminal(_)) && !has_term {
             env.push(("TERM".into(), TERM.into()));
         }
         env
@@ -113,13 +113,13 @@ impl Spec {
 mod tests {
     use super::*;
 
-    fn spec(argv: &[&str]) -> Spec {
-        Spec {
+    fn spec(argv: &[&str]) -> ProcessSpec {
+        ProcessSpec {
             argv: argv.iter().map(OsString::from).collect(),
             arg0: None,
             cwd: "/".into(),
             env: vec![("A".into(), "1".into())],
-            streams: Streams::Pipes(Input::Null),
+            streams: ProcessStreams::Pipes(PipeInput::Null),
             cage: None,
         }
     }
@@ -130,19 +130,25 @@ mod tests {
         assert_eq!(spec(&[]).check(), Err(BadSpec::NoArgv));
         assert_eq!(spec(&[""]).check(), Err(BadSpec::NoProgram));
         assert_eq!(spec(&["a", "b\0c"]).check(), Err(BadSpec::Nul));
-        assert_eq!(Spec { cwd: "/a\0".into(), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
-        assert_eq!(Spec { arg0: Some("\0".into()), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(ProcessSpec { cwd: "/a\0".into(), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(
+            ProcessSpec { arg0: Some("\0".into()), ..spec(&["a"]) }.check(),
+            Err(BadSpec::Nul)
+        );
         let env = vec![("A".into(), "\0".into())];
-        assert_eq!(Spec { env, ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(ProcessSpec { env, ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
     }
 
     #[test]
     fn only_a_terminal_without_a_term_gets_one() {
-        let terminal = Streams::Terminal(Size::default());
+        let terminal = ProcessStreams::Terminal(PtySize::default());
         assert_eq!(spec(&["a"]).environment(), [("A".into(), "1".into())]);
         let expected = [("A".into(), "1".into()), ("TERM".into(), TERM.into())];
-        assert_eq!(Spec { streams: terminal, ..spec(&["a"]) }.environment(), expected);
+        assert_eq!(ProcessSpec { streams: terminal, ..spec(&["a"]) }.environment(), expected);
         let env: Vec<(OsString, OsString)> = vec![("TERM".into(), "dumb".into())];
-        assert_eq!(Spec { streams: terminal, env: env.clone(), ..spec(&["a"]) }.environment(), env);
+        assert_eq!(
+            ProcessSpec { streams: terminal, env: env.clone(), ..spec(&["a"]) }.environment(),
+            env
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! The server's ends of a process's streams: pipes or a terminal, read and written without waiting.
 #![expect(unsafe_code, reason = "terminals and the watching of descriptors have no safe interface")]
 
-use crate::output::{CHUNK_BYTES_MAX, Stream};
-use crate::spec::{Input, Size, Streams};
+use crate::output::{CHUNK_BYTES_MAX, OutputStream};
+use crate::spec::{PipeInput, ProcessStreams, PtySize};
 use bytes::Bytes;
 use nix::fcntl::{FcntlArg, OFlag, fcntl, open};
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
@@ -19,43 +19,44 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
 /// What the server keeps.
-pub(crate) struct Ends {
-    pub(crate) sources: Vec<Source>,
-    pub(crate) input: Option<Sink>,
-    pub(crate) terminal: Option<Terminal>,
+pub(crate) struct ParentEnds {
+    pub(crate) sources: Vec<OutputSource>,
+    pub(crate) input: Option<InputSink>,
+    pub(crate) terminal: Option<PtyHandle>,
 }
 
 /// What the program gets: input, output, errors.
-pub(crate) type Theirs = [OwnedFd; 3];
+pub(crate) type ChildStreams = [OwnedFd; 3];
 
 /// Makes both ends.
-pub(crate) fn open_streams(streams: Streams) -> io::Result<(Ends, Theirs)> {
+pub(crate) fn open_streams(streams: ProcessStreams) -> io::Result<(ParentEnds, ChildStreams)> {
     match streams {
-        Streams::Pipes(input) => pipes(input),
-        Streams::Terminal(size) => terminal(size),
+        ProcessStreams::Pipes(input) => pipes(input),
+        ProcessStreams::Terminal(size) => terminal(size),
     }
 }
 
-fn pipes(input: Input) -> io::Result<(Ends, Theirs)> {
+fn pipes(input: PipeInput) -> io::Result<(ParentEnds, ChildStreams)> {
     let (stdout, their_stdout) = io::pipe()?;
     let (stderr, their_stderr) = io::pipe()?;
     let (input, stdin) = match input {
-        Input::Null => (None, OwnedFd::from(File::open("/dev/null")?)),
-        Input::Pipe => {
+        PipeInput::Null => (None, OwnedFd::from(File::open("/dev/null")?)),
+        PipeInput::Pipe => {
             let (theirs, ours) = io::pipe()?;
-            (Some(Sink(Arc::new(watched(ours.into())?))), theirs.into())
+            (Some(InputSink(Arc::new(watched(ours.into())?))), theirs.into())
         }
     };
     let source = |stream, end: io::PipeReader| {
         let end = Arc::new(watched(end.into())?);
-        Ok::<_, io::Error>(Source { stream, end, is_usual_pipe: true, retry_at: None })
+        Ok::<_, io::Error>(OutputSource { stream, end, is_usual_pipe: true, retry_at: None })
     };
-    let sources = vec![source(Stream::Stdout, stdout)?, source(Stream::Stderr, stderr)?];
-    let ends = Ends { sources, input, terminal: None };
+    let sources =
+        vec![source(OutputStream::Stdout, stdout)?, source(OutputStream::Stderr, stderr)?];
+    let ends = ParentEnds { sources, input, terminal: None };
     Ok((ends, [stdin, their_stdout.into(), their_stderr.into()]))
 }
 
-fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
+fn terminal(size: PtySize) -> io::Result<(ParentEnds, ChildStreams)> {
     let ours = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
@@ -64,21 +65,22 @@ fn terminal(size: Size) -> io::Result<(Ends, Theirs)> {
     // SAFETY: the number was given up by its owner in the same breath.
     let ours = unsafe { OwnedFd::from_raw_fd(ours.into_raw_fd()) };
     let end = Arc::new(watched(ours)?);
-    let terminal = Terminal(Arc::downgrade(&end));
+    let terminal = PtyHandle(Arc::downgrade(&end));
     terminal.resize(size)?;
-    let source = Source {
-        stream: Stream::Terminal,
+    let source = OutputSource {
+        stream: OutputStream::Terminal,
         end: Arc::clone(&end),
         is_usual_pipe: false,
         retry_at: None,
     };
-    let ends = Ends { sources: vec![source], input: Some(Sink(end)), terminal: Some(terminal) };
+    let ends =
+        ParentEnds { sources: vec![source], input: Some(InputSink(end)), terminal: Some(terminal) };
     Ok((ends, [theirs.try_clone()?, theirs.try_clone()?, theirs]))
 }
 
-type End = AsyncFd<File>;
+type StreamEnd = AsyncFd<File>;
 
-fn watched(descriptor: OwnedFd) -> io::Result<End> {
+fn watched(descriptor: OwnedFd) -> io::Result<StreamEnd> {
     fcntl(&descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     // SAFETY: a `File` keeps its descriptor open and the same until it is dropped, which is after the watching.
     Ok(unsafe { AsyncFd::register(File::from(descriptor)) }?)
@@ -91,7 +93,7 @@ fn watched(descriptor: OwnedFd) -> io::Result<End> {
 const HUNG_UP_RETRY_TIME: Duration = Duration::from_millis(50);
 
 /// What reading brought.
-pub(crate) enum Heard {
+pub(crate) enum StreamRead {
     Bytes(Bytes),
     /// Nothing for now.
     Nothing,
@@ -101,9 +103,9 @@ pub(crate) enum Heard {
 
 /// One stream of a program's output.
 #[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) stream: Stream,
-    end: Arc<End>,
+pub(crate) struct OutputSource {
+    pub(crate) stream: OutputStream,
+    end: Arc<StreamEnd>,
     /// Whether it is a pipe as small as pipes are made.
     is_usual_pipe: bool,
     /// When to read again a stream that is hung up and would block: its readiness says nothing any more.
@@ -123,7 +125,7 @@ thread_local! {
 /// Pieces that are not worth copying.
 const LARGE_PIECE_BYTES: usize = CHUNK_BYTES_MAX / 2;
 
-impl Source {
+impl OutputSource {
     /// Waits until there is something to read.
     pub(crate) async fn ready(&self) {
         if let Some(retry_at) = self.retry_at {
@@ -138,13 +140,13 @@ impl Source {
 
     /// Reads what the system has announced, as one piece. Where there is nothing, the next announcement is
     /// waited for; one that comes while we read is not forgotten.
-    pub(crate) fn hear(&mut self) -> Heard {
+    pub(crate) fn hear(&mut self) -> StreamRead {
         let heard = self.piece(|room| {
             self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
         });
-        let is_stuck = matches!(heard, Heard::Nothing) && self.is_hung_up();
+        let is_stuck = matches!(heard, StreamRead::Nothing) && self.is_hung_up();
         self.retry_at = is_stuck.then(|| Instant::now() + HUNG_UP_RETRY_TIME);
-        if matches!(&heard, Heard::Bytes(bytes) if bytes.len() == CHUNK_BYTES_MAX)
+        if matches!(&heard, StreamRead::Bytes(bytes) if bytes.len() == CHUNK_BYTES_MAX)
             && std::mem::take(&mut self.is_usual_pipe)
         {
             // Where that is refused it goes on as it was.
@@ -163,23 +165,25 @@ impl Source {
     }
 
     /// Reads what is there, announced or not, as one piece.
-    pub(crate) fn hear_now(&self) -> Heard {
+    pub(crate) fn hear_now(&self) -> StreamRead {
         self.piece(|room| self.end.get_ref().read(room))
     }
 
-    fn piece(&self, read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> Heard {
+    fn piece(&self, read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> StreamRead {
         ROOM.with_borrow_mut(|room| {
             room.resize(CHUNK_BYTES_MAX, 0);
             match self.fill(room, read) {
-                Ok(0) => Heard::End,
-                Ok(n) if n < LARGE_PIECE_BYTES => Heard::Bytes(Bytes::copy_from_slice(&room[..n])),
+                Ok(0) => StreamRead::End,
+                Ok(n) if n < LARGE_PIECE_BYTES => {
+                    StreamRead::Bytes(Bytes::copy_from_slice(&room[..n]))
+                }
                 Ok(n) => {
                     room.truncate(n);
-                    Heard::Bytes(std::mem::take(room).into())
+                    StreamRead::Bytes(std::mem::take(room).into())
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => StreamRead::Nothing,
                 // A terminal that everybody has left says EIO.
-                Err(_) => Heard::End,
+                Err(_) => StreamRead::End,
             }
         })
     }
@@ -196,7 +200,7 @@ impl Source {
                 Ok(0) => return Ok(n),
                 Ok(more) => {
                     n += more;
-                    if n == room.len() || self.stream != Stream::Terminal {
+                    if n == room.len() || self.stream != OutputStream::Terminal {
                         return Ok(n);
                     }
                 }
@@ -211,9 +215,9 @@ impl Source {
 
 /// Where a program reads from.
 #[derive(Debug)]
-pub(crate) struct Sink(Arc<End>);
+pub(crate) struct InputSink(Arc<StreamEnd>);
 
-impl Sink {
+impl InputSink {
     /// Writes as much as fits now, after waiting until anything fits. After an error no more can be written.
     pub(crate) async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
@@ -234,11 +238,11 @@ impl Sink {
 
 /// The size of a terminal. A process that has ended keeps none open, however long it is remembered.
 #[derive(Debug, Clone)]
-pub(crate) struct Terminal(Weak<End>);
+pub(crate) struct PtyHandle(Weak<StreamEnd>);
 
-impl Terminal {
+impl PtyHandle {
     /// Changes it; the kernel tells the programs.
-    pub(crate) fn resize(&self, size: Size) -> io::Result<()> {
+    pub(crate) fn resize(&self, size: PtySize) -> io::Result<()> {
         let end = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
         let size =
             libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };

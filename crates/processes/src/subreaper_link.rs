@@ -31,7 +31,7 @@ pub(crate) fn send(control: &OwnedFd, link: &OwnedFd) -> nix::Result<()> {
 }
 
 /// What arrived at a fork server.
-pub(crate) enum Received {
+pub(crate) enum ForkServerPacket {
     /// A subreaper's socket.
     Link(OwnedFd),
     /// Nothing, or nonsense.
@@ -41,11 +41,11 @@ pub(crate) enum Received {
 }
 
 /// Receives without waiting.
-pub(crate) fn receive(control: &OwnedFd) -> nix::Result<Received> {
+pub(crate) fn receive(control: &OwnedFd) -> nix::Result<ForkServerPacket> {
     match receive_with(control, &mut [0]) {
-        Ok((_, Some([link]))) => Ok(Received::Link(link)),
-        Ok((0, None)) => Ok(Received::Gone),
-        Ok((_, None)) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(Received::Nothing),
+        Ok((_, Some([link]))) => Ok(ForkServerPacket::Link(link)),
+        Ok((0, None)) => Ok(ForkServerPacket::Gone),
+        Ok((_, None)) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(ForkServerPacket::Nothing),
         Err(error) => Err(error),
     }
 }

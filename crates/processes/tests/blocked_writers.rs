@@ -2,7 +2,7 @@
 
 use crate::suite::{Heard, PATIENCE, PIPED, PIPES, TERMINAL, shell, start, told};
 use bytes::Bytes;
-use processes::{End, Processes, Streams};
+use processes::{EndMode, ProcessSpawner, ProcessStreams};
 use std::sync::mpsc;
 
 /// More than the kernel holds for a program, of a terminal or a pipe.
@@ -21,7 +21,7 @@ fn on_one_thread(test: impl Future<Output = ()> + Send + 'static) {
 
 /// Starts a program that leaves its input unread and does `script` when that input waits. Other programs must be served
 /// afterwards, and it must be possible to end it.
-async fn check(house: &Processes, streams: Streams, script: &str) {
+async fn check(house: &ProcessSpawner, streams: ProcessStreams, script: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (go, done) = (folder.path().join("go"), folder.path().join("done"));
     let script = format!(
@@ -40,7 +40,7 @@ async fn check(house: &Processes, streams: Streams, script: &str) {
         let (text, code) = told(house, &shell(PIPES, "echo served")).await;
         assert_eq!((text.as_str(), code), ("served\n", 0), "{script}");
     }
-    process.end(End::Kill);
+    process.end(EndMode::Kill);
     heard.end().await;
     process.gone().await;
 }

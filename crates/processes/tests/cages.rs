@@ -1,7 +1,7 @@
 //! Programs in cages: what they can still do, what they cannot, and by which way they tried.
 
 use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, cage, rule, said, shell, start, told};
-use processes::{Access, Cage, Network, Spec};
+use processes::{NetworkAccess, PathAccess, ProcessCage, ProcessSpec};
 use std::path::Path;
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn a_caged_program_reads_all_writes_its_folder_and_has_the_usual_devices()
     assert_eq!(said(&house, &cage(folder.path()), &script).await, (format!("kept\n2\n{own}\n"), 0));
     assert_eq!(std::fs::read_to_string(folder.path().join("other")).unwrap(), "kept\n");
     assert!(!Path::new("/dev/shm/x").exists());
-    let terminal = Spec {
+    let terminal = ProcessSpec {
         cage: Some(cage(folder.path())),
         ..shell(TERMINAL, "test -t 0 && stty size && echo on a terminal > /dev/tty")
     };
@@ -94,9 +94,9 @@ async fn longer_paths_count_more_and_what_is_denied_cannot_be_seen() {
     std::fs::write(&key, "hidden").unwrap();
     let mut cage = cage(folder.path());
     cage.rules.extend([
-        rule(&git, Access::Read),
-        rule(&secret, Access::Deny),
-        rule(&key, Access::Deny),
+        rule(&git, PathAccess::Read),
+        rule(&secret, PathAccess::Deny),
+        rule(&key, PathAccess::Deny),
     ]);
     let path = folder.path().display();
     let script = format!(
@@ -105,12 +105,12 @@ async fn longer_paths_count_more_and_what_is_denied_cannot_be_seen() {
     );
     let (text, _) = said(&house, &cage, &script).await;
     assert_eq!(text, "textkept\nunseen\nclosed\n");
-    let nothing = Cage {
+    let nothing = ProcessCage {
         rules: vec![
-            rule("/usr", Access::Read),
-            rule("/bin", Access::Read),
-            rule("/lib", Access::Read),
-            rule("/lib64", Access::Read),
+            rule("/usr", PathAccess::Read),
+            rule("/bin", PathAccess::Read),
+            rule("/lib", PathAccess::Read),
+            rule("/lib64", PathAccess::Read),
         ],
         ..cage
     };
@@ -129,10 +129,10 @@ async fn a_hidden_folder_stays_hidden_when_what_is_inside_is_replaced() {
         std::fs::write(path, "old").unwrap();
     }
     let mut cage = cage(Path::new("/dev/null"));
-    cage.rules.extend([rule(&secret, Access::Deny), rule(&key, Access::Deny)]);
+    cage.rules.extend([rule(&secret, PathAccess::Deny), rule(&key, PathAccess::Deny)]);
     let path = folder.path().display();
     let script = format!("cd {path}; echo ready; read x; cat secret/key 2>/dev/null || cat key");
-    let spec = Spec { cage: Some(cage), ..shell(PIPED, &script) };
+    let spec = ProcessSpec { cage: Some(cage), ..shell(PIPED, &script) };
     let process = house.spawn(&spec).await.unwrap();
     let mut heard = Heard::new(&process);
     heard.until("ready").await;
@@ -175,7 +175,7 @@ async fn mounts_below_a_writable_folder_are_as_writable_as_they_were() {
     };
     let folder = Path::new(&folder);
     let mut cage = cage(folder);
-    cage.rules.push(rule(folder.join("read"), Access::Read));
+    cage.rules.push(rule(folder.join("read"), PathAccess::Read));
     let script = format!(
         "exec 2>/dev/null; cd {}; for place in . 'a b' read only; do touch \"$place/x\" && echo $place; done; \
          echo x > proc/self/comm && echo proc",
@@ -231,11 +231,11 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     let name = format!("airlock-abstract-{port}");
     let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
     let _abstract = std::os::unix::net::UnixListener::bind_addr(&name).unwrap();
-    for network in [Network::None, Network::Loopback] {
-        let cage = Cage { network, ..cage(folder.path()) };
+    for network in [NetworkAccess::None, NetworkAccess::Loopback] {
+        let cage = ProcessCage { network, ..cage(folder.path()) };
         for (name, call) in CALLS {
             // A datagram to a loopback of its own is heard by nobody.
-            if network == Network::Loopback && *name == "send by UDP" {
+            if network == NetworkAccess::Loopback && *name == "send by UDP" {
                 continue;
             }
             let call = call.replace("PORT", &port).replace("PATH", path.to_str().unwrap());
@@ -252,10 +252,10 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     assert!(datagrams.recv(&mut [0]).is_err(), "nothing came");
     let own = "python3 -c \"import socket as s; l = s.create_server(('127.0.0.1', 0)); \
                c = s.create_connection(l.getsockname()); l.accept()[0].send(b'hi'); print(c.recv(2))\"";
-    let loopback = Cage { network: Network::Loopback, ..cage(folder.path()) };
+    let loopback = ProcessCage { network: NetworkAccess::Loopback, ..cage(folder.path()) };
     assert_eq!(said(&house, &loopback, own).await, ("b'hi'\n".into(), 0));
     assert_ne!(said(&house, &cage(folder.path()), own).await.1, 0);
-    let open = Cage { network: Network::All, ..cage(folder.path()) };
+    let open = ProcessCage { network: NetworkAccess::All, ..cage(folder.path()) };
     let call =
         format!("python3 -c \"import socket as s; s.create_connection(('127.0.0.1', {port}))\"");
     assert_eq!(said(&house, &open, &call).await, (String::new(), 0));
@@ -291,8 +291,8 @@ try: one.connect('{}')
 except OSError as error: print(errno.errorcode[error.errno])\"",
         path.display()
     );
-    for network in [Network::None, Network::Loopback] {
-        let cage = Cage { network, ..cage(folder.path()) };
+    for network in [NetworkAccess::None, NetworkAccess::Loopback] {
+        let cage = ProcessCage { network, ..cage(folder.path()) };
         assert_eq!(said(&house, &cage, &script).await, ("b'hi'\nb'hi'\nEISCONN\n".into(), 0));
     }
     house.shutdown().await;
@@ -357,7 +357,7 @@ async fn every_named_way_to_meddle_with_another_process_fails() {
     let tried = async |call: &str| {
         let script = format!("{TOOLS}{numbers}{call}");
         let spec = suite::spec(PIPES, &["python3", "-c", &script, &pid.to_string()]);
-        told(&house, &Spec { cage: Some(cage(folder.path())), ..spec }).await
+        told(&house, &ProcessSpec { cage: Some(cage(folder.path())), ..spec }).await
     };
     for (name, call) in MEDDLING {
         if cfg!(not(target_arch = "x86_64")) && name.contains("x32") {
@@ -383,7 +383,7 @@ choose(os.getpid())
 os.setpriority(os.PRIO_PROCESS, 0, 5)
 print(os.nice(1))";
     assert_eq!(tried(own).await, ("6\n".into(), 0));
-    neighbour.end(processes::End::Kill);
+    neighbour.end(processes::EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }
@@ -408,7 +408,7 @@ async fn nobody_outside_can_be_signalled_traced_or_read() {
         assert_ne!((name, code), (name, 0), "{text}");
     }
     assert!(neighbour.output().exit_code().is_none());
-    neighbour.end(processes::End::Kill);
+    neighbour.end(processes::EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }

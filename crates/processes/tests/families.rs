@@ -1,7 +1,7 @@
 //! Nothing is left behind: groups, sessions of their own, daemons, whoever dies first.
 
 use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, fill, gone, shell, spec, start};
-use processes::{End, Event, Signal};
+use processes::{EndMode, FamilySignal, ProcessEvent};
 use std::time::Duration;
 
 /// A child in the group, one with a session of its own, and a daemon whose parent is gone.
@@ -21,7 +21,7 @@ async fn ending_a_process_ends_its_whole_family() {
         let process = house.spawn(&shell(streams, &format!("{FAMILY} wait"))).await.unwrap();
         let mut heard = Heard::new(&process);
         let pids = family(&mut heard).await;
-        process.end(End::Kill);
+        process.end(EndMode::Kill);
         assert_eq!(heard.end().await.0, 137);
         process.gone().await;
         for pid in pids {
@@ -37,11 +37,11 @@ async fn ending_a_process_that_has_exited_ends_what_it_left_behind() {
     let process = house.spawn(&shell(PIPES, &format!("{FAMILY} sleep 0.1; exit 5"))).await.unwrap();
     let mut heard = Heard::new(&process);
     let pids = family(&mut heard).await;
-    while !matches!(heard.next().await, Event::Exited { code: 5, .. }) {}
+    while !matches!(heard.next().await, ProcessEvent::Exited { code: 5, .. }) {}
     assert!(!process.is_gone());
-    process.end(End::Kill);
+    process.end(EndMode::Kill);
     // The children held the streams: only now can they close.
-    while !matches!(heard.next().await, Event::Closed { .. }) {}
+    while !matches!(heard.next().await, ProcessEvent::Closed { .. }) {}
     for pid in pids {
         gone(pid).await;
     }
@@ -64,7 +64,7 @@ async fn dropping_the_last_handle_ends_the_family() {
 #[tokio::test]
 async fn whoever_asks_politely_gives_time_and_no_more() {
     let house = start();
-    let polite = |grace| End::Ask { signal: Signal::Terminate, grace };
+    let polite = |grace| EndMode::Ask { signal: FamilySignal::Terminate, grace };
     let script = "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.02; done";
     let process = house.spawn(&shell(PIPES, script)).await.unwrap();
     let mut heard = Heard::new(&process);
@@ -133,7 +133,7 @@ async fn those_who_multiply_are_overtaken_whoever_ends_them() {
         let mut heard = Heard::new(&process);
         let subreaper = heard.number("guard").await;
         match way {
-            "asked" => process.end(End::Kill),
+            "asked" => process.end(EndMode::Kill),
             "subreaper killed" => kill(subreaper),
             _ => house.shutdown().await,
         }
@@ -192,7 +192,7 @@ ctypes.CDLL(None).pthread_exit(None)";
     let process = house.spawn(&spec(PIPES, &["python3", "-c", script])).await.unwrap();
     let mut heard = Heard::new(&process);
     heard.number("ready").await;
-    process.end(End::Kill);
+    process.end(EndMode::Kill);
     assert_eq!(heard.end().await.0, 137);
     process.gone().await;
     house.shutdown().await;
@@ -220,10 +220,10 @@ async fn a_subreaper_whose_family_is_gone_has_the_next_one() {
         let process = house.spawn(&shell(PIPES, "echo guard=$PPID; sleep 1000 &")).await.unwrap();
         let mut heard = Heard::new(&process);
         subreapers.insert(heard.number("guard").await);
-        process.end(End::Kill);
+        process.end(EndMode::Kill);
         heard.end().await;
         // It was asked once more when nobody was left.
-        process.end(End::Kill);
+        process.end(EndMode::Kill);
         process.gone().await;
     }
     assert!(subreapers.len() <= processes::SPARES_MAX, "{subreapers:?}");

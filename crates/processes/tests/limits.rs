@@ -1,29 +1,33 @@
 //! Families in cages that use too much, and by which way they hid it.
 
 use crate::suite::{Heard, cage, caged, said, start};
-use processes::{Cage, CageLimits, Excess};
+use processes::{CageLimits, LimitExcess, ProcessCage};
 
 #[tokio::test]
 async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
     let house = start();
     let folder = tempfile::tempdir().unwrap();
-    let limited = |limits| Cage { limits, ..cage(folder.path()) };
+    let limited = |limits| ProcessCage { limits, ..cage(folder.path()) };
     let usual = CageLimits::default();
     let hungry = "import time\nparts = [bytearray(4 << 20) for _ in range(8)]\ntime.sleep(1000)";
     let family = format!("for n in 1 2 3 4; do python3 -c '{hungry}' & done; wait");
     for (limits, script, excess) in [
         // Each of them has less than the limit.
-        (CageLimits { memory_bytes: Some(96 << 20), ..usual }, family.as_str(), Excess::Memory),
+        (
+            CageLimits { memory_bytes: Some(96 << 20), ..usual },
+            family.as_str(),
+            LimitExcess::Memory,
+        ),
         (
             CageLimits { cpu_ms: Some(300), ..usual },
             "while :; do :; done & while :; do :; done",
-            Excess::Cpu,
+            LimitExcess::Cpu,
         ),
         (
             // Nobody of them lives long, and the parents of all of them are gone.
             CageLimits { cpu_ms: Some(400), ..usual },
             "for n in $(seq 100); do (sh -c 'n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done' &); sleep 0.1; done",
-            Excess::Cpu,
+            LimitExcess::Cpu,
         ),
         (
             // Nobody reaps them, so nobody accounts for them.
@@ -37,12 +41,12 @@ for _ in range(10):
         os._exit(0)
     try: os.wait()
     except ChildProcessError: pass\"",
-            Excess::Cpu,
+            LimitExcess::Cpu,
         ),
         (
             CageLimits { processes: Some(20), ..usual },
             "while :; do sleep 1000 & done",
-            Excess::Processes,
+            LimitExcess::Processes,
         ),
     ] {
         // What a subreaper's last family used is not counted against the next.
@@ -80,7 +84,7 @@ tried(lambda: shared(4096))\"",
         libc::SYS_shmget
     );
     let limits = CageLimits { memory_bytes: Some(256 << 20), ..CageLimits::default() };
-    let limited = Cage { limits, ..cage(folder.path()) };
+    let limited = ProcessCage { limits, ..cage(folder.path()) };
     assert_eq!(said(&house, &limited, &script).await, ("ENOSYS\nENOSYS\nTrue\n".into(), 0));
     let free = cage(folder.path());
     assert_eq!(said(&house, &free, &script).await, ("True\nTrue\nTrue\n".into(), 0));

@@ -2,7 +2,9 @@
 
 use crate::suite::{Heard, PIPED, PIPES, TERMINAL, shell, spec, start, told};
 use bytes::Bytes;
-use processes::{BadSpec, Event, Process, Refused, Signal, Size, SpawnError, Spec};
+use processes::{
+    BadSpec, FamilySignal, Process, ProcessEvent, ProcessSpec, PtySize, SpawnError, WriteRefusal,
+};
 
 #[tokio::test]
 async fn output_comes_first_then_the_exit_then_the_end() {
@@ -35,16 +37,16 @@ async fn a_background_child_is_heard_after_the_exit_and_before_the_end() {
     let script = "exec 3<&0; (read x <&3; echo late) & echo early";
     let process = house.spawn(&shell(PIPED, script)).await.unwrap();
     let mut heard = Heard::new(&process);
-    while !matches!(heard.next().await, Event::Exited { .. }) {}
+    while !matches!(heard.next().await, ProcessEvent::Exited { .. }) {}
     let room = process.input_room(3).await;
     process.write(Bytes::from_static(b"go\n"), room).unwrap();
     let (_, order) = {
         let mut order = String::new();
         loop {
             match heard.next().await {
-                Event::Output(_) => order.push('o'),
-                Event::Closed { .. } => break ((), order + "C"),
-                Event::Exited { .. } => panic!("it exits once"),
+                ProcessEvent::Output(_) => order.push('o'),
+                ProcessEvent::Closed { .. } => break ((), order + "C"),
+                ProcessEvent::Exited { .. } => panic!("it exits once"),
             }
         }
     };
@@ -71,14 +73,14 @@ async fn death_by_signal_is_128_and_its_number_with_and_without_a_terminal() {
 async fn what_cannot_be_started_says_why() {
     let house = start();
     for streams in [PIPES, TERMINAL] {
-        let errno = async |spec: Spec| match house.spawn(&spec).await {
+        let errno = async |spec: ProcessSpec| match house.spawn(&spec).await {
             Err(SpawnError::System(error)) => error.raw_os_error(),
             other => panic!("{other:?}"),
         };
         assert_eq!(errno(spec(streams, &["/no/such/bin"])).await, Some(ENOENT));
         assert_eq!(errno(spec(streams, &["no-such-command"])).await, Some(ENOENT));
         assert_eq!(errno(spec(streams, &["/etc/passwd"])).await, Some(EACCES));
-        let nowhere = Spec { cwd: "/no/such/folder".into(), ..spec(streams, &["true"]) };
+        let nowhere = ProcessSpec { cwd: "/no/such/folder".into(), ..spec(streams, &["true"]) };
         assert_eq!(errno(nowhere).await, Some(ENOENT));
     }
     assert!(matches!(house.spawn(&spec(PIPES, &[])).await, Err(SpawnError::Bad(BadSpec::NoArgv))));
@@ -93,13 +95,13 @@ async fn a_name_is_looked_up_in_the_path_it_is_given_or_the_usual_one() {
     let house = start();
     for streams in [PIPES, TERMINAL] {
         for env in [vec![], vec![("PATH".into(), "/usr/bin:/bin".into())]] {
-            let (_, code) = told(&house, &Spec { env, ..spec(streams, &["true"]) }).await;
+            let (_, code) = told(&house, &ProcessSpec { env, ..spec(streams, &["true"]) }).await;
             assert_eq!(code, 0);
         }
-        let here = Spec { cwd: "/bin".into(), ..spec(streams, &["./true"]) };
+        let here = ProcessSpec { cwd: "/bin".into(), ..spec(streams, &["./true"]) };
         assert_eq!(told(&house, &here).await.1, 0);
         let env = vec![("PATH".into(), "/nowhere".into())];
-        assert!(house.spawn(&Spec { env, ..spec(streams, &["true"]) }).await.is_err());
+        assert!(house.spawn(&ProcessSpec { env, ..spec(streams, &["true"]) }).await.is_err());
     }
     house.shutdown().await;
 }
@@ -108,7 +110,7 @@ async fn a_name_is_looked_up_in_the_path_it_is_given_or_the_usual_one() {
 async fn the_environment_is_what_was_given_and_a_terminal_knows_what_it_is() {
     let house = start();
     let env = vec![("A".into(), "1".into())];
-    let env = |streams| Spec { env: env.clone(), ..spec(streams, &["/usr/bin/env"]) };
+    let env = |streams| ProcessSpec { env: env.clone(), ..spec(streams, &["/usr/bin/env"]) };
     assert_eq!(told(&house, &env(PIPES)).await.0, "A=1\n");
     assert_eq!(told(&house, &env(TERMINAL)).await.0, "A=1\r\nTERM=xterm-256color\r\n");
     house.shutdown().await;
@@ -118,7 +120,7 @@ async fn the_environment_is_what_was_given_and_a_terminal_knows_what_it_is() {
 async fn a_program_may_be_told_another_name() {
     let house = start();
     for streams in [PIPES, TERMINAL] {
-        let named = Spec { arg0: Some("fancy".into()), ..shell(streams, "echo $0") };
+        let named = ProcessSpec { arg0: Some("fancy".into()), ..shell(streams, "echo $0") };
         assert_eq!(told(&house, &named).await.0.trim(), "fancy");
     }
     house.shutdown().await;
@@ -153,11 +155,11 @@ async fn a_terminal_has_the_size_it_was_given_and_tells_its_program_of_another()
     let mut heard = Heard::new(&process);
     heard.until("ready").await;
     assert!(heard.text.starts_with("24 80\r\n"), "{}", heard.text);
-    process.resize(Size { rows: 50, columns: 132 }).unwrap();
+    process.resize(PtySize { rows: 50, columns: 132 }).unwrap();
     heard.end().await;
     assert!(heard.text.ends_with("50 132\r\n"), "{}", heard.text);
     let pipes = house.spawn(&spec(PIPES, &["true"])).await.unwrap();
-    assert_eq!(pipes.resize(Size::default()), Err(Refused::NoTerminal));
+    assert_eq!(pipes.resize(PtySize::default()), Err(WriteRefusal::NoTerminal));
     house.shutdown().await;
 }
 
@@ -181,12 +183,12 @@ async fn input_is_read_in_order_and_its_end_is_seen() {
         if streams == PIPED {
             assert_eq!(lines, expected);
             let room = process.input_room(1).await;
-            assert_eq!(process.write(Bytes::from_static(b"x"), room), Err(Refused::Closed));
+            assert_eq!(process.write(Bytes::from_static(b"x"), room), Err(WriteRefusal::Closed));
         }
     }
     let deaf = house.spawn(&spec(PIPES, &["sleep", "1000"])).await.unwrap();
     let room = deaf.input_room(1).await;
-    assert_eq!(deaf.write(Bytes::from_static(b"x"), room), Err(Refused::Closed));
+    assert_eq!(deaf.write(Bytes::from_static(b"x"), room), Err(WriteRefusal::Closed));
     house.shutdown().await;
 }
 
@@ -223,7 +225,7 @@ async fn a_program_that_does_not_read_fills_its_room_and_can_still_be_ended() {
             n_taken += 1;
             assert!(n_taken < 100, "there is a limit");
         }
-        process.signal(Signal::Kill);
+        process.signal(FamilySignal::Kill);
         assert_eq!(Heard::new(&process).end().await.0, 137);
     }
     house.shutdown().await;
@@ -237,7 +239,7 @@ async fn ctrl_c_reaches_the_program_by_signal_and_by_terminal() {
         let process = house.spawn(&shell(streams, script)).await.unwrap();
         let mut heard = Heard::new(&process);
         heard.until("ready").await;
-        process.signal(Signal::Interrupt);
+        process.signal(FamilySignal::Interrupt);
         assert_eq!(heard.end().await.0, 7);
     }
     let process = house.spawn(&shell(TERMINAL, script)).await.unwrap();

@@ -4,7 +4,10 @@ use crate::suite::{
     self, Heard, PIPED, PIPES, TERMINAL, cage, caged, gone, rule, said, shell, start, told,
 };
 use bytes::Bytes;
-use processes::{Access, End, Process, Processes, ProtectedPaths, ProtectionScope, Spec, Streams};
+use processes::{
+    EndMode, PathAccess, Process, ProcessSpawner, ProcessSpec, ProcessStreams, ProtectedPaths,
+    ProtectionScope,
+};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -75,7 +78,11 @@ const WAYS: &[&str] = &[
     "head -c 100000000 /proc/$S/mem; cat /proc/$S/environ | tr '\\0' '\\n' | grep SECRET",
 ];
 
-async fn expect_hidden(house: &Processes, files: &ServerFiles, spec: impl Fn(&str) -> Spec) {
+async fn expect_hidden(
+    house: &ProcessSpawner,
+    files: &ServerFiles,
+    spec: impl Fn(&str) -> ProcessSpec,
+) {
     for way in WAYS {
         let (text, _) = told(house, &spec(&files.script(&format!("({way}) 2>&1")))).await;
         assert!(!text.contains("secret of"), "{way}: {text}");
@@ -101,11 +108,11 @@ async fn check_every_kind_of_child() {
     }
     let mut open = cage(files.root());
     open.rules = vec![
-        rule("/", Access::Write),
-        rule(&files.data, Access::Write),
-        rule(files.data.join("tokens"), Access::Write),
-        rule(&files.key, Access::Read),
-        rule(&files.config, Access::Write),
+        rule("/", PathAccess::Write),
+        rule(&files.data, PathAccess::Write),
+        rule(files.data.join("tokens"), PathAccess::Write),
+        rule(&files.key, PathAccess::Read),
+        rule(&files.config, PathAccess::Write),
     ];
     expect_hidden(&house, &files, |script| caged(&open, script)).await;
     expect_hidden(&house, &files, |script| caged(&cage(files.root()), script)).await;
@@ -221,8 +228,10 @@ async fn a_cage_shows_its_own_processes_only_and_clients_see_the_usual_numbers()
     assert!(!text.contains("very-secret"), "{text}");
     assert!(!text.contains(&format!("/proc/{}\n", neighbour.pid())), "{text}");
     // The number that a client is told is the one that counts outside.
-    let spec =
-        Spec { streams: PIPED, ..caged(&cage(folder.path()), "echo self=$$; read x; exit 5") };
+    let spec = ProcessSpec {
+        streams: PIPED,
+        ..caged(&cage(folder.path()), "echo self=$$; read x; exit 5")
+    };
     let process = house.spawn(&spec).await.unwrap();
     let mut heard = Heard::new(&process);
     let inside = heard.number("self").await;
@@ -234,7 +243,7 @@ async fn a_cage_shows_its_own_processes_only_and_clients_see_the_usual_numbers()
     process.write(Bytes::from_static(b"\n"), room).unwrap();
     assert_eq!(heard.end().await.0, 5);
     process.gone().await;
-    neighbour.end(End::Kill);
+    neighbour.end(EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }
@@ -244,7 +253,7 @@ async fn typed(process: &Process, text: &'static str) {
     process.write(Bytes::from_static(text.as_bytes()), room).unwrap();
 }
 
-async fn check_job_control(house: &Processes, spec: &Spec) {
+async fn check_job_control(house: &ProcessSpawner, spec: &ProcessSpec) {
     let process = house.spawn(spec).await.unwrap();
     let mut heard = Heard::new(&process);
     typed(&process, "stty -echo; sh -c \"echo sta''rted; exec sleep 1000\"\n").await;
@@ -269,7 +278,7 @@ async fn jobs_can_be_stopped_and_continued_in_every_kind_of_child() {
     let house = suite::start_with(files.protected(ProtectionScope::EveryProgram));
     let shell = suite::spec(TERMINAL, &["bash", "--norc", "--noprofile", "-i"]);
     check_job_control(&house, &shell).await;
-    let in_cage = Spec { cage: Some(cage(files.root())), ..shell };
+    let in_cage = ProcessSpec { cage: Some(cage(files.root())), ..shell };
     check_job_control(&house, &in_cage).await;
     house.shutdown().await;
 }
@@ -279,8 +288,8 @@ async fn a_family_in_a_cage_ends_with_its_program_its_subreaper_and_its_server()
     let house = start();
     let folder = tempfile::tempdir().unwrap();
     let daemon = "setsid sh -c 'exec sleep 1000' </dev/null >/dev/null 2>&1 & echo ready";
-    let spawn = async |script: &str, streams: Streams| {
-        let spec = Spec { streams, ..caged(&cage(folder.path()), script) };
+    let spawn = async |script: &str, streams: ProcessStreams| {
+        let spec = ProcessSpec { streams, ..caged(&cage(folder.path()), script) };
         let process = house.spawn(&spec).await.unwrap();
         let mut heard = Heard::new(&process);
         heard.until("ready").await;
@@ -290,7 +299,7 @@ async fn a_family_in_a_cage_ends_with_its_program_its_subreaper_and_its_server()
     let (process, mut heard) = spawn(&format!("{daemon}; exit 4"), PIPES).await;
     assert_eq!(heard.end().await.0, 4);
     assert!(!process.is_gone());
-    process.end(End::Kill);
+    process.end(EndMode::Kill);
     process.gone().await;
     // Orphans that end by themselves leave nobody.
     let (process, mut heard) = spawn("(sleep 0.1 &); echo ready; exit 6", PIPES).await;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// What ties an answer to its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RpcId {
     /// A number.
     Number(i64),
     /// A text.
@@ -15,11 +15,11 @@ pub enum Id {
 
 /// A message, told apart by its shape.
 #[derive(Debug, Clone)]
-pub enum Message<'a> {
+pub enum RpcMessage<'a> {
     /// Wants an answer.
     Request {
         /// Goes back with the answer.
-        id: Id,
+        id: RpcId,
         /// What is wanted.
         method: String,
         /// With what.
@@ -35,7 +35,7 @@ pub enum Message<'a> {
     /// Is one.
     Response {
         /// To which request.
-        id: Id,
+        id: RpcId,
         /// What came of it.
         result: Result<&'a RawValue, ErrorObject>,
     },
@@ -69,7 +69,7 @@ impl ErrorObject {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RpcEnvelope<'a> {
     #[serde(default, borrow, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(default)]
@@ -88,12 +88,13 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawV
 }
 
 /// Reads one message; a text says why it is none.
-pub fn read(text: &str) -> Result<Message<'_>, String> {
+pub fn read(text: &str) -> Result<RpcMessage<'_>, String> {
     if !text.trim_start().starts_with('{') {
         let is_json = serde_json::from_str::<&RawValue>(text);
         return Err(is_json.err().map_or("expected a JSON-RPC object".into(), |e| e.to_string()));
     }
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let envelope: RpcEnvelope<'_> =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
     let id = match envelope.id {
         None => None,
         Some(raw) => {
@@ -102,11 +103,13 @@ pub fn read(text: &str) -> Result<Message<'_>, String> {
     };
     match (envelope.method, id, envelope.result, envelope.error) {
         (Some(method), Some(id), ..) => {
-            Ok(Message::Request { id, method, params: envelope.params })
+            Ok(RpcMessage::Request { id, method, params: envelope.params })
         }
-        (Some(method), None, ..) => Ok(Message::Notification { method, params: envelope.params }),
-        (None, Some(id), Some(result), _) => Ok(Message::Response { id, result: Ok(result) }),
-        (None, Some(id), None, Some(error)) => Ok(Message::Response { id, result: Err(error) }),
+        (Some(method), None, ..) => {
+            Ok(RpcMessage::Notification { method, params: envelope.params })
+        }
+        (None, Some(id), Some(result), _) => Ok(RpcMessage::Response { id, result: Ok(result) }),
+        (None, Some(id), None, Some(error)) => Ok(RpcMessage::Response { id, result: Err(error) }),
         (None, ..) => {
             Err("neither a request nor an answer: `method`, `result` and `error` are missing"
                 .into())
@@ -115,8 +118,8 @@ pub fn read(text: &str) -> Result<Message<'_>, String> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a, T> {
-    id: &'a Id,
+struct RpcAnswer<'a, T> {
+    id: &'a RpcId,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,28 +127,28 @@ struct Answer<'a, T> {
 }
 
 /// The text of an answer.
-pub fn answer<T: Serialize>(id: &Id, result: Result<&T, &ErrorObject>) -> String {
-    let answer = Answer { id, result: result.ok(), error: result.err() };
+pub fn answer<T: Serialize>(id: &RpcId, result: Result<&T, &ErrorObject>) -> String {
+    let answer = RpcAnswer { id, result: result.ok(), error: result.err() };
     serde_json::to_string(&answer).expect("answers have texts as keys")
 }
 
 #[derive(Serialize)]
-struct Call<'a, T> {
+struct RpcCall<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Id>,
+    id: Option<&'a RpcId>,
     method: &'a str,
     params: T,
 }
 
 /// The text of a request.
-pub fn request<T: Serialize>(id: &Id, method: &str, params: &T) -> String {
-    serde_json::to_string(&Call { id: Some(id), method, params })
+pub fn request<T: Serialize>(id: &RpcId, method: &str, params: &T) -> String {
+    serde_json::to_string(&RpcCall { id: Some(id), method, params })
         .expect("params have texts as keys")
 }
 
 /// The text of a notification.
 pub fn notification<T: Serialize>(method: &str, params: &T) -> String {
-    serde_json::to_string(&Call { id: None, method, params }).expect("params have texts as keys")
+    serde_json::to_string(&RpcCall { id: None, method, params }).expect("params have texts as keys")
 }
 
 /// Reads params; nothing is null. The reason says what is wrong, not where.
@@ -165,9 +168,9 @@ mod tests {
 
     fn shape(text: &str) -> &'static str {
         match read(text) {
-            Ok(Message::Request { .. }) => "request",
-            Ok(Message::Notification { .. }) => "notification",
-            Ok(Message::Response { .. }) => "response",
+            Ok(RpcMessage::Request { .. }) => "request",
+            Ok(RpcMessage::Notification { .. }) => "notification",
+            Ok(RpcMessage::Response { .. }) => "response",
             Err(_) => "malformed",
         }
     }
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn answers_have_a_result_or_an_error() {
-        let id = Id::Text("a".into());
+        let id = RpcId::Text("a".into());
         assert_eq!(answer(&id, Ok(&1)), r#"{"id":"a","result":1}"#);
         let error = ErrorObject::new(INTERNAL, "no");
         let expected = r#"{"id":"a","error":{"code":-32603,"message":"no"}}"#;
@@ -209,26 +212,29 @@ mod tests {
 
     #[test]
     fn requests_and_notifications_are_written_as_they_are_read() {
-        let written = request(&Id::Number(7), "a/b", &[1]);
+        let written = request(&RpcId::Number(7), "a/b", &[1]);
         assert_eq!(written, r#"{"id":7,"method":"a/b","params":[1]}"#);
         assert_eq!(notification("c", &"x"), r#"{"method":"c","params":"x"}"#);
     }
 
     #[test]
     fn what_is_read_keeps_its_members() {
-        let Ok(Message::Request { id, method, params: Some(given) }) =
+        let Ok(RpcMessage::Request { id, method, params: Some(given) }) =
             read(r#" {"id":"x","method":"a","params":{"n":1}}"#)
         else {
             panic!("a request")
         };
-        assert_eq!((id, method.as_str(), given.get()), (Id::Text("x".into()), "a", r#"{"n":1}"#));
-        let Ok(Message::Response { id, result: Err(error) }) =
+        assert_eq!(
+            (id, method.as_str(), given.get()),
+            (RpcId::Text("x".into()), "a", r#"{"n":1}"#)
+        );
+        let Ok(RpcMessage::Response { id, result: Err(error) }) =
             read(r#"{"id":-5,"error":{"code":1,"message":"no"}}"#)
         else {
             panic!("a response")
         };
-        assert_eq!((id, error), (Id::Number(-5), ErrorObject::new(1, "no")));
-        let Ok(Message::Response { result: Ok(result), .. }) = read(r#"{"id":1,"result":null}"#)
+        assert_eq!((id, error), (RpcId::Number(-5), ErrorObject::new(1, "no")));
+        let Ok(RpcMessage::Response { result: Ok(result), .. }) = read(r#"{"id":1,"result":null}"#)
         else {
             panic!("a response")
         };

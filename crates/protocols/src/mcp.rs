@@ -1,6 +1,6 @@
 //! The JSON-RPC error for a body that rmcp cannot read as a message.
 
-use crate::json_rpc::{self, Id};
+use crate::json_rpc::{self, RpcId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableMessage {
     /// The id of the request, where it can be read.
-    pub id: Option<Id>,
+    pub id: Option<RpcId>,
     /// JSON-RPC's code.
     pub code: i64,
     /// What is wrong, and what to send instead.
@@ -31,7 +31,7 @@ impl UnreadableMessage {
 /// The id beside whatever else a message has.
 #[derive(Deserialize)]
 struct MessageId {
-    id: Option<Id>,
+    id: Option<RpcId>,
 }
 
 /// Says why a body was taken for no message. The id is found also where another member is nested too deep.
@@ -65,10 +65,15 @@ mod tests {
     fn a_body_that_is_no_message_is_answered_under_its_id() {
         let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
         let cases = [
-            (format!(r#"{{"id":7,"params":{deep}}}"#), Some(Id::Number(7)), -32_700, "too deep"),
-            (r#"{"params":"\ud83d","id":"a"}"#.into(), Some(Id::Text("a".into())), -32_700, "half"),
+            (format!(r#"{{"id":7,"params":{deep}}}"#), Some(RpcId::Number(7)), -32_700, "too deep"),
+            (
+                r#"{"params":"\ud83d","id":"a"}"#.into(),
+                Some(RpcId::Text("a".into())),
+                -32_700,
+                "half",
+            ),
             ("{".into(), None, -32_700, "not JSON"),
-            (r#"{"id":1}"#.into(), Some(Id::Number(1)), -32_600, "no message"),
+            (r#"{"id":1}"#.into(), Some(RpcId::Number(1)), -32_600, "no message"),
             ("[]".into(), None, -32_600, "no message"),
         ];
         for (body, id, code, why) in cases {

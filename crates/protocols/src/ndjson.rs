@@ -2,7 +2,7 @@
 
 /// Bytes that have arrived and the lines in them. Lines are handed out where they lie, never copied.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineBuffer {
     /// Filled up to `end`; the rest is room for the next read.
     buffer: Vec<u8>,
     /// Where the first line not yet taken begins.
@@ -18,12 +18,12 @@ pub struct Lines {
 /// A line that grew beyond the maximum. The stream cannot be trusted after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a line is longer than {line_bytes_max} bytes")]
-pub struct TooLong {
+pub struct LineTooLong {
     /// The maximum it broke.
     pub line_bytes_max: usize,
 }
 
-impl Lines {
+impl LineBuffer {
     /// An empty buffer for lines of at most `line_bytes_max` bytes, the line break not counted.
     pub const fn new(line_bytes_max: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max, skipped: 0 }
@@ -40,7 +40,7 @@ impl Lines {
         self.filled(bytes.len());
     }
 
-    /// Room for at least `at_least` more bytes, to read into; say with [`Lines::filled`] how many came.
+    /// Room for at least `at_least` more bytes, to read into; say with [`LineBuffer::filled`] how many came.
     pub fn room(&mut self, at_least: usize) -> &mut [u8] {
         if self.buffer.len() - self.end < at_least {
             self.close_up();
@@ -55,19 +55,19 @@ impl Lines {
         &mut self.buffer[self.end..]
     }
 
-    /// Counts `n` bytes, written into [`Lines::room`], as arrived.
+    /// Counts `n` bytes, written into [`LineBuffer::room`], as arrived.
     pub fn filled(&mut self, n: usize) {
         assert!(n <= self.buffer.len() - self.end, "no more can be filled than there was room");
         self.end += n;
     }
 
     /// The next whole line without its line break, if one has arrived.
-    pub fn take(&mut self) -> Result<Option<&[u8]>, TooLong> {
+    pub fn take(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         Ok(self.take_mut()?.map(|line| &*line))
     }
 
     /// The same, in a buffer that may be written to.
-    pub fn take_mut(&mut self) -> Result<Option<&mut [u8]>, TooLong> {
+    pub fn take_mut(&mut self) -> Result<Option<&mut [u8]>, LineTooLong> {
         if !self.has_line()? {
             return Ok(None);
         }
@@ -77,7 +77,7 @@ impl Lines {
         Ok(Some(&mut self.buffer[line]))
     }
 
-    /// What has arrived of the next line, as far as it was searched for its end: all of it once [`Lines::has_line`] is true.
+    /// What has arrived of the next line, as far as it was searched for its end: all of it once [`LineBuffer::has_line`] is true.
     pub fn peek(&self) -> &[u8] {
         &self.buffer[self.start..self.searched]
     }
@@ -96,13 +96,13 @@ impl Lines {
         Some(std::mem::take(&mut self.skipped) + found)
     }
 
-    /// Whether [`Lines::take`] has a line to give.
-    pub fn has_line(&mut self) -> Result<bool, TooLong> {
+    /// Whether [`LineBuffer::take`] has a line to give.
+    pub fn has_line(&mut self) -> Result<bool, LineTooLong> {
         let unsearched = &self.buffer[self.searched..self.end];
         let found = memchr::memchr(b'\n', unsearched);
         self.searched += found.unwrap_or(unsearched.len());
         if self.searched - self.start > self.line_bytes_max {
-            return Err(TooLong { line_bytes_max: self.line_bytes_max });
+            return Err(LineTooLong { line_bytes_max: self.line_bytes_max });
         }
         Ok(found.is_some())
     }
@@ -126,13 +126,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn all(lines: &mut Lines) -> Vec<Vec<u8>> {
+    fn all(lines: &mut LineBuffer) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| lines.take().unwrap().map(<[u8]>::to_vec)).collect()
     }
 
     #[test]
     fn a_line_comes_out_once_its_break_has_arrived() {
-        let mut lines = Lines::new(10);
+        let mut lines = LineBuffer::new(10);
         lines.push(b"on");
         assert_eq!(lines.take(), Ok(None));
         lines.push(b"e\ntwo\nth");
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_line_of_exactly_the_maximum_passes_and_one_byte_more_does_not() {
-        let too_long = Err(TooLong { line_bytes_max: 4 });
-        let mut lines = Lines::new(4);
+        let too_long = Err(LineTooLong { line_bytes_max: 4 });
+        let mut lines = LineBuffer::new(4);
         lines.push(b"1234\n12345");
         assert_eq!(lines.take(), Ok(Some(&b"1234"[..])));
         assert_eq!(lines.take(), too_long);
@@ -156,9 +156,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_can_be_skipped_and_counted() {
-        let mut lines = Lines::new(4);
+        let mut lines = LineBuffer::new(4);
         lines.push(b"12345");
-        assert_eq!(lines.take(), Err(TooLong { line_bytes_max: 4 }));
+        assert_eq!(lines.take(), Err(LineTooLong { line_bytes_max: 4 }));
         assert_eq!(lines.peek(), b"12345");
         assert_eq!(lines.skip_line(), None);
         lines.push(b"67");
@@ -175,7 +175,7 @@ mod tests {
             step in 1_usize..12,
         ) {
             let stream: Vec<u8> = texts.iter().flat_map(|text| format!("{text}\n").into_bytes()).collect();
-            let mut lines = Lines::new(9);
+            let mut lines = LineBuffer::new(9);
             let mut seen = Vec::new();
             for piece in stream.chunks(step) {
                 lines.push(piece);

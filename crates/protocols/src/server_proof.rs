@@ -46,7 +46,7 @@ pub struct ProofAnswer {
     pub proof: Option<String>,
     /// Why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Unproven>,
+    pub reason: Option<ProofRefusal>,
     /// The server's own addresses, where none of the client's is one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
@@ -55,7 +55,7 @@ pub struct ProofAnswer {
 /// Why a server gives no proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unproven {
+pub enum ProofRefusal {
     /// It has no such token.
     UnknownToken,
     /// It has none of these addresses.

@@ -24,18 +24,18 @@ const LITERAL_CHARS_MAX: usize = 120;
 
 /// Types with the definitions that they refer to.
 #[derive(Debug, Default)]
-pub struct Types<'a> {
+pub struct TypeDefinitions<'a> {
     named: BTreeMap<String, &'a Value>,
     unwritten: VecDeque<String>,
     definitions: BTreeMap<String, String>,
     n_bytes: usize,
 }
 
-impl<'a> Types<'a> {
+impl<'a> TypeDefinitions<'a> {
     /// The type of `schema`. References lead into `schema` itself; what they lead to is written by
-    /// [`Types::write_named`].
+    /// [`TypeDefinitions::write_named`].
     pub fn write(&mut self, schema: &'a Value) -> String {
-        Writer { root: schema, types: self }.write(schema, 0)
+        TypeScriptWriter { root: schema, types: self }.write(schema, 0)
     }
 
     /// Every definition that was written, by name.
@@ -49,7 +49,7 @@ impl<'a> Types<'a> {
             let schema = self.named[&name];
             let text = match self.n_bytes > BYTES_MAX {
                 true => "unknown".to_owned(),
-                false => Writer { root, types: self }.write_all(schema, 0),
+                false => TypeScriptWriter { root, types: self }.write_all(schema, 0),
             };
             // `A` that is nothing but `A` means nothing.
             let text = if text == name { "unknown".to_owned() } else { text };
@@ -58,12 +58,12 @@ impl<'a> Types<'a> {
     }
 }
 
-struct Writer<'w, 'a> {
+struct TypeScriptWriter<'w, 'a> {
     root: &'a Value,
-    types: &'w mut Types<'a>,
+    types: &'w mut TypeDefinitions<'a>,
 }
 
-impl<'a> Writer<'_, 'a> {
+impl<'a> TypeScriptWriter<'_, 'a> {
     fn write(&mut self, schema: &'a Value, depth: usize) -> String {
         if depth >= DEPTH_MAX || self.types.n_bytes > BYTES_MAX {
             return "unknown".to_owned();

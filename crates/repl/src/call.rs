@@ -2,12 +2,13 @@
 //! and survival are those of every other program.
 
 use super::repl_store::{PendingEntry, ReplStore};
-use engine::{Engine, Error, Start};
+use engine::{Engine, Error, ExecutionStart};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use lifecycle::{
-    ActiveClock, CallerName, Convention, Entry, Event, ExecutionId, Failure, FailureCode, Json,
-    Limits, Outcome, Program, Rejection, Seq, Terms, ToolPath,
+    ActiveClock, CallRules, CallerName, Entry, Event, ExecutionId, ExecutionLimits,
+    ExecutionOutcome, Failure, FailureCode, Json, Program, Rejection, Seq, ToolPath,
+    ValueConvention,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -30,11 +31,11 @@ pub(super) enum CallSaid {
     /// Its tool says how far it is.
     Progressed(String),
     /// It is over.
-    Ended(Outcome),
+    Ended(ExecutionOutcome),
 }
 
 /// Who calls what, under which id.
-pub(super) struct Call {
+pub(super) struct ReplToolCall {
     pub(super) execution: ExecutionId,
     pub(super) caller: CallerName,
     pub(super) tool: ToolPath,
@@ -49,7 +50,7 @@ pub(super) struct Call {
 }
 
 /// What becomes of it, until it is over.
-pub(super) fn follow(store: Arc<ReplStore>, call: Call) -> BoxStream<'static, CallSaid> {
+pub(super) fn follow(store: Arc<ReplStore>, call: ReplToolCall) -> BoxStream<'static, CallSaid> {
     let execution = call.execution;
     let told = call.begun.clone().drop_guard();
     let begun = async move {
@@ -57,7 +58,7 @@ pub(super) fn follow(store: Arc<ReplStore>, call: Call) -> BoxStream<'static, Ca
         drop(told);
         match begun {
             Ok(()) => heard(&store.engine, execution),
-            Err(failure) => once(CallSaid::Ended(Outcome::Failed(failure))),
+            Err(failure) => once(CallSaid::Ended(ExecutionOutcome::Failed(failure))),
         }
     };
     stream::once(begun).flatten().boxed()
@@ -67,8 +68,8 @@ fn once(said: CallSaid) -> BoxStream<'static, CallSaid> {
     stream::once(std::future::ready(said)).boxed()
 }
 
-async fn begin(store: &ReplStore, call: Call) -> Result<(), Failure> {
-    let Call { execution, caller, tool, args, owed, timeout, begun: _ } = call;
+async fn begin(store: &ReplStore, call: ReplToolCall) -> Result<(), Failure> {
+    let ReplToolCall { execution, caller, tool, args, owed, timeout, begun: _ } = call;
     if let Some((job, owed)) = &owed {
         store.record_pending(job, owed).await.map_err(|error| {
             tracing::error!(%error, "could not write a job down");
@@ -79,16 +80,16 @@ async fn begin(store: &ReplStore, call: Call) -> Result<(), Failure> {
     // Not a literal: in one, `__proto__` would not be a member like any other.
     let args = Value::from(args);
     let source = format!("return await tools{names}(JSON.parse({args}))");
-    let program = Program { source, convention: Convention::ExplicitReturn };
-    let limits = Limits {
+    let program = Program { source, convention: ValueConvention::ExplicitReturn };
+    let limits = ExecutionLimits {
         active_ms_max: timeout.map_or(ACTIVE_MS_MAX, active_ms_max),
         active_clock: ActiveClock::StopsForQuestions,
-        ..Limits::default()
+        ..ExecutionLimits::default()
     };
     let noted = |(_, owed): &(String, PendingEntry)| json!({ "hotrepl": { "job": owed.name } });
     let note = owed.as_ref().map(noted).and_then(|note| Json::from_value(&note).ok());
-    let terms = Terms { note, ..Terms::default() };
-    let start = Start { program, caller, limits };
+    let terms = CallRules { note, ..CallRules::default() };
+    let start = ExecutionStart { program, caller, limits };
     store.engine.submit_as(execution, start, terms).await.map(drop).map_err(|error| match error {
         Error::Rejected(why @ Rejection::QuotaReached { .. }) => {
             Failure::new(FailureCode::LimitExceeded, why.to_string())
@@ -109,7 +110,7 @@ fn heard(engine: &Engine, execution: ExecutionId) -> BoxStream<'static, CallSaid
     let heard = entries.filter_map(|entry| {
         std::future::ready(match entry {
             Ok(Entry { event, .. }) => said(event),
-            Err(fault) => Some(CallSaid::Ended(Outcome::Failed(Failure::new(
+            Err(fault) => Some(CallSaid::Ended(ExecutionOutcome::Failed(Failure::new(
                 FailureCode::Internal,
                 fault.to_string(),
             )))),

@@ -1,9 +1,9 @@
 //! One client at a session: frames in, frames out, neither waiting for the other.
 
 use super::discreet;
-use super::session::Attach;
+use super::session::AttachRequest;
 use futures_util::future::BoxFuture;
-use protocols::hotrepl::Profile;
+use protocols::hotrepl::ValueProfile;
 use protocols::hotrepl::wire::FromServer;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -22,10 +22,10 @@ const UNSENT_BYTES_MAX: usize = 64 << 20;
 const STALLED_MAX: Duration = Duration::from_secs(30);
 
 /// One client.
-pub(super) struct Client {
+pub(super) struct ReplConnection {
     /// Counts clients of a session: an answer is for whoever asked, and nobody else.
     pub(super) number: u64,
-    pub(super) profile: Profile,
+    pub(super) profile: ValueProfile,
     /// What it calls this server, for links.
     pub(super) host: String,
     reader: Box<dyn MessageReader>,
@@ -38,7 +38,7 @@ pub(super) struct Client {
 }
 
 /// What comes from a client.
-pub(super) enum Heard {
+pub(super) enum ClientMessage {
     /// One frame.
     Frame(String),
     /// A frame that is no text at all.
@@ -51,9 +51,9 @@ pub(super) enum Heard {
     Gone,
 }
 
-impl Client {
-    pub(super) fn new(number: u64, attach: Attach) -> Self {
-        let Attach { reader, writer, profile, host, ended } = attach;
+impl ReplConnection {
+    pub(super) fn new(number: u64, attach: AttachRequest) -> Self {
+        let AttachRequest { reader, writer, profile, host, ended } = attach;
         Self { number, profile, host, reader, writer, ended, is_over: false, stalled: None }
     }
 
@@ -74,7 +74,7 @@ impl Client {
     }
 
     /// The next frame. Sends what waits meanwhile. Dropping the future loses nothing.
-    pub(super) async fn listen(&mut self) -> Heard {
+    pub(super) async fn listen(&mut self) -> ClientMessage {
         std::future::poll_fn(|context| self.poll(context)).await
     }
 
@@ -108,27 +108,28 @@ impl Client {
         let _ = tokio::time::timeout(STALLED_MAX, said).await;
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<ClientMessage> {
         if !self.is_over {
             self.is_over = self.ended.as_mut().poll(context).is_ready();
         }
         if self.is_over || matches!(self.writer.poll_flush(context), Poll::Ready(Err(_))) {
-            return Poll::Ready(Heard::Gone);
+            return Poll::Ready(ClientMessage::Gone);
         }
         if let Some(why) = self.stalled.take() {
-            return Poll::Ready(Heard::Stalled(why));
+            return Poll::Ready(ClientMessage::Stalled(why));
         }
         loop {
             return Poll::Ready(match self.reader.poll_arrival(context) {
                 Poll::Ready(Ok(())) => match self.reader.take() {
-                    IncomingMessage::Whole(bytes) => {
-                        String::from_utf8(bytes.to_vec()).map_or(Heard::Noise, Heard::Frame)
-                    }
-                    IncomingMessage::Oversized { .. } => Heard::TooLong,
+                    IncomingMessage::Whole(bytes) => String::from_utf8(bytes.to_vec())
+                        .map_or(ClientMessage::Noise, ClientMessage::Frame),
+                    IncomingMessage::Oversized { .. } => ClientMessage::TooLong,
                     IncomingMessage::Pong(_) => continue,
                 },
-                Poll::Ready(Err(ReceiveError::TooLong(_))) => Heard::TooLong,
-                Poll::Ready(Err(ReceiveError::Closed(_) | ReceiveError::Broken(_))) => Heard::Gone,
+                Poll::Ready(Err(ReceiveError::TooLong(_))) => ClientMessage::TooLong,
+                Poll::Ready(Err(ReceiveError::Closed(_) | ReceiveError::Broken(_))) => {
+                    ClientMessage::Gone
+                }
                 Poll::Pending => return Poll::Pending,
             });
         }

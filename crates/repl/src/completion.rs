@@ -1,7 +1,7 @@
 //! Names of tools and of their arguments, which the guest's world does not know.
 
 use serde_json::Value;
-use tools::{Found, Snapshot};
+use tools::{CatalogueSnapshot, FoundTool};
 
 /// Names that are told at once.
 const NAMES_MAX: usize = 500;
@@ -25,9 +25,9 @@ pub(super) fn before(code: &str, cursor: Option<f64>) -> &str {
 /// What fits, where the text asks for a tool or an argument of one.
 pub(super) fn tools(
     code: &str,
-    snapshot: &Snapshot,
-    shows: impl Fn(&Found) -> bool,
-) -> Option<Names> {
+    snapshot: &CatalogueSnapshot,
+    shows: impl Fn(&FoundTool) -> bool,
+) -> Option<CompletionCandidates> {
     let start = code.ceil_char_boundary(code.len().saturating_sub(LOOKED_AT_BYTES_MAX));
     let text = &code[start..];
     let path = trailing_path(text);
@@ -41,30 +41,36 @@ pub(super) fn tools(
     let input = snapshot.tools().find(|found| found.path() == tool && shows(found))?;
     let schema = input.spec().input.as_ref()?.whole();
     let Some(Value::Object(members)) = schema.get("properties") else {
-        return Some(Names::default());
+        return Some(CompletionCandidates::default());
     };
-    Some(Names::of(members.keys().filter(|name| name.starts_with(path)).cloned().collect()))
+    Some(CompletionCandidates::of(
+        members.keys().filter(|name| name.starts_with(path)).cloned().collect(),
+    ))
 }
 
-fn names_below(typed: &str, snapshot: &Snapshot, shows: impl Fn(&Found) -> bool) -> Names {
+fn names_below(
+    typed: &str,
+    snapshot: &CatalogueSnapshot,
+    shows: impl Fn(&FoundTool) -> bool,
+) -> CompletionCandidates {
     let at = typed.rfind('.').map_or(0, |dot| dot + 1);
     let names = snapshot.tools().filter(|found| shows(found)).map(|found| found.path());
     let next = |path: String| {
         path.strip_prefix(typed)?;
         path[at..].split('.').next().map(str::to_owned)
     };
-    Names::of(names.filter_map(next).collect())
+    CompletionCandidates::of(names.filter_map(next).collect())
 }
 
 /// Names that fit, as many as are told in one answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct CompletionCandidates {
     pub(super) names: Vec<String>,
     /// Whether there are more.
     pub(super) more: bool,
 }
 
-impl Names {
+impl CompletionCandidates {
     /// Sorted, each once.
     pub(super) fn of(mut names: Vec<String>) -> Self {
         names.sort_unstable();
@@ -107,12 +113,12 @@ fn called_tool(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use ::tools::Catalogue;
-    use ::tools::demo::Demo;
+    use ::tools::demo::DemoTools;
     use std::sync::Arc;
 
     #[test]
     fn tools_and_their_arguments_are_named() {
-        let catalogue = Catalogue::new(vec![Arc::new(Demo::new("/nowhere"))]).unwrap();
+        let catalogue = Catalogue::new(vec![Arc::new(DemoTools::new("/nowhere"))]).unwrap();
         let snapshot = catalogue.snapshot();
         let found = |code| tools(code, &snapshot, |_| true).map(|found| found.names.join(" "));
         assert_eq!(found("await tools.").as_deref(), Some("demo"));
@@ -124,13 +130,13 @@ mod tests {
         assert_eq!(found("JSON."), None);
         assert_eq!(
             tools("tools.demo.", &snapshot, |found| found.path() == "demo.add"),
-            Some(Names { names: vec!["add".into()], more: false })
+            Some(CompletionCandidates { names: vec!["add".into()], more: false })
         );
     }
 
     #[test]
     fn an_answer_with_as_many_names_as_fit_says_that_there_are_more() {
-        let names = |n: usize| Names::of((0..n).map(|n| format!("n{n}")).collect());
+        let names = |n: usize| CompletionCandidates::of((0..n).map(|n| format!("n{n}")).collect());
         let counted = |n| (names(n).names.len(), names(n).more);
         assert_eq!(counted(NAMES_MAX), (NAMES_MAX, false));
         assert_eq!(counted(NAMES_MAX + 1), (NAMES_MAX, true));

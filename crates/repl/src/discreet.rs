@@ -77,7 +77,7 @@ pub(super) fn printed(printed: &str) -> String {
         return shortened(printed, RESULT_BYTES_MAX);
     }
     // The runner cut it, perhaps in the middle of a secret: what may be the beginning of one is left out.
-    let told = scrub::Stream::default().pass(printed.trim_end_matches('\n').as_bytes());
+    let told = scrub::StreamScrubber::default().pass(printed.trim_end_matches('\n').as_bytes());
     cut(&String::from_utf8_lossy(&told), printed.len(), RESULT_BYTES_MAX)
 }
 

@@ -2,8 +2,8 @@
 
 use super::discreet;
 use engine::{Clock, QuotaAccount, RunnerCharge};
-use lifecycle::{Rejection, Seed};
-use protocols::execbox::session::{Now, Open, ToSession};
+use lifecycle::{RandomSeed, Rejection};
+use protocols::execbox::session::{GuestTime, OpenSession, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use sandbox::{
     MEMORY_BYTES_DEFAULT, RunnerDriver, RunnerLoss, RunnerMessage, Sandbox, SessionMessage,
@@ -17,7 +17,7 @@ pub(super) const ELEMENTS_MAX: u32 = 100;
 const VALUE_CHARS_MAX: u32 = 4 << 20;
 
 /// A session's runner, if it has one.
-pub(super) struct Evaluator {
+pub(super) struct SessionRunner {
     sandbox: Sandbox,
     clock: Clock,
     account: QuotaAccount,
@@ -26,7 +26,7 @@ pub(super) struct Evaluator {
     driver: Option<Box<RunnerDriver>>,
 }
 
-impl Evaluator {
+impl SessionRunner {
     pub(super) const fn new(sandbox: Sandbox, clock: Clock, account: QuotaAccount) -> Self {
         Self { sandbox, clock, account, charge: None, driver: None }
     }
@@ -98,7 +98,7 @@ impl Evaluator {
         {
             charge.begin_work();
         }
-        driver.look_after(now, Now { at: self.clock.now(), frame })
+        driver.look_after(now, GuestTime { at: self.clock.now(), frame })
     }
 
     /// What the runner says next. Dropping the future loses nothing.
@@ -127,13 +127,13 @@ impl Evaluator {
 
     fn running(&mut self) -> &mut RunnerDriver {
         self.driver.get_or_insert_with(|| {
-            let mut seed = Seed([0; 32]);
+            let mut seed = RandomSeed([0; 32]);
             // Without randomness of its own the machine has worse troubles; the guest's is then constant.
             let _ = getrandom::fill(&mut seed.0);
             let request = self.sandbox.request_lease(self.account.demand(MEMORY_BYTES_DEFAULT));
             Box::new(RunnerDriver::open_session(
                 request,
-                Open {
+                OpenSession {
                     memory_bytes: MEMORY_BYTES_DEFAULT,
                     seed,
                     start_ms: self.clock.now(),

@@ -10,20 +10,20 @@ mod repl_store;
 mod session;
 mod words;
 
-pub use session::Attach;
+pub use session::AttachRequest;
 
 use engine::{Clock, Engine};
 use lifecycle::CallerName;
 use protocols::hotrepl::wire::{ControlInfo, EvaluatorInfo, Handshake, HostInfo, LimitsInfo};
 use protocols::hotrepl::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION, RESULT_BYTES_MAX};
 use repl_store::ReplStore;
-use session::{Handle, Session, Setting};
+use session::{ReplSession, SessionHandle, SessionSetup};
 use sources::config::ReplCommands;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use store::{Blobs, Notes, Records};
+use store::{BlobStore, NoteStore, RecordStore};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,7 +48,7 @@ pub const SESSIONS_MAX: usize = 256;
 
 /// What an operator can choose.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ReplSettings {
     /// Texts that every new evaluator is given first; they may register commands.
     pub scripts: Arc<Vec<String>>,
     /// Where files lie, if clients may know.
@@ -59,7 +59,7 @@ pub struct Settings {
     pub frames_per_second: u32,
 }
 
-impl Default for Settings {
+impl Default for ReplSettings {
     fn default() -> Self {
         let scripts = Arc::default();
         Self { scripts, artifact_paths: None, demo: false, frames_per_second: 60 }
@@ -73,13 +73,13 @@ pub struct Config {
     /// What time it is.
     pub clock: Clock,
     /// What an operator can choose.
-    pub settings: Settings,
+    pub settings: ReplSettings,
     /// Where jobs, and what names files, is stored.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn RecordStore>,
     /// Where files are stored.
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
     /// Where the sessions' journals are stored.
-    pub notes: Arc<dyn Notes>,
+    pub notes: Arc<dyn NoteStore>,
     /// Commands that the configuration gives.
     pub commands: watch::Receiver<Arc<ReplCommands>>,
     /// Cancelled when the server stops.
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Config {
 
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionRefusal {
+pub enum SessionOpenRefusal {
     /// Each session holds a runner.
     #[error("{SESSIONS_MAX} sessions are open, and there is room for no more; close one")]
     TooMany,
@@ -107,7 +107,7 @@ pub enum SessionRefusal {
 
 /// A file that a session wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
+pub struct SessionArtifact {
     /// What the session called it.
     pub name: String,
     /// What it says that it holds. A guest chose it.
@@ -118,18 +118,18 @@ pub struct Artifact {
 
 /// All sessions of a server. Cheap to clone; all clones share them.
 #[derive(Clone)]
-pub struct Repl {
-    setting: Setting,
-    sessions: Arc<Mutex<HashMap<(CallerName, String), Handle>>>,
+pub struct ReplSessions {
+    setting: SessionSetup,
+    sessions: Arc<Mutex<HashMap<(CallerName, String), SessionHandle>>>,
 }
 
-impl std::fmt::Debug for Repl {
+impl std::fmt::Debug for ReplSessions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Repl").finish_non_exhaustive()
     }
 }
 
-impl Repl {
+impl ReplSessions {
     /// Takes over the jobs that an earlier process left, and is ready for clients.
     pub fn start(config: Config) -> Self {
         let (stopping, tasks) = (config.stopping.clone(), config.tasks.clone());
@@ -137,11 +137,11 @@ impl Repl {
         let resuming = Arc::clone(&store);
         let resumed = async move { resuming.resume_pending().await };
         tasks.spawn(stopping.clone().run_until_cancelled_owned(resumed));
-        Self { setting: Setting { store, stopping, tasks }, sessions: Arc::default() }
+        Self { setting: SessionSetup { store, stopping, tasks }, sessions: Arc::default() }
     }
 
     /// Makes sure that there is a session of that name, and that the caller may have it.
-    pub fn open(&self, caller: &CallerName, name: &str) -> Result<(), SessionRefusal> {
+    pub fn open(&self, caller: &CallerName, name: &str) -> Result<(), SessionOpenRefusal> {
         self.session(caller, name).map(drop)
     }
 
@@ -150,8 +150,8 @@ impl Repl {
         &self,
         caller: &CallerName,
         name: &str,
-        attach: Attach,
-    ) -> Result<(), SessionRefusal> {
+        attach: AttachRequest,
+    ) -> Result<(), SessionOpenRefusal> {
         let mut attach = Box::new(attach);
         loop {
             match self.session(caller, name)?.attach(attach).await {
@@ -164,13 +164,17 @@ impl Repl {
     }
 
     /// The file that a capability opens; none where there is no such file any more.
-    pub async fn artifact(&self, capability: &str) -> Option<Artifact> {
+    pub async fn artifact(&self, capability: &str) -> Option<SessionArtifact> {
         let (kept, bytes) = self.setting.store.files.open(capability).await?;
-        Some(Artifact { name: kept.name, content_type: kept.content_type, bytes })
+        Some(SessionArtifact { name: kept.name, content_type: kept.content_type, bytes })
     }
 
     /// The session of that name, begun if need be, unless there are too many.
-    fn session(&self, caller: &CallerName, name: &str) -> Result<Handle, SessionRefusal> {
+    fn session(
+        &self,
+        caller: &CallerName,
+        name: &str,
+    ) -> Result<SessionHandle, SessionOpenRefusal> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|_, session| !session.is_over());
         let key = (caller.clone(), name.to_owned());
@@ -178,11 +182,11 @@ impl Repl {
             return Ok(session.clone());
         }
         if sessions.len() >= SESSIONS_MAX {
-            return Err(SessionRefusal::TooMany);
+            return Err(SessionOpenRefusal::TooMany);
         }
         let account = self.setting.store.engine.quotas().account(caller);
         let held = account.hold_runner().map_err(engine::Error::from)?;
-        let session = Session::begin(&self.setting, (caller.clone(), held), name);
+        let session = ReplSession::begin(&self.setting, (caller.clone(), held), name);
         sessions.insert(key, session.clone());
         Ok(session)
     }

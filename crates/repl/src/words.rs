@@ -1,7 +1,7 @@
 //! Failures in the protocol's words: every kind and code that a session says.
 
-use lifecycle::{Failure, FailureCode, Outcome, Rejection};
-use protocols::execbox::session::Why;
+use lifecycle::{ExecutionOutcome, Failure, FailureCode, Rejection};
+use protocols::execbox::session::TaskFailureKind;
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{ErrorEnvelope, ErrorKind};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// Why somebody wants a task stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopReason {
     /// Its time is over: so many milliseconds.
     Timeout(u64),
     /// Its client said so.
@@ -20,13 +20,16 @@ pub(super) enum Stop {
 }
 
 /// What is told of an eval that failed.
-pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<Stop>) -> ErrorEnvelope {
+pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<StopReason>) -> ErrorEnvelope {
     match failed.why {
-        Why::Syntax => {
+        TaskFailureKind::Syntax => {
             envelope(ErrorKind::ValidationFailed, "compileError", failed.message.clone())
         }
-        Why::Interrupted => stopped(stop, "eval"),
-        Why::Threw | Why::Memory | Why::Stuck | Why::Unknown => {
+        TaskFailureKind::Interrupted => stopped(stop, "eval"),
+        TaskFailureKind::Threw
+        | TaskFailureKind::Memory
+        | TaskFailureKind::Stuck
+        | TaskFailureKind::Unknown => {
             envelope(ErrorKind::Internal, "runtimeException", failed.message.clone())
         }
     }
@@ -35,18 +38,18 @@ pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<Stop>) -> ErrorEnve
 /// What is told of a command or a job of the guest's that failed.
 pub(super) fn command_failed(
     failed: &TaskFailure,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     what: &str,
 ) -> ErrorEnvelope {
     match failed.why {
-        Why::Interrupted => stopped(stop, what),
-        Why::Unknown => {
+        TaskFailureKind::Interrupted => stopped(stop, what),
+        TaskFailureKind::Unknown => {
             envelope(ErrorKind::UnknownCommand, "unknownCommand", failed.message.clone())
         }
-        Why::Threw => claimed(failed).unwrap_or_else(|| {
+        TaskFailureKind::Threw => claimed(failed).unwrap_or_else(|| {
             envelope(ErrorKind::Internal, "handlerException", failed.message.clone())
         }),
-        Why::Syntax | Why::Memory | Why::Stuck => {
+        TaskFailureKind::Syntax | TaskFailureKind::Memory | TaskFailureKind::Stuck => {
             envelope(ErrorKind::Internal, "handlerException", failed.message.clone())
         }
     }
@@ -70,20 +73,20 @@ fn claimed(failed: &TaskFailure) -> Option<ErrorEnvelope> {
     Some(error)
 }
 
-fn stopped(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+fn stopped(stop: Option<StopReason>, what: &str) -> ErrorEnvelope {
     let (title, cancelled, late) = match what {
         "command" => ("The command", "commandCancelled", "commandTimeout"),
         "job" => ("The job", "jobCancelled", "commandTimeout"),
         _ => ("Eval", "evalCancelled", "evalTimeout"),
     };
     match stop {
-        Some(Stop::Timeout(ms)) => {
+        Some(StopReason::Timeout(ms)) => {
             envelope(ErrorKind::Timeout, late, format!("{title} timed out after {ms} ms."))
         }
-        Some(Stop::Cancelled) => {
+        Some(StopReason::Cancelled) => {
             envelope(ErrorKind::Cancelled, cancelled, format!("{title} was cancelled."))
         }
-        Some(Stop::Reset) => envelope(
+        Some(StopReason::Reset) => envelope(
             ErrorKind::Cancelled,
             cancelled,
             format!("{title} was cancelled: reset in progress."),
@@ -97,7 +100,7 @@ fn stopped(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
 }
 
 /// What is told of a task whose runner is gone.
-pub(super) fn lost(stop: Option<Stop>, what: &str) -> ErrorEnvelope {
+pub(super) fn lost(stop: Option<StopReason>, what: &str) -> ErrorEnvelope {
     match stop {
         Some(stop) => stopped(Some(stop), what),
         None => {
@@ -137,12 +140,12 @@ fn line_of(stack: &str) -> Option<u64> {
 }
 
 /// What a tool returned, as a command's output, or why there is none.
-pub(super) fn output_of(outcome: Outcome) -> Result<Value, ErrorEnvelope> {
+pub(super) fn output_of(outcome: ExecutionOutcome) -> Result<Value, ErrorEnvelope> {
     match outcome {
-        Outcome::Completed { value: None } => Ok(json!({})),
-        Outcome::Completed { value: Some(json) } => output(json.text()),
-        Outcome::Failed(failure) => Err(tool_failed(&failure)),
-        Outcome::Cancelled { .. } => {
+        ExecutionOutcome::Completed { value: None } => Ok(json!({})),
+        ExecutionOutcome::Completed { value: Some(json) } => output(json.text()),
+        ExecutionOutcome::Failed(failure) => Err(tool_failed(&failure)),
+        ExecutionOutcome::Cancelled { .. } => {
             Err(envelope(ErrorKind::Cancelled, "jobCancelled", "The call was cancelled."))
         }
     }

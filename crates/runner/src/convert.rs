@@ -1,14 +1,14 @@
 //! Values to JSON and back, with the engine's own functions: what the guest did to `JSON` does not matter here.
 
 use crate::host::payload_within;
-use crate::world::Hook;
+use crate::world::PreludeHook;
 use protocols::execbox::wire::RawJson;
 use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};
 
 /// A value that has no JSON.
 #[derive(Debug)]
-pub(crate) enum NotJson {
+pub(crate) enum NoJsonForm {
     /// Of a type for which there is none.
     Type(&'static str),
     /// The engine threw; the exception is pending.
@@ -18,7 +18,10 @@ pub(crate) enum NotJson {
 }
 
 /// The value as `JSON.stringify` writes it; `None` for undefined.
-pub(crate) fn to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, NotJson> {
+pub(crate) fn to_json<'js>(
+    ctx: &Ctx<'js>,
+    value: Value<'js>,
+) -> Result<Option<String>, NoJsonForm> {
     to_json_within(ctx, value, PAYLOAD_BYTES_MAX)
 }
 
@@ -27,7 +30,7 @@ pub(crate) fn to_json_within<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
     bytes_max: usize,
-) -> Result<Option<String>, NotJson> {
+) -> Result<Option<String>, NoJsonForm> {
     if value.is_undefined() {
         return Ok(None);
     }
@@ -35,10 +38,11 @@ pub(crate) fn to_json_within<'js>(
         return Ok(Some(small));
     }
     let type_name = type_name(&value);
-    let json = ctx.json_stringify(value).map_err(|_| NotJson::Threw)?;
-    let text = json.ok_or(NotJson::Type(type_name))?.to_string().map_err(|_| NotJson::Threw)?;
+    let json = ctx.json_stringify(value).map_err(|_| NoJsonForm::Threw)?;
+    let text =
+        json.ok_or(NoJsonForm::Type(type_name))?.to_string().map_err(|_| NoJsonForm::Threw)?;
     if text.len() > bytes_max {
-        Err(NotJson::TooLarge(text.len(), bytes_max))
+        Err(NoJsonForm::TooLarge(text.len(), bytes_max))
     } else {
         Ok(Some(text))
     }
@@ -48,9 +52,9 @@ pub(crate) fn to_json_within<'js>(
 /// for `JSON.stringify`.
 pub(crate) fn to_json_by<'js>(
     ctx: &Ctx<'js>,
-    write: &Hook,
+    write: &PreludeHook,
     value: Value<'js>,
-) -> Result<Option<String>, NotJson> {
+) -> Result<Option<String>, NoJsonForm> {
     // Half a surrogate pair in a text survives only the engine's own stringify.
     if value.is_undefined() || value.is_string() || small(&value).is_some() {
         return to_json(ctx, value);
@@ -58,11 +62,11 @@ pub(crate) fn to_json_by<'js>(
     let type_name = type_name(&value);
     let written =
         write.clone().restore(ctx).and_then(|write| write.call::<_, Value<'js>>((value,)));
-    let written = written.map_err(|_| NotJson::Threw)?;
-    let text = written.into_string().ok_or(NotJson::Type(type_name))?;
-    let text = text.to_string().map_err(|_| NotJson::Threw)?;
+    let written = written.map_err(|_| NoJsonForm::Threw)?;
+    let text = written.into_string().ok_or(NoJsonForm::Type(type_name))?;
+    let text = text.to_string().map_err(|_| NoJsonForm::Threw)?;
     if text.len() > PAYLOAD_BYTES_MAX {
-        Err(NotJson::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
+        Err(NoJsonForm::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
     } else {
         Ok(Some(text))
     }
@@ -73,7 +77,7 @@ pub(crate) fn to_json_by<'js>(
 pub(crate) fn to_named_json<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
-) -> Result<Option<String>, NotJson> {
+) -> Result<Option<String>, NoJsonForm> {
     if let Some(text) = named(&value) {
         return Ok(Some(format!("\"{text}\"")));
     }
@@ -81,8 +85,8 @@ pub(crate) fn to_named_json<'js>(
     // Only what may hide such a number is written once more: each member then costs a call.
     let is_suspect = match &plain {
         Ok(text) => value.is_object() && text.as_ref().is_some_and(|text| text.contains("null")),
-        Err(NotJson::Threw) => true,
-        Err(NotJson::Type(_) | NotJson::TooLarge(..)) => false,
+        Err(NoJsonForm::Threw) => true,
+        Err(NoJsonForm::Type(_) | NoJsonForm::TooLarge(..)) => false,
     };
     if !is_suspect {
         return plain;
@@ -90,12 +94,12 @@ pub(crate) fn to_named_json<'js>(
     if plain.is_err() {
         drop(ctx.catch());
     }
-    let replacer = Function::new(ctx.clone(), replaced).map_err(|_| NotJson::Threw)?;
-    let json = ctx.json_stringify_replacer(value, replacer).map_err(|_| NotJson::Threw)?;
+    let replacer = Function::new(ctx.clone(), replaced).map_err(|_| NoJsonForm::Threw)?;
+    let json = ctx.json_stringify_replacer(value, replacer).map_err(|_| NoJsonForm::Threw)?;
     let Some(json) = json else { return plain };
-    let text = json.to_string().map_err(|_| NotJson::Threw)?;
+    let text = json.to_string().map_err(|_| NoJsonForm::Threw)?;
     if text.len() > PAYLOAD_BYTES_MAX {
-        Err(NotJson::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
+        Err(NoJsonForm::TooLarge(text.len(), PAYLOAD_BYTES_MAX))
     } else {
         Ok(Some(text))
     }
@@ -138,7 +142,7 @@ pub(crate) fn from_json<'js>(ctx: &Ctx<'js>, json: RawJson<'_>) -> rquickjs::Res
 /// none, and are not looked through.
 pub(crate) fn from_result<'js>(
     ctx: &Ctx<'js>,
-    receive_files: Option<&Hook>,
+    receive_files: Option<&PreludeHook>,
     json: RawJson<'_>,
 ) -> rquickjs::Result<Value<'js>> {
     let value = from_json(ctx, json)?;

@@ -1,7 +1,7 @@
 //! Why a program has no value, in words. Codes are decided here and by the prelude's memory, never by guest text.
 
-use crate::convert::NotJson;
-use crate::loops::{Mark, unmarked_column};
+use crate::convert::NoJsonForm;
+use crate::loops::{InsertionMark, unmarked_column};
 use crate::session::PROGRAM_FILE_NAME;
 use protocols::execbox::wire::Failed;
 
@@ -13,16 +13,16 @@ pub(crate) const NO_JSON: &str = "Guest code returned a non-serializable value";
 
 /// How far places in a program are moved by what we put into it.
 #[derive(Debug, Default)]
-pub(crate) struct Shifts {
+pub(crate) struct PositionShifts {
     /// Columns of the first line, by what stands before it.
     pub(crate) first_line: usize,
     /// What stands in between.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<InsertionMark>,
 }
 
 /// An uncaught error as the prelude saw it.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct DescribedError {
     pub(crate) code: String,
     /// Whether the code is that of a host, who may use any word.
     pub(crate) ours: bool,
@@ -33,9 +33,9 @@ pub(crate) struct Described {
     pub(crate) is_shown: bool,
 }
 
-impl Described {
+impl DescribedError {
     /// As it goes over the wire, with the user's own frames only.
-    pub(crate) fn into_failed(self, shifts: &Shifts) -> Failed<'static> {
+    pub(crate) fn into_failed(self, shifts: &PositionShifts) -> Failed<'static> {
         let Self { code, ours: _, mut message, name, mut stack, is_shown } = self;
         cut(&mut message);
         cut(&mut stack);
@@ -85,14 +85,14 @@ pub(crate) fn memory_limit(bytes: u64) -> Failed<'static> {
 }
 
 /// The program's value has no JSON. `said` is what the engine said, if it threw.
-pub(crate) fn serialization(why: &NotJson, said: Option<&str>) -> Failed<'static> {
+pub(crate) fn serialization(why: &NoJsonForm, said: Option<&str>) -> Failed<'static> {
     let reason = match (why, said) {
-        (NotJson::Type(name), _) => format!("{name} has no JSON form"),
-        (NotJson::TooLarge(bytes, max), _) => {
+        (NoJsonForm::Type(name), _) => format!("{name} has no JSON form"),
+        (NoJsonForm::TooLarge(bytes, max), _) => {
             format!("{bytes} bytes are more than the {max} that fit a message")
         }
-        (NotJson::Threw, Some(said)) => said.to_owned(),
-        (NotJson::Threw, None) => "it has no JSON form".to_owned(),
+        (NoJsonForm::Threw, Some(said)) => said.to_owned(),
+        (NoJsonForm::Threw, None) => "it has no JSON form".to_owned(),
     };
     let mut message = format!("the program's value cannot be turned into JSON: {reason}");
     cut(&mut message);
@@ -101,7 +101,7 @@ pub(crate) fn serialization(why: &NotJson, said: Option<&str>) -> Failed<'static
 
 /// The lines of a stack that are the user's, with columns as the user counts them: ours are dropped, and the first
 /// line loses what we put before it.
-pub(crate) fn frames(stack: &str, shifts: &Shifts) -> String {
+pub(crate) fn frames(stack: &str, shifts: &PositionShifts) -> String {
     let mut shown = String::new();
     for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
         if shown.len() + line.len() > TEXT_BYTES_MAX {
@@ -138,7 +138,7 @@ pub(crate) fn first_line(stack: &str) -> Option<u32> {
 }
 
 /// `at f (program.js:1:30)` with its column corrected, where something of ours stands before it.
-fn unshifted(line: &str, shifts: &Shifts) -> Option<String> {
+fn unshifted(line: &str, shifts: &PositionShifts) -> Option<String> {
     let file = format!("{PROGRAM_FILE_NAME}:");
     let (before, after) = line.split_once(&file)?;
     let (row, after) = after.split_once(':')?;
@@ -165,7 +165,7 @@ mod tests {
     fn only_the_users_frames_are_shown_and_the_first_lines_columns_are_right() {
         let stack = "    at f (program.js:1:30)\n    at apply (native)\n    at fire (airlock:prelude:200:7)\n    at <anonymous> (program.js:2:4)\n";
         assert_eq!(
-            frames(stack, &Shifts { first_line: 14, marks: vec![] }),
+            frames(stack, &PositionShifts { first_line: 14, marks: vec![] }),
             "    at f (program.js:1:16)\n    at <anonymous> (program.js:2:4)"
         );
     }
@@ -175,10 +175,10 @@ mod tests {
         for stack in
             ["program.js:1:", "program.js:1:99999999999999999999999", "program.js:1:é", "\n\n"]
         {
-            let _ = frames(stack, &Shifts { first_line: 14, marks: vec![] });
+            let _ = frames(stack, &PositionShifts { first_line: 14, marks: vec![] });
         }
         assert_eq!(
-            frames("program.js:1:3", &Shifts { first_line: 14, marks: vec![] }),
+            frames("program.js:1:3", &PositionShifts { first_line: 14, marks: vec![] }),
             "program.js:1:1"
         );
     }

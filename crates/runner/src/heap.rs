@@ -13,10 +13,10 @@ mod outside;
 mod restore;
 mod sizes;
 
-use limit::Limit;
+use limit::HeapLimit;
 pub(crate) use limit::RESERVE_BYTES;
 pub use limit::heap_bytes_max;
-use outside::{Outside, Word};
+use outside::{BlockWord, SystemBlocks};
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
 use std::cell::UnsafeCell;
@@ -28,7 +28,7 @@ const REGION_BYTES: usize = 4 << 20;
 
 /// The books. Copied with the region.
 #[derive(Clone)]
-struct Books {
+struct AllocatorState {
     /// How much of the region has ever been handed out, words included.
     used_bytes: usize,
     /// How much of that was given back.
@@ -36,39 +36,39 @@ struct Books {
     /// Blocks that were given back, by size; each holds the next in its first bytes.
     free: Box<[*mut u8; N_SIZES]>,
     /// Blocks from the system.
-    outside: Outside,
+    outside: SystemBlocks,
 }
 
-struct Memory {
+struct HeapRegion {
     region: NonNull<u8>,
-    books: UnsafeCell<Books>,
-    limit: Limit,
+    books: UnsafeCell<AllocatorState>,
+    limit: HeapLimit,
 }
 
 /// A world's memory. Clones share it: the engine has one, the world another.
 #[derive(Clone)]
-pub(crate) struct Heap(Rc<Memory>);
+pub(crate) struct GuestHeap(Rc<HeapRegion>);
 
 /// How a heap once was.
-pub(crate) struct Picture {
-    books: Books,
+pub(crate) struct HeapSnapshot {
+    books: AllocatorState,
     bytes: Vec<u8>,
 }
 
-impl Heap {
+impl GuestHeap {
     /// An empty one; `None` if there is no memory for it.
     pub(crate) fn new() -> Option<Self> {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
         // The first word stands right before the first place where a block may be.
         let (used_bytes, free_bytes) = (ALIGN - WORD_BYTES, 0);
-        let books = Books { used_bytes, free_bytes, free, outside: Outside::new() };
+        let books = AllocatorState { used_bytes, free_bytes, free, outside: SystemBlocks::new() };
         let books = UnsafeCell::new(books);
-        Some(Self(Rc::new(Memory { region, books, limit: Limit::default() })))
+        Some(Self(Rc::new(HeapRegion { region, books, limit: HeapLimit::default() })))
     }
 
     /// What its blocks may add up to, from now on.
-    pub(crate) fn limit(&self) -> &Limit {
+    pub(crate) fn limit(&self) -> &HeapLimit {
         &self.0.limit
     }
 
@@ -80,7 +80,7 @@ impl Heap {
     }
 
     /// How it is now; `None` if it has grown beyond its region.
-    pub(crate) fn picture(&self) -> Option<Picture> {
+    pub(crate) fn picture(&self) -> Option<HeapSnapshot> {
         // SAFETY: nobody else looks at the books: heaps stay in one thread, and no function here calls another with
         // the books in hand that takes them too.
         let books = unsafe { &*self.0.books.get() };
@@ -89,7 +89,7 @@ impl Heap {
         }
         // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.region.as_ptr(), books.used_bytes) };
-        Some(Picture { books: books.clone(), bytes: bytes.to_vec() })
+        Some(HeapSnapshot { books: books.clone(), bytes: bytes.to_vec() })
     }
 
     /// Makes it what it was.
@@ -97,7 +97,7 @@ impl Heap {
     /// # Safety
     /// The picture is the last one of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
     /// one that was given out since, and the engine is not running.
-    pub(crate) unsafe fn restore(&self, picture: &Picture) {
+    pub(crate) unsafe fn restore(&self, picture: &HeapSnapshot) {
         // SAFETY: as in `picture`; nobody holds a block from the system; both pieces of memory are at least so long, and are
         // not the same.
         unsafe {
@@ -141,13 +141,13 @@ impl Heap {
         // SAFETY: the region has `whole` bytes more from here on, which nobody has used since they were zeros; all sizes
         // are multiples of the alignment.
         unsafe {
-            let place = self.0.region.as_ptr().add(at).cast::<Word>();
-            place.write(Word::within(whole - WORD_BYTES));
+            let place = self.0.region.as_ptr().add(at).cast::<BlockWord>();
+            place.write(BlockWord::within(whole - WORD_BYTES));
             (place.add(1).cast(), true)
         }
     }
 
-    fn take_outside(&self, books: &mut Books, bytes: usize) -> *mut u8 {
+    fn take_outside(&self, books: &mut AllocatorState, bytes: usize) -> *mut u8 {
         if !self.0.limit.admits(books.bytes(), 0, bytes) {
             return ptr::null_mut();
         }
@@ -178,7 +178,7 @@ impl Heap {
     }
 }
 
-impl Books {
+impl AllocatorState {
     /// What is in use now.
     const fn bytes(&self) -> usize {
         self.used_bytes - self.free_bytes + self.outside.bytes()
@@ -197,14 +197,14 @@ fn map_region() -> Option<NonNull<u8>> {
 
 /// # Safety
 /// `block` was handed out by a heap.
-unsafe fn word_of(block: *mut u8) -> Word {
+unsafe fn word_of(block: *mut u8) -> BlockWord {
     // SAFETY: every block has a word before it.
-    unsafe { block.cast::<Word>().sub(1).read() }
+    unsafe { block.cast::<BlockWord>().sub(1).read() }
 }
 
 // SAFETY: blocks are aligned to 16 bytes and as long as they say, overlap no other block that is handed out, and stay where
 // they are until they are given back.
-unsafe impl Allocator for Heap {
+unsafe impl Allocator for GuestHeap {
     fn alloc(&mut self, size: usize) -> *mut u8 {
         if !self.0.limit.admits_block(size) {
             return ptr::null_mut();
@@ -276,7 +276,7 @@ unsafe impl Allocator for Heap {
     }
 }
 
-impl Drop for Memory {
+impl Drop for HeapRegion {
     fn drop(&mut self) {
         // SAFETY: the last heap is gone, and with it the engine that used its blocks.
         unsafe { self.books.get_mut().outside.clear() };
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_restored_heap_is_what_it_was_and_hands_out_what_it_would_have() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         let kept = heap.alloc(100);
         write(kept, 1, 100);
         let picture = heap.picture().unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_known_and_bounded_until_the_heap_is_put_back() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         let picture = heap.picture().unwrap();
         let before = heap.bytes_in_use();
         for _ in 0..2 {
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_the_system_refuses_is_refused() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         assert!(heap.alloc(1 << 60).is_null());
         assert!(!heap.limit().has_refused_little(), "nobody has so much");
         heap.limit().set(1 << 20);
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn blocks_grow_and_shrink_and_keep_what_they_hold() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         let sizes = [1, 64, 65, 4096, 70_000, 700_000, 5_000_000, 90_000, 100, 7];
         let mut block = heap.alloc(sizes[0]);
         write(block, 7, 1);
@@ -373,7 +373,7 @@ mod tests {
             block = unsafe { heap.realloc(block, size) };
             assert_eq!(read(block, 1), [7]);
             // SAFETY: as above.
-            assert!(unsafe { Heap::usable_size(block) } >= size);
+            assert!(unsafe { GuestHeap::usable_size(block) } >= size);
             write(block, 7, size);
         }
         // SAFETY: as above.
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_used_again_are_zero_where_zeros_are_asked_for() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         let first = heap.alloc(256);
         write(first, 9, 256);
         // SAFETY: it is not used again.
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn nothing_that_was_written_after_the_picture_is_left() {
-        let mut heap = Heap::new().unwrap();
+        let mut heap = GuestHeap::new().unwrap();
         heap.alloc(40);
         let picture = heap.picture().unwrap();
         let since = heap.alloc(3_000);
@@ -410,7 +410,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_two_blocks_overlap(steps in proptest::collection::vec((0_usize..200_000, 0_usize..8), 1..80)) {
-            let mut heap = Heap::new().unwrap();
+            let mut heap = GuestHeap::new().unwrap();
             let mut held: Vec<(*mut u8, usize, u8)> = Vec::new();
             for (n, (size, choice)) in steps.into_iter().enumerate() {
                 let byte = n as u8;

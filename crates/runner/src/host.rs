@@ -3,10 +3,10 @@
 
 use crate::call_sites::CallSites;
 use crate::clock::{CLOCK_READS_MAX, ClockWatch};
-use crate::evaluator::Desk;
-use crate::failure::{self, Described, Shifts};
-use crate::link::Outbox;
-use crate::loops::Words;
+use crate::evaluator::EvaluatorState;
+use crate::failure::{self, DescribedError, PositionShifts};
+use crate::link::LinkWriter;
+use crate::loops::InsertedText;
 use crate::naming::ProgramSource;
 use crate::usage;
 use lifecycle::{CallId, InputIndex, LogLevel, OutputMark, TimerId, ToolPath};
@@ -19,8 +19,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// What one world's guest has outstanding, has said and has used.
-pub(crate) struct Host {
-    pub(crate) outbox: Outbox,
+pub(crate) struct GuestHost {
+    pub(crate) outbox: LinkWriter,
     pub(crate) calls: RefCell<BTreeSet<CallId>>,
     pub(crate) timers: RefCell<BTreeSet<TimerId>>,
     /// Where the next output stands: inputs received, outputs since the last.
@@ -28,9 +28,9 @@ pub(crate) struct Host {
     /// A timer or microtask threw and nobody caught it.
     pub(crate) crashed: Cell<bool>,
     /// What the prelude said of the last error it was asked about.
-    pub(crate) described: RefCell<Option<Described>>,
+    pub(crate) described: RefCell<Option<DescribedError>>,
     /// How far places in the program are moved by what we put into it.
-    pub(crate) shifts: RefCell<Shifts>,
+    pub(crate) shifts: RefCell<PositionShifts>,
     /// The program that runs, to name what is wrong in it; `None` where nothing is named.
     pub(crate) program: RefCell<Option<ProgramSource>>,
     /// The frames of the error that was named last.
@@ -42,10 +42,10 @@ pub(crate) struct Host {
     /// Whether the engine is being asked for a stack, in the middle of which the guest can have code of its own run.
     pub(crate) is_looking: Cell<bool>,
     /// What a plain host's programs have besides.
-    hosted: RefCell<Option<Hosted>>,
+    hosted: RefCell<Option<PlainHostState>>,
     /// What a session has besides.
-    pub(crate) desk: OnceCell<Rc<Desk>>,
-    cpu: Cpu,
+    pub(crate) desk: OnceCell<Rc<EvaluatorState>>,
+    cpu: GuestCpuMeter,
     /// How often the engine asked whether to go on.
     ticks: Cell<u64>,
     /// How often loops went round, where they were counted one by one.
@@ -53,7 +53,7 @@ pub(crate) struct Host {
     /// Whether one loop went round more often than it may.
     has_looped_too_often: Cell<bool>,
     /// What was put into the program to count them.
-    pub(crate) words: RefCell<Option<Words>>,
+    pub(crate) words: RefCell<Option<InsertedText>>,
     /// Run since the last poll.
     microtasks: Cell<u32>,
     /// Whether the guest waits for its clock.
@@ -61,7 +61,7 @@ pub(crate) struct Host {
 }
 
 /// What a plain host's programs have besides.
-struct Hosted {
+struct PlainHostState {
     /// What the names of calls begin with.
     execution: String,
     started: Instant,
@@ -84,17 +84,17 @@ const TICKS_PER_COUNT: u64 = 100;
 
 /// Processor time: what the present stretch may use, and since when.
 #[derive(Default)]
-struct Cpu {
+struct GuestCpuMeter {
     /// None until somebody looks for the first time: most programs are over before, and the kernel need not be asked.
     since: Cell<Option<Duration>>,
     allowance: Cell<Duration>,
     exhausted: Cell<bool>,
 }
 
-impl Host {
+impl GuestHost {
     pub(crate) fn new() -> Rc<Self> {
         Rc::new(Self {
-            outbox: Outbox::unconnected(),
+            outbox: LinkWriter::unconnected(),
             calls: RefCell::default(),
             timers: RefCell::default(),
             mark: Cell::default(),
@@ -108,7 +108,7 @@ impl Host {
             is_looking: Cell::default(),
             hosted: RefCell::default(),
             desk: OnceCell::new(),
-            cpu: Cpu::default(),
+            cpu: GuestCpuMeter::default(),
             ticks: Cell::default(),
             rounds: Cell::default(),
             has_looped_too_often: Cell::default(),
@@ -135,7 +135,7 @@ impl Host {
             is_looking,
             hosted,
             desk: _,
-            cpu: Cpu { since, allowance, exhausted },
+            cpu: GuestCpuMeter { since, allowance, exhausted },
             ticks,
             rounds,
             has_looped_too_often,
@@ -167,7 +167,7 @@ impl Host {
     }
 
     /// From now on this is the world of a session.
-    pub(crate) fn sit(&self, desk: Rc<Desk>) {
+    pub(crate) fn sit(&self, desk: Rc<EvaluatorState>) {
         // A world has one session at most.
         let _ = self.desk.set(desk);
     }
@@ -192,7 +192,7 @@ impl Host {
 
     /// From now on the guest of a plain host may take this much time, waiting for tools included.
     pub(crate) fn begin_hosted(&self, execution: &str, time_allowed: Duration) {
-        *self.hosted.borrow_mut() = Some(Hosted {
+        *self.hosted.borrow_mut() = Some(PlainHostState {
             execution: execution.to_owned(),
             started: Instant::now(),
             time_allowed,

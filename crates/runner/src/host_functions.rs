@@ -3,8 +3,8 @@
 use crate::bytes;
 use crate::clock::CLOCK_READS_MAX;
 use crate::domains;
-use crate::failure::{self, Described};
-use crate::host::Host;
+use crate::failure::{self, DescribedError};
+use crate::host::GuestHost;
 use crate::intl;
 use crate::kinds;
 use crate::naming;
@@ -19,11 +19,11 @@ use std::rc::Rc;
 /// The functions for one version of the prelude. The guest never gets to see the object.
 pub(crate) fn functions<'js>(
     ctx: &Ctx<'js>,
-    host: &Rc<Host>,
+    host: &Rc<GuestHost>,
     prelude_version: u32,
 ) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    let of = |host: &Rc<Host>| Rc::clone(host);
+    let of = |host: &Rc<GuestHost>| Rc::clone(host);
 
     let it = of(host);
     object.set(
@@ -77,7 +77,7 @@ pub(crate) fn functions<'js>(
         "described",
         Func::new(move |code: String, ours: bool, message: String, name: String, stack: String| {
             let is_shown = prelude_version > 1;
-            let described = Described { code, ours, message, name, stack, is_shown };
+            let described = DescribedError { code, ours, message, name, stack, is_shown };
             *it.described.borrow_mut() = Some(described);
         }),
     )?;
@@ -95,7 +95,7 @@ pub(crate) fn functions<'js>(
     Ok(object)
 }
 
-fn add_timers(object: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<()> {
+fn add_timers(object: &Object<'_>, host: &Rc<GuestHost>) -> rquickjs::Result<()> {
     let it = Rc::clone(host);
     object.set("timerSet", Func::new(move |id: u32, ms: f64| it.timer_set(id, ms as u64)))?;
     let it = Rc::clone(host);

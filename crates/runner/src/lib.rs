@@ -36,7 +36,7 @@ pub use heap::heap_bytes_max;
 pub use prelude::PRELUDE_VERSION;
 pub use rehearsal::REHEARSAL;
 pub use stack::{STACK_BYTES, have_stack};
-pub use world::World;
+pub use world::GuestWorld;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under another
 /// fingerprint is tried before it is trusted. The tables of Unicode belong to the engine; the first prelude makes names
@@ -80,7 +80,7 @@ mod tests {
         let (mut link, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         link.write_all(super::REHEARSAL.as_bytes()).unwrap();
         link.shutdown(std::net::Shutdown::Write).unwrap();
-        assert_eq!(super::World::warm().serve(theirs), 0);
+        assert_eq!(super::GuestWorld::warm().serve(theirs), 0);
         let mut said = String::new();
         link.read_to_string(&mut said).unwrap();
         assert!(said.contains("\"ok\":true"), "{said}");

@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX};
-use protocols::ndjson::Lines;
+use protocols::ndjson::LineBuffer;
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -23,17 +23,17 @@ const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 const READ_BYTES: usize = 8 << 10;
 
 /// The receiving half.
-pub(crate) struct Inbox {
+pub(crate) struct LinkReader {
     stream: Rc<UnixStream>,
-    lines: Lines,
+    lines: LineBuffer,
 }
 
-impl Inbox {
+impl LinkReader {
     pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
         Self {
             stream,
             // What comes from the server is bounded there: a host's messages are longer than the engine's.
-            lines: Lines::new(HOST_MESSAGE_BYTES_MAX),
+            lines: LineBuffer::new(HOST_MESSAGE_BYTES_MAX),
         }
     }
 
@@ -92,7 +92,7 @@ impl Inbox {
 }
 
 /// The sending half. Shared with the host functions and the interrupt hook, which all write now and then.
-pub(crate) struct Outbox {
+pub(crate) struct LinkWriter {
     stream: RefCell<Option<Rc<UnixStream>>>,
     collected: RefCell<Vec<u8>>,
     /// Processor time when the first collected byte came: between two waits it passes like the wall's.
@@ -100,7 +100,7 @@ pub(crate) struct Outbox {
     broken: Cell<bool>,
 }
 
-impl Outbox {
+impl LinkWriter {
     /// An outbox without a socket: what is sent into it is lost, as while warming up.
     pub(crate) fn unconnected() -> Self {
         Self {

@@ -2,7 +2,7 @@
 //! their counter's name is random, and functions that are asked for their text leave them out. Where one loop may only
 //! go round so often, each loop also has a counter of its own, from 0 each time the loop is entered.
 
-use crate::host::Host;
+use crate::host::GuestHost;
 use crate::prelude;
 use crate::prepare;
 use oxc_allocator::Allocator;
@@ -49,7 +49,7 @@ pub(crate) const NO_CODE_FROM_TEXT: &str = r#"(function () {
 })"#;
 
 /// What hides marks in this world once there are some. Called while the world is built.
-pub(crate) fn hide<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Result<Function<'js>> {
+pub(crate) fn hide<'js>(ctx: &Ctx<'js>, host: &Rc<GuestHost>) -> rquickjs::Result<Function<'js>> {
     let host = Rc::clone(host);
     let unmarked = move |text: String| match &*host.words.borrow() {
         Some(words) => words.removed_from(&text),
@@ -60,7 +60,7 @@ pub(crate) fn hide<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> rquickjs::Result<Fun
 }
 
 /// A program whose loops are counted.
-pub(crate) struct Counted {
+pub(crate) struct CountedProgram {
     /// What stands before the program.
     pub(crate) opening: String,
     /// The program with its marks.
@@ -68,13 +68,13 @@ pub(crate) struct Counted {
     /// What stands after it.
     pub(crate) closing: String,
     /// Where the marks are.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<InsertionMark>,
     /// What they are.
-    pub(crate) words: Words,
+    pub(crate) words: InsertedText,
 }
 
 /// What is put into a program.
-pub(crate) struct Words {
+pub(crate) struct InsertedText {
     mark: String,
     open_and_mark: String,
     close: String,
@@ -84,13 +84,13 @@ pub(crate) struct Words {
 
 /// Text that is not the program's own, by line and byte from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct InsertionMark {
     line: usize,
     column: usize,
     bytes: usize,
 }
 
-impl Counted {
+impl CountedProgram {
     /// Marks the loops of a program that stands between `opening` and `closing`. The whole is then an expression of two
     /// functions: one that says the count, and the program. `None` where there is no loop that can be marked.
     pub(crate) fn mark(
@@ -106,7 +106,7 @@ impl Counted {
         // Of the ends that go to one place, the one that began last comes first.
         heads.sort_by_key(|head| (head.at, Reverse(head.began), head.what.order()));
         let counter = format!("_{:016x}", RandomState::new().hash_one(0_u8));
-        let words = Words::new(&counter, rounds_max);
+        let words = InsertedText::new(&counter, rounds_max);
         let stop = stop_name(&counter);
         let opening = match rounds_max {
             None => format!("(() => {{ var {counter} = 0; return [() => {counter}, {opening}"),
@@ -115,12 +115,12 @@ impl Counted {
                 "((stop) => {{ var {counter} = 0; const {stop} = () => {{ stop(); for (;;); }}; return [() => {counter}, {opening}"
             ),
         };
-        let mut place = Place { line: 1, column: opening.len() + 1 };
+        let mut place = TextPosition { line: 1, column: opening.len() + 1 };
         let (mut marked, mut marks, mut after) = (String::new(), vec![], 0);
-        for Head { at, what, .. } in heads {
+        for LoopHead { at, what, .. } in heads {
             let (before, word) = (&text[after..at], words.word(what));
             place.pass(before);
-            marks.push(Mark { line: place.line, column: place.column, bytes: word.len() });
+            marks.push(InsertionMark { line: place.line, column: place.column, bytes: word.len() });
             place.pass(word);
             marked.extend([before, word]);
             after = at;
@@ -134,7 +134,7 @@ impl Counted {
     }
 }
 
-impl Words {
+impl InsertedText {
     fn new(counter: &str, rounds_max: Option<u64>) -> Self {
         let mark = match rounds_max {
             None => format!("{counter}++;"),
@@ -155,13 +155,13 @@ impl Words {
         }
     }
 
-    fn word(&self, what: What) -> &str {
+    fn word(&self, what: BodyShape) -> &str {
         match what {
-            What::Mark => &self.mark,
-            What::OpenAndMark => &self.open_and_mark,
-            What::Close => &self.close,
-            What::Enter => &self.enter,
-            What::Leave => &self.leave,
+            BodyShape::Mark => &self.mark,
+            BodyShape::OpenAndMark => &self.open_and_mark,
+            BodyShape::Close => &self.close,
+            BodyShape::Enter => &self.enter,
+            BodyShape::Leave => &self.leave,
         }
     }
 
@@ -183,12 +183,12 @@ fn stop_name(counter: &str) -> String {
 }
 
 /// Where one is in a text, by line and byte from 1.
-struct Place {
+struct TextPosition {
     line: usize,
     column: usize,
 }
 
-impl Place {
+impl TextPosition {
     fn pass(&mut self, text: &str) {
         match text.rfind('\n') {
             Some(newline) => {
@@ -201,14 +201,14 @@ impl Place {
 }
 
 /// A column as the user counts, where marks stand before it on its line.
-pub(crate) fn unmarked_column(marks: &[Mark], line: usize, column: usize) -> usize {
+pub(crate) fn unmarked_column(marks: &[InsertionMark], line: usize, column: usize) -> usize {
     let before = marks.iter().filter(|mark| mark.line == line && mark.column < column);
     column.saturating_sub(before.map(|mark| mark.bytes).sum())
 }
 
 /// What a place needs: a body without brackets gets some.
 #[derive(Clone, Copy)]
-enum What {
+enum BodyShape {
     Mark,
     OpenAndMark,
     Close,
@@ -217,7 +217,7 @@ enum What {
     Leave,
 }
 
-impl What {
+impl BodyShape {
     const fn order(self) -> u8 {
         match self {
             // A loop that is the body of another begins where that body begins.
@@ -230,50 +230,50 @@ impl What {
     }
 }
 
-struct Head {
+struct LoopHead {
     at: usize,
-    what: What,
+    what: BodyShape,
     /// Where that began which ends here; `None` where something begins. Ends come before beginnings.
     began: Option<usize>,
 }
 
-fn heads(text: &str, has_own_counters: bool) -> Option<Vec<Head>> {
+fn heads(text: &str, has_own_counters: bool) -> Option<Vec<LoopHead>> {
     let allocator = Allocator::default();
     let program = prepare::parse_prepared(&allocator, text)?;
-    let mut heads = Heads { found: vec![], has_own_counters, labelled: None };
+    let mut heads = LoopHeads { found: vec![], has_own_counters, labelled: None };
     heads.visit_program(&program);
     Some(heads.found)
 }
 
-struct Heads {
-    found: Vec<Head>,
+struct LoopHeads {
+    found: Vec<LoopHead>,
     /// Whether each loop stands in a bracket with a counter of its own.
     has_own_counters: bool,
     /// Where the labels begin of the statement that comes next.
     labelled: Option<u32>,
 }
 
-impl Heads {
+impl LoopHeads {
     fn mark_loop(&mut self, whole: Span, body: &Statement<'_>) {
         let span = body.span();
         let (start, end) = (span.start as usize, span.end as usize);
         let labelled = self.labelled.take();
         if self.has_own_counters {
             let first = labelled.unwrap_or(whole.start) as usize;
-            self.found.push(Head { at: first, what: What::Enter, began: None });
+            self.found.push(LoopHead { at: first, what: BodyShape::Enter, began: None });
             let (at, began) = (whole.end as usize, Some(first));
-            self.found.push(Head { at, what: What::Leave, began });
+            self.found.push(LoopHead { at, what: BodyShape::Leave, began });
         }
         if matches!(body, Statement::BlockStatement(_)) {
-            self.found.push(Head { at: start + 1, what: What::Mark, began: None });
+            self.found.push(LoopHead { at: start + 1, what: BodyShape::Mark, began: None });
         } else {
-            self.found.push(Head { at: start, what: What::OpenAndMark, began: None });
-            self.found.push(Head { at: end, what: What::Close, began: Some(start) });
+            self.found.push(LoopHead { at: start, what: BodyShape::OpenAndMark, began: None });
+            self.found.push(LoopHead { at: end, what: BodyShape::Close, began: Some(start) });
         }
     }
 }
 
-impl<'a> Visit<'a> for Heads {
+impl<'a> Visit<'a> for LoopHeads {
     fn visit_labeled_statement(&mut self, it: &LabeledStatement<'a>) {
         // A jump to a label must find it at its loop, so what the loop stands in begins before all of its labels.
         let first = self.labelled.unwrap_or(it.span.start);
@@ -324,8 +324,8 @@ mod tests {
     use super::*;
 
     fn marked(text: &str) -> Option<String> {
-        let counted = Counted::mark("(async () => {", text, "\n})", None)?;
-        let Words { mark, open_and_mark, close, .. } = &counted.words;
+        let counted = CountedProgram::mark("(async () => {", text, "\n})", None)?;
+        let InsertedText { mark, open_and_mark, close, .. } = &counted.words;
         let whole = counted.text.replace(open_and_mark, "<").replace(close, ">");
         assert_eq!(counted.words.removed_from(&counted.text), text, "marks leave no trace");
         Some(whole.replace(mark, "#"))
@@ -362,8 +362,8 @@ mod tests {
     #[test]
     fn a_loop_that_may_only_go_round_so_often_stands_in_a_bracket_with_its_own_counter() {
         let marked = |text: &str| {
-            let counted = Counted::mark("(async () => {", text, "\n})", Some(3)).unwrap();
-            let Words { mark, open_and_mark, close, enter, leave } = &counted.words;
+            let counted = CountedProgram::mark("(async () => {", text, "\n})", Some(3)).unwrap();
+            let InsertedText { mark, open_and_mark, close, enter, leave } = &counted.words;
             assert_eq!(counted.words.removed_from(&counted.text), text, "marks leave no trace");
             let whole = counted.text.replace(enter, "[").replace(leave, "]");
             whole.replace(open_and_mark, "<").replace(close, ">").replace(mark, "#")
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn columns_are_those_of_the_program_without_its_marks() {
         let text = "for (;;) { for (;;) f()\n}";
-        let counted = Counted::mark("", text, "", None).unwrap();
+        let counted = CountedProgram::mark("", text, "", None).unwrap();
         let whole = format!("{}{}", counted.opening, counted.text);
         let column = whole.find("f()").unwrap() + 1;
         let shift = counted.opening.len();

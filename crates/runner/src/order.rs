@@ -2,50 +2,50 @@
 
 mod hosted;
 
-pub(crate) use hosted::{Hosted, now};
+pub(crate) use hosted::{HostedOrder, now};
 
-use crate::link::Inbox;
+use crate::link::LinkReader;
 use crate::prelude::PRELUDE_VERSION;
-use lifecycle::{CallId, Convention, InputIndex, Seed, Timestamp, Unawaited};
+use lifecycle::{CallId, InputIndex, RandomSeed, Timestamp, UnawaitedCalls, ValueConvention};
 use protocols::execbox::ToRunner;
-use protocols::execbox::session::Open;
+use protocols::execbox::session::OpenSession;
 use protocols::execbox::wire::{Airlock, Execute};
 use std::io;
 use std::time::Instant;
 
 /// One program to run.
-pub(crate) struct Order {
+pub(crate) struct RunOrder {
     pub(crate) id: String,
     pub(crate) code: String,
     pub(crate) memory_bytes: u64,
-    pub(crate) manner: Manner,
+    pub(crate) manner: HostKind,
     pub(crate) received: Instant,
 }
 
 /// For whom it is run: what differs between them is asked of the order, the turns of a guest are the same.
-pub(crate) enum Manner {
+pub(crate) enum HostKind {
     /// For our engine, which journals it and may have it replayed.
     Journalled(Airlock),
     /// For a plain execbox host, which has tools of its own and forgets it afterwards.
-    Hosted(Hosted),
+    Hosted(HostedOrder),
 }
 
 /// What a runner is for.
-pub(crate) enum Errand {
+pub(crate) enum RunnerPurpose {
     /// One program.
-    Program(Order),
+    Program(RunOrder),
     /// A world in which many texts are evaluated, until the link closes.
-    Session(Open),
+    Session(OpenSession),
 }
 
-impl Errand {
+impl RunnerPurpose {
     /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
     /// over is passed by.
-    pub(crate) fn next(inbox: &mut Inbox) -> io::Result<Option<Self>> {
+    pub(crate) fn next(inbox: &mut LinkReader) -> io::Result<Option<Self>> {
         while let Some(line) = inbox.line(|| {})? {
             match ToRunner::decode(line) {
                 Ok(ToRunner::Execute(execute)) => {
-                    if let Some(order) = Order::read(execute) {
+                    if let Some(order) = RunOrder::read(execute) {
                         return Ok(Some(Self::Program(order)));
                     }
                 }
@@ -63,43 +63,43 @@ impl Errand {
     }
 }
 
-impl Order {
+impl RunOrder {
     /// `None` if a host's tools make no sense, or it cannot be given what every program gets.
     fn read(execute: Execute<'_>) -> Option<Self> {
         let memory_bytes = execute.options.memory_limit_bytes;
         let manner = match execute.airlock {
-            Some(airlock) => Manner::Journalled(airlock),
-            None => Manner::Hosted(Hosted::read(&execute)?),
+            Some(airlock) => HostKind::Journalled(airlock),
+            None => HostKind::Hosted(HostedOrder::read(&execute)?),
         };
         let (id, code) = (execute.id.into_owned(), execute.code.into_owned());
         Some(Self { id, code, memory_bytes, manner, received: Instant::now() })
     }
 
     pub(crate) const fn is_journalled(&self) -> bool {
-        matches!(self.manner, Manner::Journalled(_))
+        matches!(self.manner, HostKind::Journalled(_))
     }
 
     /// Which version of the guest's globals it wants.
     pub(crate) const fn prelude(&self) -> u32 {
         match &self.manner {
-            Manner::Journalled(airlock) => airlock.prelude,
-            Manner::Hosted(_) => PRELUDE_VERSION,
+            HostKind::Journalled(airlock) => airlock.prelude,
+            HostKind::Hosted(_) => PRELUDE_VERSION,
         }
     }
 
     /// How often one loop may go round each time it is entered.
     pub(crate) const fn loop_rounds_max(&self) -> Option<u64> {
         match &self.manner {
-            Manner::Journalled(airlock) => airlock.loop_rounds_max,
-            Manner::Hosted(_) => None,
+            HostKind::Journalled(airlock) => airlock.loop_rounds_max,
+            HostKind::Hosted(_) => None,
         }
     }
 
     /// How its programs reach what is outside: for hints.
     pub(crate) fn outside(&self) -> String {
         match &self.manner {
-            Manner::Journalled(_) => "tools.*".to_owned(),
-            Manner::Hosted(hosted) => {
+            HostKind::Journalled(_) => "tools.*".to_owned(),
+            HostKind::Hosted(hosted) => {
                 let names: Vec<_> =
                     hosted.providers.iter().map(|(name, _)| format!("{name}.*")).collect();
                 names.join(", ")
@@ -108,33 +108,33 @@ impl Order {
     }
 
     /// How the text becomes a value.
-    pub(crate) const fn convention(&self) -> Convention {
+    pub(crate) const fn convention(&self) -> ValueConvention {
         match &self.manner {
-            Manner::Journalled(airlock) => airlock.convention,
-            Manner::Hosted(_) => Convention::LastExpression,
+            HostKind::Journalled(airlock) => airlock.convention,
+            HostKind::Hosted(_) => ValueConvention::LastExpression,
         }
     }
 
     /// The guest's time until its first input, and where its randomness comes from.
-    pub(crate) const fn start(&self) -> (Timestamp, Seed) {
+    pub(crate) const fn start(&self) -> (Timestamp, RandomSeed) {
         match &self.manner {
-            Manner::Journalled(airlock) => (airlock.start_ms, airlock.seed),
-            Manner::Hosted(hosted) => (hosted.start, hosted.seed),
+            HostKind::Journalled(airlock) => (airlock.start_ms, airlock.seed),
+            HostKind::Hosted(hosted) => (hosted.start, hosted.seed),
         }
     }
 
     /// Whether calls that nobody awaits hold a settled program open.
     pub(crate) fn waits_for_calls(&self) -> bool {
         match &self.manner {
-            Manner::Journalled(airlock) => airlock.unawaited == Unawaited::Wait,
-            Manner::Hosted(_) => false,
+            HostKind::Journalled(airlock) => airlock.unawaited == UnawaitedCalls::Wait,
+            HostKind::Hosted(_) => false,
         }
     }
 
     /// The allowance of processor time after so many inputs: a replay has its own. A host's programs have a deadline
     /// instead.
     pub(crate) fn cpu_ms(&self, inputs: InputIndex) -> u64 {
-        let Manner::Journalled(airlock) = &self.manner else { return u64::MAX };
+        let HostKind::Journalled(airlock) = &self.manner else { return u64::MAX };
         let Airlock { replay_inputs, replay_cpu_ms, cpu_ms, .. } = *airlock;
         let replays = replay_inputs != InputIndex(0) && inputs <= replay_inputs;
         if replays { replay_cpu_ms } else { cpu_ms }
@@ -143,16 +143,16 @@ impl Order {
     /// Whether a replay has further inputs after so many: until the next one, the program does what it did before.
     pub(crate) fn is_before_last_replayed(&self, inputs: InputIndex) -> bool {
         match &self.manner {
-            Manner::Journalled(airlock) => inputs < airlock.replay_inputs,
-            Manner::Hosted(_) => false,
+            HostKind::Journalled(airlock) => inputs < airlock.replay_inputs,
+            HostKind::Hosted(_) => false,
         }
     }
 
     /// Which call a host means by this name.
     pub(crate) fn call_named(&self, name: &str) -> Option<CallId> {
         let ordinal = match &self.manner {
-            Manner::Journalled(_) => name,
-            Manner::Hosted(_) => name.strip_prefix(self.id.as_str())?.strip_prefix('.')?,
+            HostKind::Journalled(_) => name,
+            HostKind::Hosted(_) => name.strip_prefix(self.id.as_str())?.strip_prefix('.')?,
         };
         ordinal.parse().ok().map(CallId)
     }

@@ -2,29 +2,29 @@
 
 use crate::convert;
 use crate::failure;
-use crate::link::Outbox;
-use crate::order::{Manner, Order};
+use crate::link::LinkWriter;
+use crate::order::{HostKind, RunOrder};
 use protocols::execbox::FromRunner;
 use protocols::execbox::wire::{Done, Failed, Started, StartedAirlock};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-impl Order {
+impl RunOrder {
     /// Says that the program begins; with the text that runs, which only a journal wants.
-    pub(crate) fn say_started(&self, text: &str, outbox: &Outbox) {
+    pub(crate) fn say_started(&self, text: &str, outbox: &LinkWriter) {
         let airlock = match &self.manner {
-            Manner::Journalled(_) => Some(StartedAirlock {
+            HostKind::Journalled(_) => Some(StartedAirlock {
                 prepared: text.into(),
                 prelude: self.prelude(),
                 fingerprint: crate::fingerprint().into(),
             }),
-            Manner::Hosted(_) => None,
+            HostKind::Hosted(_) => None,
         };
         outbox.send(&FromRunner::Started(Started { id: self.id.as_str().into(), airlock }));
     }
 
     /// Says how it ended.
-    pub(crate) fn say_done(&self, outcome: Result<Option<&str>, Failed<'_>>, outbox: &Outbox) {
+    pub(crate) fn say_done(&self, outcome: Result<Option<&str>, Failed<'_>>, outbox: &LinkWriter) {
         let duration_ms = u64::try_from(self.received.elapsed().as_millis()).unwrap_or(u64::MAX);
         outbox.send(&FromRunner::Done(Done {
             id: self.id.as_str().into(),
@@ -38,14 +38,14 @@ impl Order {
 
     /// Answers an order for guest globals that this build does not have.
     pub(crate) fn refuse_prelude(&self, stream: &Rc<UnixStream>) {
-        let outbox = Outbox::unconnected();
+        let outbox = LinkWriter::unconnected();
         outbox.connect(Rc::clone(stream));
         let message = format!("no version {} of the guest's globals", self.prelude());
         self.say_done(Err(failure::plain("internal", message)), &outbox);
     }
 
     /// Answers a second order while this one is not done.
-    pub(crate) fn refuse_second(&self, id: &str, outbox: &Outbox) {
+    pub(crate) fn refuse_second(&self, id: &str, outbox: &LinkWriter) {
         let failed = failure::plain("internal", "the runner already has an active execution");
         outbox.send(&FromRunner::Done(Done {
             id: id.into(),
@@ -58,8 +58,8 @@ impl Order {
 
     fn worded<'a>(&self, failed: Failed<'a>) -> Failed<'a> {
         match &self.manner {
-            Manner::Journalled(_) => failed,
-            Manner::Hosted(_) => in_execboxs_words(failed),
+            HostKind::Journalled(_) => failed,
+            HostKind::Hosted(_) => in_execboxs_words(failed),
         }
     }
 }

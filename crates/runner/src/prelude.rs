@@ -9,7 +9,7 @@ mod overlays;
 mod tests;
 
 use crate::loops;
-use overlays::{OVERLAYS, Overlay, Part};
+use overlays::{OVERLAYS, PreludeOverlay, PreludePart};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Function, Object};
 
@@ -19,29 +19,29 @@ pub use protocols::execbox::PRELUDE_VERSION;
 pub(crate) const FILE_NAME: &str = "airlock:prelude";
 
 /// The overlays that make up one version, oldest first; `None` if there is no such version.
-fn overlays_of(version: u32) -> Option<&'static [Overlay]> {
+fn overlays_of(version: u32) -> Option<&'static [PreludeOverlay]> {
     let n_overlays = usize::try_from(version).ok()?;
     OVERLAYS.get(..n_overlays).filter(|overlays| !overlays.is_empty())
 }
 
 /// The source of a version's base: that of the newest overlay that has one.
-fn base_source(overlays: &[Overlay]) -> Option<&'static str> {
+fn base_source(overlays: &[PreludeOverlay]) -> Option<&'static str> {
     overlays.iter().rev().find_map(|overlay| overlay.base)
 }
 
 /// The setups of a version, oldest first.
-fn setups_of(overlays: &[Overlay]) -> impl Iterator<Item = &'static str> {
+fn setups_of(overlays: &[PreludeOverlay]) -> impl Iterator<Item = &'static str> {
     overlays.iter().flat_map(|overlay| overlay.setups).copied()
 }
 
 /// A part of a version: that of the newest overlay that has it.
-fn part_named(overlays: &[Overlay], name: &str) -> Option<&'static Part> {
+fn part_named(overlays: &[PreludeOverlay], name: &str) -> Option<&'static PreludePart> {
     overlays.iter().rev().find_map(|overlay| overlay.parts.iter().find(|part| part.name == name))
 }
 
 /// Every part of a version once, in the order in which overlays first name them.
-fn parts_of(overlays: &[Overlay]) -> Vec<&'static Part> {
-    let mut parts: Vec<&'static Part> = vec![];
+fn parts_of(overlays: &[PreludeOverlay]) -> Vec<&'static PreludePart> {
+    let mut parts: Vec<&'static PreludePart> = vec![];
     for part in overlays.iter().flat_map(|overlay| overlay.parts) {
         match parts.iter_mut().find(|known| known.name == part.name) {
             Some(known) => *known = part,
@@ -52,7 +52,7 @@ fn parts_of(overlays: &[Overlay]) -> Vec<&'static Part> {
 }
 
 /// Which part defines which globals, as the base reads it: `part:name name;part:name`.
-fn globals_table(overlays: &[Overlay]) -> String {
+fn globals_table(overlays: &[PreludeOverlay]) -> String {
     let parts = parts_of(overlays);
     let lines = parts.iter().filter(|part| !part.globals.is_empty());
     lines.map(|part| format!("{}:{}", part.name, part.globals)).collect::<Vec<_>>().join(";")

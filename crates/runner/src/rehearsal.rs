@@ -2,27 +2,27 @@
 //! ready.
 
 use crate::convert;
-use crate::prepare::{self, Prepared};
+use crate::prepare::{self, RunnableText};
 use crate::session::compile;
-use crate::world::World;
-use lifecycle::Convention;
+use crate::world::GuestWorld;
+use lifecycle::ValueConvention;
 use protocols::execbox::ToRunner;
 use rquickjs::{Promise, Value};
 
 /// Runs a small program that touches what programs usually touch, in a world that is thrown away.
-pub(crate) fn rehearse(world: &World) {
+pub(crate) fn rehearse(world: &GuestWorld) {
     const PROGRAM: &str = "const rows: { id: number }[] = [{ id: 1 }, { id: 2 }];\n\
         console.log('rehearsal', rows, new Map([[1, new Date()]]), Math.random());\n\
         const text = JSON.stringify(rows.map((row) => ({ ...row, name: `n${row.id}` })));\n\
         setTimeout(() => {}, 1); tools.demo.add({ a: 1 });\n\
         try { null.x } catch (error) { console.error(error) }\n\
         await Promise.all([null, 1]); return JSON.parse(text)";
-    try_out(world, PROGRAM, Convention::ExplicitReturn);
+    try_out(world, PROGRAM, ValueConvention::ExplicitReturn);
 }
 
 /// Runs a program that waits for nobody, and forgets its value.
-fn try_out(world: &World, program: &str, convention: Convention) {
-    let Ok(Prepared(text)) = prepare::prepare(program, convention) else { return };
+fn try_out(world: &GuestWorld, program: &str, convention: ValueConvention) {
+    let Ok(RunnableText(text)) = prepare::prepare(program, convention) else { return };
     world.host.allow_cpu(u64::MAX);
     world.context.with(|ctx| {
         let program = compile(&ctx, &text, convention);
@@ -41,9 +41,9 @@ pub const REHEARSAL: &str = concat!(
 
 /// Takes a world that is about to wait through the steps of every program once, so that its process has its own copy
 /// of the pages they touch. Leaves nothing that a guest could see.
-pub(crate) fn limber_up(world: &World) {
+pub(crate) fn limber_up(world: &GuestWorld) {
     let Ok(ToRunner::Execute(execute)) = ToRunner::decode(REHEARSAL.trim_end().as_bytes()) else {
         return;
     };
-    try_out(world, &execute.code, Convention::LastExpression);
+    try_out(world, &execute.code, ValueConvention::LastExpression);
 }

@@ -7,19 +7,19 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A value of the guest's that is kept between two turns.
-pub(crate) type Kept = Persistent<Value<'static>>;
+pub(crate) type SavedValue = Persistent<Value<'static>>;
 
 /// The rejections of one world. Empty unless somebody watches: what is kept here must be gone before the world is.
 #[derive(Default)]
-pub(crate) struct Rejections {
+pub(crate) struct UnhandledRejections {
     is_watched: Cell<bool>,
     /// How many rejections were reported without a handler.
     n_reported: Cell<u64>,
     /// By promise: the number of its rejection, and the reason.
-    unhandled: RefCell<HashMap<Kept, (u64, Kept)>>,
+    unhandled: RefCell<HashMap<SavedValue, (u64, SavedValue)>>,
 }
 
-impl Rejections {
+impl UnhandledRejections {
     /// Has the engine report the rejections of a world.
     pub(crate) fn track(runtime: &Runtime) -> Rc<Self> {
         let rejections = Rc::new(Self::default());
@@ -66,7 +66,7 @@ impl Rejections {
 
     /// The reason of the first rejection that nobody has handled; none if that is the one of `awaited`, for which the
     /// host waits.
-    pub(crate) fn first<'js>(&self, ctx: &Ctx<'js>, awaited: &Value<'js>) -> Option<Kept> {
+    pub(crate) fn first<'js>(&self, ctx: &Ctx<'js>, awaited: &Value<'js>) -> Option<SavedValue> {
         if self.unhandled.borrow().is_empty() {
             return None;
         }

@@ -4,14 +4,14 @@ mod compile;
 
 pub(crate) use compile::compile;
 
-use crate::convert::{self, NotJson};
+use crate::convert::{self, NoJsonForm};
 use crate::failure;
-use crate::host::Host;
-use crate::link::Inbox;
-use crate::order::{self, Hosted, Manner, Order};
+use crate::host::GuestHost;
+use crate::link::LinkReader;
+use crate::order::{self, HostKind, HostedOrder, RunOrder};
 use crate::prepare;
-use crate::verdict::{self, Ending, Thrown, Verdict};
-use crate::world::{Hook, World};
+use crate::verdict::{self, OutcomeJudge, SessionEnding, ThrownValue};
+use crate::world::{GuestWorld, PreludeHook};
 use compile::ready_text;
 use lifecycle::{CallId, InputIndex, Timestamp};
 use protocols::execbox::wire::{
@@ -31,7 +31,7 @@ const STUCK: &str = "the program waits for a promise that nothing can settle: no
 
 /// How a session left the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum SessionExit {
     /// `done` was sent; another order may come.
     Done,
     /// The engine closed the link.
@@ -43,26 +43,26 @@ pub(crate) enum End {
 }
 
 /// Runs one program to its end and says so.
-pub(crate) fn run(world: &World, order: &Order, inbox: &mut Inbox) -> End {
-    let verdict = Verdict { world, order };
+pub(crate) fn run(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> SessionExit {
+    let verdict = OutcomeJudge { world, order };
     let outcome = match run_to_end(world, order, inbox) {
-        Ending::Closed => return End::Closed,
-        Ending::Broken => return End::Broken,
-        Ending::Diverged => return End::Diverged,
+        SessionEnding::Closed => return SessionExit::Closed,
+        SessionEnding::Broken => return SessionExit::Broken,
+        SessionEnding::Diverged => return SessionExit::Diverged,
         _ if world.host.is_out_of_time() => Err(verdict::out_of_time(world, order)),
-        Ending::Value(json) => Ok(json),
-        Ending::Failed(failed) => Err(failed),
-        Ending::Threw(thrown) => Err(verdict.threw(thrown)),
-        Ending::Crashed => Err(verdict.crashed()),
-        Ending::NotJson(why, thrown) => Err(verdict.not_json(&why, thrown)),
+        SessionEnding::Value(json) => Ok(json),
+        SessionEnding::Failed(failed) => Err(failed),
+        SessionEnding::Threw(thrown) => Err(verdict.threw(thrown)),
+        SessionEnding::Crashed => Err(verdict.crashed()),
+        SessionEnding::NotJson(why, thrown) => Err(verdict.not_json(&why, thrown)),
     };
     let outcome = outcome.as_ref().map(Option::as_deref).map_err(Failed::clone);
     world.host.say_count();
     order.say_done(outcome, &world.host.outbox);
-    End::Done
+    SessionExit::Done
 }
 
-fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
+fn run_to_end(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> SessionEnding {
     world.limit_memory(order.memory_bytes);
     let ended = RefCell::default();
     // A host's programs are as execbox runs them, which takes no notice of rejections.
@@ -70,30 +70,30 @@ fn run_to_end(world: &World, order: &Order, inbox: &mut Inbox) -> Ending {
     rejections.inspect(|rejections| rejections.watch());
     let ending = world
         .context
-        .with(|ctx| Session { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox));
+        .with(|ctx| GuestSession { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox));
     rejections.inspect(|rejections| rejections.forget());
     ending
 }
 
 /// The guest's turn.
-struct Session<'s, 'js> {
-    world: &'s World,
+struct GuestSession<'s, 'js> {
+    world: &'s GuestWorld,
     ctx: &'s Ctx<'js>,
-    host: &'s Host,
-    order: &'s Order,
+    host: &'s GuestHost,
+    order: &'s RunOrder,
     /// How it ended, where calls are still under way that were made while its value was written down.
-    ended: RefCell<Option<Ending>>,
+    ended: RefCell<Option<SessionEnding>>,
 }
 
-impl<'js> Session<'_, 'js> {
-    fn run(&self, inbox: &mut Inbox) -> Ending {
+impl<'js> GuestSession<'_, 'js> {
+    fn run(&self, inbox: &mut LinkReader) -> SessionEnding {
         self.begin_clock_and_dice();
         self.host.advance_clock(self.order.is_before_last_replayed(InputIndex(0)));
-        if let Manner::Hosted(hosted) = &self.order.manner {
+        if let HostKind::Hosted(hosted) = &self.order.manner {
             if self.furnish(hosted).is_err() {
                 drop(self.ctx.catch());
                 let message = "the tools' namespaces could not be built";
-                return Ending::Failed(failure::plain("internal", message));
+                return SessionEnding::Failed(failure::plain("internal", message));
             }
             self.host.begin_hosted(&self.order.id, hosted.time_allowed);
             self.order.say_started("", &self.host.outbox);
@@ -102,11 +102,11 @@ impl<'js> Session<'_, 'js> {
         }
         match ready_text(self.order) {
             Ok(text) => self.run_text(&text, inbox),
-            Err(problem) => Ending::Failed(failure::syntax(problem.to_string())),
+            Err(problem) => SessionEnding::Failed(failure::syntax(problem.to_string())),
         }
     }
 
-    fn run_text(&self, text: &str, inbox: &mut Inbox) -> Ending {
+    fn run_text(&self, text: &str, inbox: &mut LinkReader) -> SessionEnding {
         self.host.has_users_lines.set(prepare::has_users_lines(text));
         self.allow_cpu();
         let Ok((program, rounds)) = self.compile(text) else {
@@ -128,7 +128,7 @@ impl<'js> Session<'_, 'js> {
     }
 
     /// What is a host's in this world: limits of the console, and tools.
-    fn furnish(&self, hosted: &Hosted) -> rquickjs::Result<()> {
+    fn furnish(&self, hosted: &HostedOrder) -> rquickjs::Result<()> {
         let furnish = self.hook(&self.world.hooks.furnish)?;
         furnish.call::<_, ()>((hosted.log_lines_max, hosted.log_chars_max))?;
         let provide = self.hook(&self.world.hooks.provide)?;
@@ -139,7 +139,7 @@ impl<'js> Session<'_, 'js> {
     }
 
     /// The input loop: drain, look, wait.
-    fn feed(&self, main: &Promise<'js>, inbox: &mut Inbox) -> Ending {
+    fn feed(&self, main: &Promise<'js>, inbox: &mut LinkReader) -> SessionEnding {
         let mut idle_said = None;
         loop {
             self.drain();
@@ -148,8 +148,8 @@ impl<'js> Session<'_, 'js> {
             }
             let line = match inbox.line(|| self.say_idle(&mut idle_said)) {
                 Ok(Some(line)) => line,
-                Ok(None) => return Ending::Closed,
-                Err(_) => return Ending::Broken,
+                Ok(None) => return SessionEnding::Closed,
+                Err(_) => return SessionEnding::Broken,
             };
             // A line that is no message is dropped, as execbox demands.
             let Ok(message) = ToRunner::decode(line) else { continue };
@@ -159,7 +159,7 @@ impl<'js> Session<'_, 'js> {
         }
     }
 
-    fn take(&self, message: &ToRunner<'_>) -> Option<Ending> {
+    fn take(&self, message: &ToRunner<'_>) -> Option<SessionEnding> {
         match message {
             ToRunner::ToolResult(result) => self.settle(result),
             ToRunner::TimerFired(fired) => self.fire(*fired),
@@ -168,7 +168,7 @@ impl<'js> Session<'_, 'js> {
                 None
             }
             ToRunner::Cancel(cancel) if cancel.id == self.order.id => {
-                Some(Ending::Failed(verdict::cancelled(self.order)))
+                Some(SessionEnding::Failed(verdict::cancelled(self.order)))
             }
             ToRunner::Cancel(_) | ToRunner::Sync(_) | ToRunner::Session(_) => None,
             // It was sent beforehand, and starts elsewhere.
@@ -180,7 +180,7 @@ impl<'js> Session<'_, 'js> {
         }
     }
 
-    fn settle(&self, result: &ToolResult<'_>) -> Option<Ending> {
+    fn settle(&self, result: &ToolResult<'_>) -> Option<SessionEnding> {
         let call = self.order.call_named(&result.call_id);
         let Some(call) = call.filter(|call| self.host.calls.borrow_mut().remove(call)) else {
             return self.unexpected(|| format!("call {} is not outstanding", result.call_id));
@@ -195,7 +195,7 @@ impl<'js> Session<'_, 'js> {
         settled.err().map(|_| self.threw())
     }
 
-    fn fire(&self, fired: TimerFired) -> Option<Ending> {
+    fn fire(&self, fired: TimerFired) -> Option<SessionEnding> {
         if !self.host.timers.borrow_mut().remove(&fired.timer) {
             return self.unexpected(|| format!("timer {} is not outstanding", fired.timer));
         }
@@ -207,18 +207,18 @@ impl<'js> Session<'_, 'js> {
     }
 
     /// What is late or repeated is none of a host's program's business; in a replay it means that we have lost our way.
-    fn unexpected(&self, what: impl FnOnce() -> String) -> Option<Ending> {
+    fn unexpected(&self, what: impl FnOnce() -> String) -> Option<SessionEnding> {
         match &self.order.manner {
-            Manner::Journalled(_) => Some(self.diverged(what())),
-            Manner::Hosted(_) => None,
+            HostKind::Journalled(_) => Some(self.diverged(what())),
+            HostKind::Hosted(_) => None,
         }
     }
 
     /// The guest's time from now on: the journal's, or for a host's programs the machine's.
     fn moment(&self, at: Option<Timestamp>) -> Option<f64> {
         match &self.order.manner {
-            Manner::Journalled(_) => at.map(millis),
-            Manner::Hosted(_) => Some(millis(order::now())),
+            HostKind::Journalled(_) => at.map(millis),
+            HostKind::Hosted(_) => Some(millis(order::now())),
         }
     }
 
@@ -258,15 +258,15 @@ impl<'js> Session<'_, 'js> {
     }
 
     /// How the program ended, if it has.
-    fn ending(&self, main: &Promise<'js>) -> Option<Ending> {
+    fn ending(&self, main: &Promise<'js>) -> Option<SessionEnding> {
         if self.is_out_of_time() {
-            return Some(Ending::Failed(verdict::out_of_time(self.world, self.order)));
+            return Some(SessionEnding::Failed(verdict::out_of_time(self.world, self.order)));
         }
         if self.host.crashed.get() {
-            return Some(Ending::Crashed);
+            return Some(SessionEnding::Crashed);
         }
         if let Some(reason) = self.unhandled_rejection(main) {
-            return Some(Ending::Threw(reason));
+            return Some(SessionEnding::Threw(reason));
         }
         let calls = self.has_calls();
         let timers = !self.host.timers.borrow().is_empty();
@@ -275,9 +275,9 @@ impl<'js> Session<'_, 'js> {
             PromiseState::Pending if calls || timers => None,
             // What was to settle it may have been lost for want of memory.
             PromiseState::Pending if self.has_lost_for_want_of_memory() => {
-                Some(Ending::Failed(failure::memory_limit(self.order.memory_bytes)))
+                Some(SessionEnding::Failed(failure::memory_limit(self.order.memory_bytes)))
             }
-            PromiseState::Pending => Some(Ending::Failed(failure::plain("stuck", STUCK))),
+            PromiseState::Pending => Some(SessionEnding::Failed(failure::plain("stuck", STUCK))),
             PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
             PromiseState::Resolved | PromiseState::Rejected => {
                 let ended = self.ended.take().unwrap_or_else(|| self.settled(main));
@@ -300,7 +300,7 @@ impl<'js> Session<'_, 'js> {
 
     /// The reason of the first rejection that nobody has handled at the end of this turn. That of the program itself is
     /// its outcome.
-    fn unhandled_rejection(&self, main: &Promise<'js>) -> Option<Thrown> {
+    fn unhandled_rejection(&self, main: &Promise<'js>) -> Option<ThrownValue> {
         self.world.rejections.as_ref()?.first(self.ctx, main.as_value())
     }
 
@@ -311,30 +311,30 @@ impl<'js> Session<'_, 'js> {
     /// A deadline passes also while nothing runs.
     fn is_out_of_time(&self) -> bool {
         match &self.order.manner {
-            Manner::Journalled(_) => self.host.is_out_of_time(),
-            Manner::Hosted(_) => self.host.poll(),
+            HostKind::Journalled(_) => self.host.is_out_of_time(),
+            HostKind::Hosted(_) => self.host.poll(),
         }
     }
 
-    fn settled(&self, main: &Promise<'js>) -> Ending {
+    fn settled(&self, main: &Promise<'js>) -> SessionEnding {
         let Ok(value) = main.result::<Value<'js>>().expect("the promise is settled") else {
             return self.threw();
         };
         let json = match &self.order.manner {
-            Manner::Journalled(_) => self.journalled_json(value),
-            Manner::Hosted(_) => convert::to_json_within(self.ctx, value, HOST_PAYLOAD_BYTES_MAX),
+            HostKind::Journalled(_) => self.journalled_json(value),
+            HostKind::Hosted(_) => convert::to_json_within(self.ctx, value, HOST_PAYLOAD_BYTES_MAX),
         };
         match json {
-            Ok(json) => Ending::Value(json),
-            Err(NotJson::Threw) => {
+            Ok(json) => SessionEnding::Value(json),
+            Err(NoJsonForm::Threw) => {
                 let thrown = Persistent::save(self.ctx, self.ctx.catch());
-                Ending::NotJson(NotJson::Threw, Some(thrown))
+                SessionEnding::NotJson(NoJsonForm::Threw, Some(thrown))
             }
-            Err(why) => Ending::NotJson(why, None),
+            Err(why) => SessionEnding::NotJson(why, None),
         }
     }
 
-    fn journalled_json(&self, value: Value<'js>) -> Result<Option<String>, NotJson> {
+    fn journalled_json(&self, value: Value<'js>) -> Result<Option<String>, NoJsonForm> {
         match &self.world.hooks.write_value {
             Some(write) => convert::to_json_by(self.ctx, write, value),
             None => convert::to_named_json(self.ctx, value),
@@ -342,14 +342,14 @@ impl<'js> Session<'_, 'js> {
     }
 
     /// The engine has an exception pending.
-    fn threw(&self) -> Ending {
-        Ending::Threw(Persistent::save(self.ctx, self.ctx.catch()))
+    fn threw(&self) -> SessionEnding {
+        SessionEnding::Threw(Persistent::save(self.ctx, self.ctx.catch()))
     }
 
-    fn diverged(&self, what: String) -> Ending {
+    fn diverged(&self, what: String) -> SessionEnding {
         self.host.outbox.send(&FromRunner::Diverged(Diverged { what: what.into() }));
         self.host.outbox.flush();
-        Ending::Diverged
+        SessionEnding::Diverged
     }
 
     /// Said once per input: a line that changed nothing is no reason to repeat it.
@@ -377,7 +377,7 @@ impl<'js> Session<'_, 'js> {
     fn begin_input(&self) {
         let input = self.host.begin_input();
         self.host.advance_clock(self.order.is_before_last_replayed(input));
-        if let Manner::Journalled(airlock) = &self.order.manner
+        if let HostKind::Journalled(airlock) = &self.order.manner
             && input == airlock.replay_inputs.next()
         {
             self.allow_cpu();
@@ -398,14 +398,14 @@ impl<'js> Session<'_, 'js> {
     /// A tool's result. A foreign host's is plain JSON.
     fn result_of(&self, json: Option<RawJson<'_>>) -> rquickjs::Result<Value<'js>> {
         match (json, &self.order.manner) {
-            (Some(json), Manner::Journalled(_)) => {
+            (Some(json), HostKind::Journalled(_)) => {
                 convert::from_result(self.ctx, self.world.hooks.receive_files.as_ref(), json)
             }
-            (json, Manner::Journalled(_) | Manner::Hosted(_)) => self.value_of(json),
+            (json, HostKind::Journalled(_) | HostKind::Hosted(_)) => self.value_of(json),
         }
     }
 
-    fn hook(&self, hook: &Hook) -> rquickjs::Result<Function<'js>> {
+    fn hook(&self, hook: &PreludeHook) -> rquickjs::Result<Function<'js>> {
         hook.clone().restore(self.ctx)
     }
 }

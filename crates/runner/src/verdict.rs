@@ -1,28 +1,28 @@
 //! What a guest left behind, put into words after its turn is over: then memory may be lent to it.
 
 use crate::clock::CLOCK_STANDS;
-use crate::convert::NotJson;
-use crate::failure::{self, Described};
-use crate::order::{Manner, Order};
-use crate::world::{Hook, World};
+use crate::convert::NoJsonForm;
+use crate::failure::{self, DescribedError};
+use crate::order::{HostKind, RunOrder};
+use crate::world::{GuestWorld, PreludeHook};
 use protocols::execbox::wire::Failed;
 use rquickjs::{Persistent, Type, Value};
 
 /// Something the guest threw, kept until it is described.
-pub(crate) type Thrown = Persistent<Value<'static>>;
+pub(crate) type ThrownValue = Persistent<Value<'static>>;
 
 /// What a session came to.
-pub(crate) enum Ending {
+pub(crate) enum SessionEnding {
     /// The program's value as JSON; `None` for undefined.
     Value(Option<String>),
     /// A failure that needs no look at the guest.
     Failed(Failed<'static>),
     /// An error nobody caught.
-    Threw(Thrown),
+    Threw(ThrownValue),
     /// An error in a timer or microtask, which nobody could catch.
     Crashed,
     /// A value that has no JSON, with what the engine threw about it.
-    NotJson(NotJson, Option<Thrown>),
+    NotJson(NoJsonForm, Option<ThrownValue>),
     /// The engine closed the link.
     Closed,
     /// The link broke or made no sense.
@@ -32,14 +32,14 @@ pub(crate) enum Ending {
 }
 
 /// Who judges.
-pub(crate) struct Verdict<'s> {
-    pub(crate) world: &'s World,
-    pub(crate) order: &'s Order,
+pub(crate) struct OutcomeJudge<'s> {
+    pub(crate) world: &'s GuestWorld,
+    pub(crate) order: &'s RunOrder,
 }
 
-impl Verdict<'_> {
+impl OutcomeJudge<'_> {
     /// The failure that an uncaught value means.
-    pub(crate) fn threw(&self, thrown: Thrown) -> Failed<'static> {
+    pub(crate) fn threw(&self, thrown: ThrownValue) -> Failed<'static> {
         let Self { world, order } = self;
         if world.host.is_out_of_time() {
             return out_of_time(world, order);
@@ -64,22 +64,26 @@ impl Verdict<'_> {
     }
 
     /// The failure that a value without JSON means: what stopped the engine from writing it comes first.
-    pub(crate) fn not_json(&self, why: &NotJson, thrown: Option<Thrown>) -> Failed<'static> {
+    pub(crate) fn not_json(
+        &self,
+        why: &NoJsonForm,
+        thrown: Option<ThrownValue>,
+    ) -> Failed<'static> {
         let failed = thrown.map(|thrown| self.threw(thrown));
         match (failed, &self.order.manner) {
             (Some(failed), _) if failed.limit.is_some() => failed,
-            (None, Manner::Hosted(_)) if matches!(why, NotJson::TooLarge(..)) => {
+            (None, HostKind::Hosted(_)) if matches!(why, NoJsonForm::TooLarge(..)) => {
                 failure::serialization(why, None)
             }
-            (_, Manner::Hosted(_)) => failure::plain("serialization", failure::NO_JSON),
-            (Some(failed), Manner::Journalled(_)) => {
+            (_, HostKind::Hosted(_)) => failure::plain("serialization", failure::NO_JSON),
+            (Some(failed), HostKind::Journalled(_)) => {
                 failure::serialization(why, Some(&failed.message))
             }
-            (None, Manner::Journalled(_)) => failure::serialization(why, None),
+            (None, HostKind::Journalled(_)) => failure::serialization(why, None),
         }
     }
 
-    fn described(&self, hook: &Hook, thrown: Option<Thrown>) -> Failed<'static> {
+    fn described(&self, hook: &PreludeHook, thrown: Option<ThrownValue>) -> Failed<'static> {
         let Self { world, order } = self;
         let asked = world.context.with(|ctx| {
             let describe = hook.clone().restore(&ctx)?;
@@ -91,7 +95,7 @@ impl Verdict<'_> {
         });
         let said = world.host.described.borrow_mut().take();
         match (asked, said) {
-            (Ok(()), Some(Described { code, ours: false, .. })) if code == "memory_limit" => {
+            (Ok(()), Some(DescribedError { code, ours: false, .. })) if code == "memory_limit" => {
                 failure::memory_limit(order.memory_bytes)
             }
             (Ok(()), Some(said)) => {
@@ -112,7 +116,7 @@ impl Verdict<'_> {
 const BIGINT_BITS_MAX: &str = "1,048,576";
 
 /// The engine says that a BigInt is too large, and not how large one may be.
-pub(crate) fn with_bigint_limit(mut said: Described) -> Described {
+pub(crate) fn with_bigint_limit(mut said: DescribedError) -> DescribedError {
     let is_too_large =
         matches!(said.message.as_str(), "BigInt is too large" | "BigInt is too large to allocate");
     if is_too_large && said.name == "RangeError" {
@@ -122,7 +126,7 @@ pub(crate) fn with_bigint_limit(mut said: Described) -> Described {
 }
 
 /// The time that the program was given is over.
-pub(crate) fn out_of_time(world: &World, order: &Order) -> Failed<'static> {
+pub(crate) fn out_of_time(world: &GuestWorld, order: &RunOrder) -> Failed<'static> {
     if let Some(max) = order.loop_rounds_max().filter(|_| world.host.has_looped_too_often()) {
         return failure::rounds_limit(max);
     }
@@ -130,15 +134,15 @@ pub(crate) fn out_of_time(world: &World, order: &Order) -> Failed<'static> {
         return failure::plain("timeout", CLOCK_STANDS);
     }
     match &order.manner {
-        Manner::Journalled(_) => failure::cpu_limit(order.cpu_ms(world.host.inputs())),
-        Manner::Hosted(_) => failure::deadline(),
+        HostKind::Journalled(_) => failure::cpu_limit(order.cpu_ms(world.host.inputs())),
+        HostKind::Hosted(_) => failure::deadline(),
     }
 }
 
 /// Whoever ordered the program does not want it any more.
-pub(crate) fn cancelled(order: &Order) -> Failed<'static> {
+pub(crate) fn cancelled(order: &RunOrder) -> Failed<'static> {
     match &order.manner {
-        Manner::Journalled(_) => failure::plain("timeout", "was cancelled"),
-        Manner::Hosted(_) => failure::deadline(),
+        HostKind::Journalled(_) => failure::plain("timeout", "was cancelled"),
+        HostKind::Hosted(_) => failure::deadline(),
     }
 }

@@ -1,16 +1,16 @@
 //! One guest's world: a runtime, a context and the prelude's functions. A world serves one execution.
 
 use crate::evaluator;
-use crate::heap::{Heap, Picture, RESERVE_BYTES, heap_bytes_max};
-use crate::host::Host;
+use crate::heap::{GuestHeap, HeapSnapshot, RESERVE_BYTES, heap_bytes_max};
+use crate::host::GuestHost;
 use crate::host_functions;
-use crate::link::Inbox;
+use crate::link::LinkReader;
 use crate::loops;
-use crate::order::Errand;
+use crate::order::RunnerPurpose;
 use crate::prelude;
 use crate::rehearsal;
-use crate::rejections::Rejections;
-use crate::session::{self, End};
+use crate::rejections::UnhandledRejections;
+use crate::session::{self, SessionExit};
 use crate::stack;
 use crate::usage;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
@@ -34,49 +34,49 @@ const EXIT_BROKEN: i32 = 2;
 const EXIT_DIVERGED: i32 = 3;
 
 /// A guest's world, ready to run one program.
-pub struct World {
+pub struct GuestWorld {
     // Fields are dropped in this order: functions before the context they live in, the context before its runtime.
-    pub(crate) hooks: Hooks,
+    pub(crate) hooks: PreludeHooks,
     pub(crate) context: Context,
     runtime: Runtime,
-    pub(crate) host: Rc<Host>,
+    pub(crate) host: Rc<GuestHost>,
     /// `None` where the globals are of a version that took no notice of rejections.
-    pub(crate) rejections: Option<Rc<Rejections>>,
+    pub(crate) rejections: Option<Rc<UnhandledRejections>>,
     prelude: u32,
-    heap: Heap,
+    heap: GuestHeap,
     /// How its heap was before the first program.
-    picture: Option<Picture>,
+    picture: Option<HeapSnapshot>,
 }
 
 /// The prelude's functions, by which the session drives the guest.
-pub(crate) struct Hooks {
-    pub(crate) start: Hook,
-    pub(crate) furnish: Hook,
-    pub(crate) provide: Hook,
-    pub(crate) resolve_call: Hook,
-    pub(crate) reject_call: Hook,
-    pub(crate) fire: Hook,
-    pub(crate) describe: Hook,
-    pub(crate) describe_crash: Hook,
-    pub(crate) warm: Hook,
-    pub(crate) hide: Hook,
-    pub(crate) evaluate: Hook,
+pub(crate) struct PreludeHooks {
+    pub(crate) start: PreludeHook,
+    pub(crate) furnish: PreludeHook,
+    pub(crate) provide: PreludeHook,
+    pub(crate) resolve_call: PreludeHook,
+    pub(crate) reject_call: PreludeHook,
+    pub(crate) fire: PreludeHook,
+    pub(crate) describe: PreludeHook,
+    pub(crate) describe_crash: PreludeHook,
+    pub(crate) warm: PreludeHook,
+    pub(crate) hide: PreludeHook,
+    pub(crate) evaluate: PreludeHook,
     /// Versions from 2 on write values in forms of their own.
-    pub(crate) write_value: Option<Hook>,
+    pub(crate) write_value: Option<PreludeHook>,
     /// Versions from 2 on make files of what holds bytes in a tool's result.
-    pub(crate) receive_files: Option<Hook>,
+    pub(crate) receive_files: Option<PreludeHook>,
 }
 
 /// A function of the prelude's, kept between two turns of the guest.
-pub(crate) type Hook = Persistent<Function<'static>>;
+pub(crate) type PreludeHook = Persistent<Function<'static>>;
 
-impl std::fmt::Debug for World {
+impl std::fmt::Debug for GuestWorld {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").field("prelude", &self.prelude).finish_non_exhaustive()
     }
 }
 
-impl World {
+impl GuestWorld {
     /// A world in which everything a typical program touches has been touched once, so that a forked child faults few
     /// pages and opens no file: the time zone is read here.
     pub fn warm() -> Self {
@@ -108,28 +108,28 @@ impl World {
     /// Asks of the kernel only: reads and writes on the link, memory, `clock_gettime` and `getrusage`.
     pub fn serve(self, link: UnixStream) -> i32 {
         let stream = Rc::new(link);
-        let mut inbox = Inbox::new(Rc::clone(&stream));
-        let mut held = Held::Waiting(self);
+        let mut inbox = LinkReader::new(Rc::clone(&stream));
+        let mut held = RunnerState::Waiting(self);
         let peak_before = usage::memory_peak_bytes();
         let mut n_done = 0_u64;
         let exit_code = loop {
-            let order = match Errand::next(&mut inbox) {
-                Ok(Some(Errand::Program(order))) => order,
-                Ok(Some(Errand::Session(open))) => {
+            let order = match RunnerPurpose::next(&mut inbox) {
+                Ok(Some(RunnerPurpose::Program(order))) => order,
+                Ok(Some(RunnerPurpose::Session(open))) => {
                     let Some(world) = held.ready(prelude::PRELUDE_VERSION) else {
                         return EXIT_BROKEN;
                     };
                     world.host.outbox.connect(Rc::clone(&stream));
                     let is_closed = evaluator::serve(&world, &open, inbox);
                     let exit_code = if is_closed { EXIT_CLOSED } else { EXIT_BROKEN };
-                    return Held::Spent(world).leave(exit_code);
+                    return RunnerState::Spent(world).leave(exit_code);
                 }
                 Ok(None) => break EXIT_CLOSED,
                 Err(_) => break EXIT_BROKEN,
             };
             let Some(mut world) = held.ready(order.prelude()) else {
                 order.refuse_prelude(&stream);
-                held = Held::Nothing;
+                held = RunnerState::Nothing;
                 continue;
             };
             world.host.outbox.connect(Rc::clone(&stream));
@@ -140,15 +140,17 @@ impl World {
                 world.keep_picture();
             }
             let end = session::run(&world, &order, &mut inbox);
-            held = Held::Spent(world);
+            held = RunnerState::Spent(world);
             n_done += 1;
             match end {
                 // Whoever leased it takes another one.
-                End::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,
+                SessionExit::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,
                 // The next world is made while nobody waits for it.
-                End::Done if is_kept => held = held.renewed(order.prelude()),
-                End::Done => {}
-                End::Closed | End::Broken | End::Diverged => break end.exit_code(),
+                SessionExit::Done if is_kept => held = held.renewed(order.prelude()),
+                SessionExit::Done => {}
+                SessionExit::Closed | SessionExit::Broken | SessionExit::Diverged => {
+                    break end.exit_code();
+                }
             }
         };
         held.leave(exit_code)
@@ -156,23 +158,24 @@ impl World {
 
     /// A new world with one version of the guest's globals; `None` if there is no such version.
     pub(crate) fn fresh(version: u32) -> Option<Self> {
-        let heap = Heap::new().expect("memory for a heap");
+        let heap = GuestHeap::new().expect("memory for a heap");
         let runtime = Runtime::new_with_alloc(heap.clone()).expect("memory for a runtime");
         runtime.set_max_stack_size(stack::guest_stack_bytes(version));
         let context = Context::full(&runtime).expect("memory for a context");
-        let host = Host::new();
+        let host = GuestHost::new();
         let polled = Rc::clone(&host);
         let hooks = context.with(|ctx| {
             let hooks = prelude::base(&ctx, version)?.and_then(|build| {
                 let functions = host_functions::functions(&ctx, &host, version)?;
                 let hooks: Object<'_> = build.call((functions.clone(),))?;
-                Hooks::save(&ctx, &hooks, &functions, loops::hide(&ctx, &host)?)
+                PreludeHooks::save(&ctx, &hooks, &functions, loops::hide(&ctx, &host)?)
             });
             Some(hooks.expect("every embedded prelude runs"))
         })?;
         // Only now: building the world is not the guest's time.
         runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
-        let rejections = (version >= REJECTIONS_COUNT_SINCE).then(|| Rejections::track(&runtime));
+        let rejections =
+            (version >= REJECTIONS_COUNT_SINCE).then(|| UnhandledRejections::track(&runtime));
         Some(Self {
             hooks,
             context,
@@ -274,7 +277,7 @@ fn know_the_processor() {
     std::hint::black_box(std::is_x86_feature_detected!("avx2"));
 }
 
-impl End {
+impl SessionExit {
     /// What the process leaves with after such an end.
     const fn exit_code(self) -> i32 {
         match self {
@@ -285,18 +288,18 @@ impl End {
     }
 }
 
-impl Hooks {
+impl PreludeHooks {
     fn save<'js>(
         ctx: &rquickjs::Ctx<'js>,
         hooks: &Object<'js>,
         functions: &Object<'js>,
         hide: Function<'js>,
     ) -> rquickjs::Result<Self> {
-        let hook = |name: &str| -> rquickjs::Result<Hook> {
+        let hook = |name: &str| -> rquickjs::Result<PreludeHook> {
             Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
         };
         // Setups have no value: what they add, they add to the host's functions.
-        let added = |name: &str| -> rquickjs::Result<Option<Hook>> {
+        let added = |name: &str| -> rquickjs::Result<Option<PreludeHook>> {
             let function: Option<Function<'js>> = functions.get(name)?;
             Ok(function.map(|function| Persistent::save(ctx, function)))
         };
@@ -320,18 +323,18 @@ impl Hooks {
 
 /// What a runner holds between two orders. Most get only one: a spent world is freed when the next order shows that
 /// there are more, and not while somebody waits for the process to end.
-enum Held {
-    Waiting(World),
-    Spent(World),
+enum RunnerState {
+    Waiting(GuestWorld),
+    Spent(GuestWorld),
     Nothing,
 }
 
-impl Held {
+impl RunnerState {
     /// A world that has run nothing yet, with these globals; `None` if there is no such version.
-    fn ready(self, prelude: u32) -> Option<World> {
+    fn ready(self, prelude: u32) -> Option<GuestWorld> {
         match self {
             Self::Waiting(world) if world.prelude == prelude => Some(world),
-            Self::Waiting(_) | Self::Spent(_) | Self::Nothing => World::fresh(prelude),
+            Self::Waiting(_) | Self::Spent(_) | Self::Nothing => GuestWorld::fresh(prelude),
         }
     }
 
@@ -341,7 +344,7 @@ impl Held {
             Self::Waiting(world) | Self::Spent(world) => world.restored(),
             Self::Nothing => None,
         };
-        restored.or_else(|| World::fresh(prelude)).map_or(Self::Nothing, Self::Waiting)
+        restored.or_else(|| GuestWorld::fresh(prelude)).map_or(Self::Nothing, Self::Waiting)
     }
 
     /// The kernel takes a dead process's memory back faster than we could free it object by object.

@@ -1,7 +1,7 @@
 //! How long things take: `cargo run --release -p sandbox --example latency [ROUNDS]`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
-use sandbox::{Config, Demand, Lease, LeaseError, Received, Sandbox};
+use sandbox::{Config, Lease, LeaseDemand, LeaseError, LeaseMessage, Sandbox};
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -32,7 +32,7 @@ async fn waiting(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
         // Let the new ones settle: what is measured is one that has been waiting.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let asked = Instant::now();
-        let mut lease = sandbox.lease(Demand::default()).await?;
+        let mut lease = sandbox.lease(LeaseDemand::default()).await?;
         let faults_before = page_faults(&lease);
         let told = Instant::now();
         one_and_one(&mut lease).await;
@@ -53,12 +53,12 @@ async fn forked(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     let (mut results, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let asked = Instant::now();
-        let demand = Demand { memory_bytes: 65 << 20, ..Demand::default() };
+        let demand = LeaseDemand { memory_bytes: 65 << 20, ..LeaseDemand::default() };
         let mut lease = sandbox.lease(demand).await?;
         one_and_one(&mut lease).await;
         results.push(asked.elapsed());
         lease.kill();
-        while !matches!(lease.receive().await, Received::Gone(_)) {}
+        while !matches!(lease.receive().await, LeaseMessage::Gone(_)) {}
         ends.push(asked.elapsed());
     }
     print("fork, message, result", results);
@@ -74,7 +74,7 @@ async fn busy(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
         let sandbox = sandbox.clone();
         callers.spawn(async move {
             for _ in 0..rounds {
-                let mut lease = sandbox.lease(Demand::default()).await?;
+                let mut lease = sandbox.lease(LeaseDemand::default()).await?;
                 one_and_one(&mut lease).await;
                 lease.finish();
             }
@@ -106,9 +106,9 @@ async fn one_and_one(lease: &mut Lease) {
     lease.push(order.as_bytes()).expect("a new runner reads");
     loop {
         match lease.receive().await {
-            Received::Line(line) if line.starts_with(br#"{"type":"done""#) => return,
-            Received::Line(_) => {}
-            Received::Gone(exit) => panic!("{exit:?}"),
+            LeaseMessage::Line(line) if line.starts_with(br#"{"type":"done""#) => return,
+            LeaseMessage::Line(_) => {}
+            LeaseMessage::Gone(exit) => panic!("{exit:?}"),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A runner as the server holds it: link, process, and the news of its end.
 
-use crate::admission::Admitted;
+use crate::admission::MemoryGrant;
 use crate::error::LeaseError;
-use crate::exit::{Doing, Exit};
-use crate::zygote::{End, Link, Process};
+use crate::exit::{RunnerActivity, RunnerExit};
+use crate::zygote::{PinnedProcess, ProcessEnd, ZygoteSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// A wish for a runner, and who gets it.
 #[derive(Debug)]
-pub(crate) struct Birth {
+pub(crate) struct ForkRequest {
     pub(crate) memory_bytes: u64,
-    pub(crate) destiny: Destiny,
+    pub(crate) destiny: Recipient,
 }
 
 /// Who gets a new runner.
 #[derive(Debug)]
-pub(crate) enum Destiny {
+pub(crate) enum Recipient {
     /// The runners that wait ready.
     Waiting,
     /// Somebody who asked.
@@ -32,38 +32,38 @@ pub(crate) enum Destiny {
 /// A live runner. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Runner {
-    pub(crate) link: Link,
+    pub(crate) link: ZygoteSocket,
     pub(crate) memory_bytes: u64,
     /// Which zygote bore it.
     pub(crate) generation: u64,
     /// Whether it has served somebody.
     pub(crate) is_used: bool,
-    process: Arc<Process>,
-    life: Arc<Life>,
+    process: Arc<PinnedProcess>,
+    life: Arc<RunnerLife>,
 }
 
 /// Where a runner comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Origin {
+pub(crate) struct RunnerOrigin {
     pub(crate) generation: u64,
     pub(crate) memory_bytes: u64,
 }
 
 /// What the keeper of the zygote and the holder of the runner both know.
 #[derive(Debug, Default)]
-pub(crate) struct Life {
-    end: SetOnce<Option<End>>,
+pub(crate) struct RunnerLife {
+    end: SetOnce<Option<ProcessEnd>>,
     killed: AtomicBool,
     hung_up: AtomicBool,
     /// The kernel killed it for lack of memory.
     oom_killed: AtomicBool,
     /// Its share of the budget. It goes back when the process has ended, not when somebody wished it would.
-    admitted: Mutex<Option<Admitted>>,
+    admitted: Mutex<Option<MemoryGrant>>,
 }
 
-impl Life {
+impl RunnerLife {
     /// Called once, by the keeper.
-    pub(crate) fn close(&self, end: Option<End>) {
+    pub(crate) fn close(&self, end: Option<ProcessEnd>) {
         // A second end cannot be told: the keeper forgets a life when it closes it.
         drop(self.end.set(end));
         let admitted = self.admitted().take();
@@ -71,8 +71,8 @@ impl Life {
     }
 
     /// Whether nothing that we did explains a kill.
-    pub(crate) fn is_unexplained(&self, end: End) -> bool {
-        end == End::Signalled(libc::SIGKILL)
+    pub(crate) fn is_unexplained(&self, end: ProcessEnd) -> bool {
+        end == ProcessEnd::Signalled(libc::SIGKILL)
             && !self.killed.load(Ordering::Relaxed)
             && !self.hung_up.load(Ordering::Relaxed)
     }
@@ -86,20 +86,25 @@ impl Life {
         self.end.get().is_some()
     }
 
-    fn admitted(&self) -> MutexGuard<'_, Option<Admitted>> {
+    fn admitted(&self) -> MutexGuard<'_, Option<MemoryGrant>> {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Runner {
-    pub(crate) fn new(link: Link, pidfd: OwnedFd, origin: Origin, life: Arc<Life>) -> Self {
-        let Origin { generation, memory_bytes } = origin;
-        let process = Arc::new(Process::new(pidfd));
+    pub(crate) fn new(
+        link: ZygoteSocket,
+        pidfd: OwnedFd,
+        origin: RunnerOrigin,
+        life: Arc<RunnerLife>,
+    ) -> Self {
+        let RunnerOrigin { generation, memory_bytes } = origin;
+        let process = Arc::new(PinnedProcess::new(pidfd));
         Self { link, memory_bytes, generation, is_used: false, process, life }
     }
 
     /// Ties a share of the budget to the process.
-    pub(crate) fn admit(&self, share: Admitted) {
+    pub(crate) fn admit(&self, share: MemoryGrant) {
         let mut admitted = self.life.admitted();
         // A runner that has ended already will not come to give it back.
         if !self.life.is_over() {
@@ -107,7 +112,7 @@ impl Runner {
         }
     }
 
-    pub(crate) const fn process(&self) -> &Arc<Process> {
+    pub(crate) const fn process(&self) -> &Arc<PinnedProcess> {
         &self.process
     }
 
@@ -125,7 +130,7 @@ impl Runner {
     }
 
     /// Waits for its end, after its link has ended. Whoever closes the link but lives on is killed.
-    pub(crate) async fn exit(&self) -> Exit {
+    pub(crate) async fn exit(&self) -> RunnerExit {
         let end = match tokio::time::timeout(HANG_UP_GRACE, self.life.end.wait()).await {
             Ok(end) => *end,
             Err(_) => {
@@ -134,18 +139,18 @@ impl Runner {
                 *self.life.end.wait().await
             }
         };
-        Exit::classify(end, self.doing())
+        RunnerExit::classify(end, self.doing())
     }
 
-    fn doing(&self) -> Doing {
+    fn doing(&self) -> RunnerActivity {
         if self.life.killed.load(Ordering::Relaxed) {
-            Doing::Killed
+            RunnerActivity::Killed
         } else if self.life.hung_up.load(Ordering::Relaxed) {
-            Doing::HungUp
+            RunnerActivity::HungUp
         } else if self.life.oom_killed.load(Ordering::Relaxed) {
-            Doing::OomKilled
+            RunnerActivity::OomKilled
         } else {
-            Doing::Nothing
+            RunnerActivity::Nothing
         }
     }
 }

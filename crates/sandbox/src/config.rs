@@ -15,12 +15,12 @@ const BUDGET_BYTES_MAX: u64 = 16 << 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Whose hidden verb is the zygote.
-    pub program: Program,
+    pub program: RunnerProgramPath,
     /// Runners of the default size that wait for a lease.
     pub warm_runners: usize,
     /// What all leased runners may use together.
     pub memory_budget_bytes: u64,
-    /// How much larger the share of a caller is than that of others, by its name in [`crate::Demand::caller`]. All
+    /// How much larger the share of a caller is than that of others, by its name in [`crate::LeaseDemand::caller`]. All
     /// others have the weight 1.
     pub caller_weights: BTreeMap<String, NonZero<u32>>,
     /// A zygote is replaced after this many forks, so that no address layout serves for ever.
@@ -31,7 +31,7 @@ pub struct Config {
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum RunnerProgramPath {
     /// The one that is running.
     ThisBinary,
     /// Another one.
@@ -41,7 +41,7 @@ pub enum Program {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            program: Program::ThisBinary,
+            program: RunnerProgramPath::ThisBinary,
             warm_runners: 4,
             memory_budget_bytes: half_of_what_is_left(),
             caller_weights: BTreeMap::new(),

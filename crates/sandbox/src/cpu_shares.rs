@@ -5,7 +5,7 @@
 
 use crate::admission::CallerKey;
 use crate::oom_kills::OomKills;
-use crate::zygote::Process;
+use crate::zygote::PinnedProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,22 +36,22 @@ const LEVEL_MAX: u8 = 19;
 /// Watches the processor time of all leased runners.
 #[derive(Debug)]
 pub(crate) struct CpuShares {
-    table: Mutex<Table>,
+    table: Mutex<ShareTable>,
     appeared: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ShareTable {
     next: u64,
-    runners: HashMap<u64, Watched>,
+    runners: HashMap<u64, WatchedRunner>,
     /// Callers that have or recently had runners. Those that are not active any more are removed.
     callers: BTreeMap<CallerKey, CallerCpu>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedRunner {
     caller: CallerKey,
-    process: Arc<Process>,
+    process: Arc<PinnedProcess>,
     /// What it had used at the last sample; none if that is not known.
     used: Option<Duration>,
     /// How long it had waited for a processor then.
@@ -89,7 +89,7 @@ impl CpuShares {
     pub(crate) fn watch(
         self: &Arc<Self>,
         caller: &CallerKey,
-        process: &Arc<Process>,
+        process: &Arc<PinnedProcess>,
         is_used: bool,
     ) -> LiveRunner {
         let mut table = self.lock();
@@ -97,7 +97,8 @@ impl CpuShares {
         let id = table.next;
         let used = (!is_used).then_some(Duration::ZERO);
         let (caller_key, watched_process) = (caller.clone(), Arc::clone(process));
-        let watched = Watched { caller: caller_key, process: watched_process, used, waited: None };
+        let watched =
+            WatchedRunner { caller: caller_key, process: watched_process, used, waited: None };
         table.runners.insert(id, watched);
         let pause_before = table.pause();
         let of_caller = table.callers.entry(caller.clone()).or_default();
@@ -150,7 +151,8 @@ impl CpuShares {
         }
         if table.callers.len() < 2 {
             // Nobody to share with. What is used meanwhile is not held against anybody later.
-            let forget = |watched: &mut Watched| (watched.used, watched.waited) = (None, None);
+            let forget =
+                |watched: &mut WatchedRunner| (watched.used, watched.waited) = (None, None);
             table.runners.values_mut().for_each(forget);
             table.callers.values_mut().for_each(|caller| caller.level = 0);
             return;
@@ -173,7 +175,7 @@ impl CpuShares {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, ShareTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -184,7 +186,7 @@ impl Drop for LiveRunner {
     }
 }
 
-impl Table {
+impl ShareTable {
     /// The wait for the next sample; none while there is nothing to look at.
     fn pause(&self) -> Option<Duration> {
         match (self.runners.is_empty(), self.callers.len()) {
@@ -195,7 +197,7 @@ impl Table {
     }
 }
 
-impl Watched {
+impl WatchedRunner {
     /// What has happened since the last sample.
     fn sample(&mut self) -> CpuSample {
         let now = self.process.cpu_time();

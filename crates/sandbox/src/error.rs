@@ -1,11 +1,11 @@
 //! What can go wrong on our side, with what to do about it.
 
-use crate::jail::Layer;
+use crate::jail::JailLayer;
 use std::io;
 
 /// Why no sandbox could be started.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum SandboxStartError {
     /// The program whose hidden verb is the zygote cannot be opened.
     #[error("open the program that holds the runner")]
     Program(#[source] io::Error),
@@ -16,7 +16,7 @@ pub enum StartError {
     #[error("raise a required layer of the jail, {layer}; {}", .layer.advice())]
     Missing {
         /// Which one.
-        layer: Layer,
+        layer: JailLayer,
         /// What the kernel said.
         #[source]
         source: io::Error,
@@ -59,4 +59,4 @@ pub enum LeaseError {
 /// The runner takes no more input. [`crate::Lease::receive`] says why, after its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the runner is gone")]
-pub struct Gone;
+pub struct RunnerGone;

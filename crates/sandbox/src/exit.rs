@@ -1,10 +1,10 @@
 //! How a runner ended, in the words of those who leased it.
 
-use crate::zygote::{End, NOT_SHUT};
+use crate::zygote::{NOT_SHUT, ProcessEnd};
 
 /// Why there is nothing more to hear from a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Exit {
+pub enum RunnerExit {
     /// It closed its link and left by itself.
     Ended,
     /// It was killed by a signal that it caused.
@@ -26,26 +26,35 @@ pub enum Exit {
     Lost,
 }
 
-impl Exit {
+impl RunnerExit {
     /// Puts what the zygote saw and what we did ourselves together. No end means that the zygote is gone.
-    pub(crate) const fn classify(end: Option<End>, doing: Doing) -> Self {
+    pub(crate) const fn classify(end: Option<ProcessEnd>, doing: RunnerActivity) -> Self {
         match (end, doing) {
-            (None, Doing::Nothing | Doing::HungUp | Doing::OomKilled) => Self::Lost,
-            (None | Some(End::Signalled(libc::SIGKILL)), Doing::Killed) => Self::Killed,
-            (Some(End::Signalled(libc::SIGKILL)), Doing::HungUp) => Self::Unruly,
-            (Some(End::Signalled(libc::SIGKILL)), Doing::OomKilled) => Self::OutOfMemory,
-            (Some(End::Signalled(libc::SIGKILL)), Doing::Nothing) => Self::KilledFromOutside,
-            (Some(End::Signalled(libc::SIGSYS)), _) => Self::Violation,
-            (Some(End::Signalled(signal)), _) => Self::Crashed { signal },
-            (Some(End::Exited(NOT_SHUT)), _) => Self::Lost,
-            (Some(End::Exited(_)), _) => Self::Ended,
+            (
+                None,
+                RunnerActivity::Nothing | RunnerActivity::HungUp | RunnerActivity::OomKilled,
+            ) => Self::Lost,
+            (None | Some(ProcessEnd::Signalled(libc::SIGKILL)), RunnerActivity::Killed) => {
+                Self::Killed
+            }
+            (Some(ProcessEnd::Signalled(libc::SIGKILL)), RunnerActivity::HungUp) => Self::Unruly,
+            (Some(ProcessEnd::Signalled(libc::SIGKILL)), RunnerActivity::OomKilled) => {
+                Self::OutOfMemory
+            }
+            (Some(ProcessEnd::Signalled(libc::SIGKILL)), RunnerActivity::Nothing) => {
+                Self::KilledFromOutside
+            }
+            (Some(ProcessEnd::Signalled(libc::SIGSYS)), _) => Self::Violation,
+            (Some(ProcessEnd::Signalled(signal)), _) => Self::Crashed { signal },
+            (Some(ProcessEnd::Exited(NOT_SHUT)), _) => Self::Lost,
+            (Some(ProcessEnd::Exited(_)), _) => Self::Ended,
         }
     }
 }
 
 /// What happened to a runner before it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum RunnerActivity {
     Nothing,
     /// Killed because its link had ended while it had not.
     HungUp,
@@ -55,7 +64,7 @@ pub(crate) enum Doing {
     OomKilled,
 }
 
-impl End {
+impl ProcessEnd {
     /// Whether the runner broke by itself, so that its address layout may be known to a guest.
     pub(crate) const fn is_crash(self) -> bool {
         matches!(self, Self::Signalled(signal) if signal != libc::SIGKILL)
@@ -68,29 +77,44 @@ mod tests {
 
     #[test]
     fn a_kill_is_ours_only_if_we_meant_it() {
-        let killed = Some(End::Signalled(libc::SIGKILL));
-        assert_eq!(Exit::classify(killed, Doing::Killed), Exit::Killed);
-        assert_eq!(Exit::classify(killed, Doing::HungUp), Exit::Unruly);
-        assert_eq!(Exit::classify(killed, Doing::Nothing), Exit::KilledFromOutside);
+        let killed = Some(ProcessEnd::Signalled(libc::SIGKILL));
+        assert_eq!(RunnerExit::classify(killed, RunnerActivity::Killed), RunnerExit::Killed);
+        assert_eq!(RunnerExit::classify(killed, RunnerActivity::HungUp), RunnerExit::Unruly);
+        assert_eq!(
+            RunnerExit::classify(killed, RunnerActivity::Nothing),
+            RunnerExit::KilledFromOutside
+        );
     }
 
     #[test]
     fn a_kill_is_for_lack_of_memory_only_if_the_kernel_counted_it() {
-        let killed = Some(End::Signalled(libc::SIGKILL));
-        assert_eq!(Exit::classify(killed, Doing::OomKilled), Exit::OutOfMemory);
-        let segv = Some(End::Signalled(libc::SIGSEGV));
-        assert_eq!(Exit::classify(segv, Doing::OomKilled), Exit::Crashed { signal: libc::SIGSEGV });
+        let killed = Some(ProcessEnd::Signalled(libc::SIGKILL));
+        assert_eq!(
+            RunnerExit::classify(killed, RunnerActivity::OomKilled),
+            RunnerExit::OutOfMemory
+        );
+        let segv = Some(ProcessEnd::Signalled(libc::SIGSEGV));
+        assert_eq!(
+            RunnerExit::classify(segv, RunnerActivity::OomKilled),
+            RunnerExit::Crashed { signal: libc::SIGSEGV }
+        );
     }
 
     #[test]
     fn a_crash_stays_a_crash_although_we_killed_too() {
-        let segv = Some(End::Signalled(libc::SIGSEGV));
-        assert_eq!(Exit::classify(segv, Doing::Killed), Exit::Crashed { signal: libc::SIGSEGV });
+        let segv = Some(ProcessEnd::Signalled(libc::SIGSEGV));
         assert_eq!(
-            Exit::classify(Some(End::Signalled(libc::SIGSYS)), Doing::HungUp),
-            Exit::Violation
+            RunnerExit::classify(segv, RunnerActivity::Killed),
+            RunnerExit::Crashed { signal: libc::SIGSEGV }
         );
-        assert_eq!(Exit::classify(Some(End::Exited(0)), Doing::Killed), Exit::Ended);
-        assert_eq!(Exit::classify(None, Doing::HungUp), Exit::Lost);
+        assert_eq!(
+            RunnerExit::classify(Some(ProcessEnd::Signalled(libc::SIGSYS)), RunnerActivity::HungUp),
+            RunnerExit::Violation
+        );
+        assert_eq!(
+            RunnerExit::classify(Some(ProcessEnd::Exited(0)), RunnerActivity::Killed),
+            RunnerExit::Ended
+        );
+        assert_eq!(RunnerExit::classify(None, RunnerActivity::HungUp), RunnerExit::Lost);
     }
 }

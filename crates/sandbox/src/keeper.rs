@@ -1,11 +1,13 @@
 //! The outside of one zygote: passes wishes on, hands runners out, hears who ended.
 
-use crate::birth::{Birth, Destiny, Life, Origin, Runner};
+use crate::birth::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
 use crate::error::LeaseError;
-use crate::nursery::Nursery;
+use crate::nursery::WarmPool;
 use crate::oom_kills::OomKills;
-use crate::spawn::Spawned;
-use crate::zygote::{Control, End, Link, Order, Report, Token, writable};
+use crate::spawn::SpawnedZygote;
+use crate::zygote::{
+    ControlSocket, ForkOrder, ForkToken, ProcessEnd, ZygoteReport, ZygoteSocket, writable,
+};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -23,39 +25,39 @@ pub(crate) const BIRTHS_MAX: usize = 256;
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Owns a zygote until its last runner has ended.
-pub(crate) struct Keeper {
+pub(crate) struct ZygoteLink {
     child: Child,
-    control: AsyncFd<Control>,
+    control: AsyncFd<ControlSocket>,
     generation: u64,
-    nursery: Arc<Nursery>,
+    nursery: Arc<WarmPool>,
     oom_kills: Arc<OomKills>,
-    births: mpsc::Receiver<Birth>,
+    births: mpsc::Receiver<ForkRequest>,
     /// A wish for which the control socket had no room yet.
-    unsent: Option<Unsent>,
-    expected: HashMap<Token, Expected>,
-    alive: HashMap<Token, Arc<Life>>,
+    unsent: Option<UnsentFork>,
+    expected: HashMap<ForkToken, ExpectedFork>,
+    alive: HashMap<ForkToken, Arc<RunnerLife>>,
     tokens: u64,
     is_retired: bool,
 }
 
 /// A wish that the zygote has heard.
-struct Expected {
-    birth: Birth,
-    link: Link,
+struct ExpectedFork {
+    birth: ForkRequest,
+    link: ZygoteSocket,
 }
 
-struct Unsent {
-    order: Order,
+struct UnsentFork {
+    order: ForkOrder,
     runners_end: std::os::unix::net::UnixStream,
 }
 
-impl Keeper {
+impl ZygoteLink {
     pub(crate) fn new(
-        spawned: Spawned,
+        spawned: SpawnedZygote,
         generation: u64,
-        nursery: Arc<Nursery>,
+        nursery: Arc<WarmPool>,
         oom_kills: Arc<OomKills>,
-        births: mpsc::Receiver<Birth>,
+        births: mpsc::Receiver<ForkRequest>,
     ) -> Self {
         Self {
             child: spawned.child,
@@ -98,15 +100,15 @@ impl Keeper {
         self.is_retired && self.expected.is_empty() && self.alive.is_empty()
     }
 
-    fn wish(&mut self, birth: Birth) {
-        match Link::pair() {
+    fn wish(&mut self, birth: ForkRequest) {
+        match ZygoteSocket::pair() {
             Ok((link, runners_end)) => {
                 self.tokens += 1;
-                let token = Token(self.tokens);
-                let will_wait = matches!(birth.destiny, Destiny::Waiting);
-                let order = Order { token, memory_bytes: birth.memory_bytes, will_wait };
-                self.expected.insert(token, Expected { birth, link });
-                self.unsent = Some(Unsent { order, runners_end });
+                let token = ForkToken(self.tokens);
+                let will_wait = matches!(birth.destiny, Recipient::Waiting);
+                let order = ForkOrder { token, memory_bytes: birth.memory_bytes, will_wait };
+                self.expected.insert(token, ExpectedFork { birth, link });
+                self.unsent = Some(UnsentFork { order, runners_end });
                 self.send();
             }
             Err(error) => self.refuse(birth, &error),
@@ -124,48 +126,50 @@ impl Keeper {
         }
     }
 
-    fn hear(&mut self, report: Report, passed: Option<OwnedFd>) {
+    fn hear(&mut self, report: ZygoteReport, passed: Option<OwnedFd>) {
         match (report, passed) {
-            (Report::Born(token), Some(pidfd)) => self.born(token, pidfd),
-            (Report::Born(token), None) => self.not_born(token, &io::ErrorKind::InvalidData.into()),
-            (Report::NotBorn { token, errno }, _) => {
+            (ZygoteReport::Born(token), Some(pidfd)) => self.born(token, pidfd),
+            (ZygoteReport::Born(token), None) => {
+                self.not_born(token, &io::ErrorKind::InvalidData.into())
+            }
+            (ZygoteReport::NotBorn { token, errno }, _) => {
                 self.not_born(token, &io::Error::from_raw_os_error(errno));
             }
-            (Report::Ended { token, end }, _) => self.ended(token, end),
-            (Report::Ready(_) | Report::Missing { .. }, _) => {}
+            (ZygoteReport::Ended { token, end }, _) => self.ended(token, end),
+            (ZygoteReport::Ready(_) | ZygoteReport::Missing { .. }, _) => {}
         }
     }
 
-    fn born(&mut self, token: Token, pidfd: OwnedFd) {
-        let Some(Expected { birth, link }) = self.expected.remove(&token) else { return };
-        let life = Arc::new(Life::default());
-        let origin = Origin { generation: self.generation, memory_bytes: birth.memory_bytes };
+    fn born(&mut self, token: ForkToken, pidfd: OwnedFd) {
+        let Some(ExpectedFork { birth, link }) = self.expected.remove(&token) else { return };
+        let life = Arc::new(RunnerLife::default());
+        let origin = RunnerOrigin { generation: self.generation, memory_bytes: birth.memory_bytes };
         let runner = Runner::new(link, pidfd, origin, Arc::clone(&life));
         self.alive.insert(token, life);
         match birth.destiny {
-            Destiny::Waiting => self.nursery.arrive(self.generation, Some(runner)),
+            Recipient::Waiting => self.nursery.arrive(self.generation, Some(runner)),
             // Whoever no longer wants it lets it fall, which kills it.
-            Destiny::Lease(asker) => drop(asker.send(Ok(runner))),
+            Recipient::Lease(asker) => drop(asker.send(Ok(runner))),
         }
     }
 
-    fn not_born(&mut self, token: Token, error: &io::Error) {
-        if let Some(Expected { birth, .. }) = self.expected.remove(&token) {
+    fn not_born(&mut self, token: ForkToken, error: &io::Error) {
+        if let Some(ExpectedFork { birth, .. }) = self.expected.remove(&token) {
             self.refuse(birth, error);
         }
     }
 
-    fn refuse(&self, birth: Birth, error: &io::Error) {
+    fn refuse(&self, birth: ForkRequest, error: &io::Error) {
         tracing::warn!(%error, "could not fork a runner");
         match birth.destiny {
-            Destiny::Waiting => self.nursery.arrive(self.generation, None),
-            Destiny::Lease(asker) => {
+            Recipient::Waiting => self.nursery.arrive(self.generation, None),
+            Recipient::Lease(asker) => {
                 drop(asker.send(Err(LeaseError::Unavailable { reason: error.to_string() })));
             }
         }
     }
 
-    fn ended(&mut self, token: Token, end: End) {
+    fn ended(&mut self, token: ForkToken, end: ProcessEnd) {
         let Some(life) = self.alive.remove(&token) else { return };
         if life.is_unexplained(end) {
             match self.oom_kills.claim() {
@@ -197,8 +201,8 @@ impl Keeper {
 
 /// Waits for what a zygote says next. None when it is gone.
 pub(crate) async fn next_report(
-    control: &AsyncFd<Control>,
-) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+    control: &AsyncFd<ControlSocket>,
+) -> io::Result<Option<(ZygoteReport, Option<OwnedFd>)>> {
     loop {
         let mut ready = control.readable().await?;
         if let Ok(received) = ready.try_io(|control| control.get_ref().next_report()) {

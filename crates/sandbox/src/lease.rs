@@ -1,13 +1,13 @@
 //! One runner in one hand: lines in, lines out, and its end.
 
 use crate::birth::Runner;
-use crate::error::Gone;
-use crate::exit::Exit;
-use crate::sandbox::Shared;
+use crate::error::RunnerGone;
+use crate::exit::RunnerExit;
+use crate::sandbox::SandboxShared;
 use crate::spin::{self, SpinWait};
-use crate::zygote::Process;
+use crate::zygote::PinnedProcess;
 use protocols::execbox::MESSAGE_BYTES_MAX;
-use protocols::ndjson::Lines;
+use protocols::ndjson::LineBuffer;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,9 +23,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Lease {
     runner: Runner,
-    shared: Arc<Shared>,
+    shared: Arc<SandboxShared>,
     caller: Option<String>,
-    lines: Lines,
+    lines: LineBuffer,
     /// How much the next read asks for.
     read_bytes: usize,
     unsent: Vec<u8>,
@@ -34,14 +34,14 @@ pub struct Lease {
     /// The wait for the runner's answer; none where it was told nothing since it spoke last.
     spin: Option<SpinWait>,
     is_link_over: bool,
-    exit: Option<Exit>,
+    exit: Option<RunnerExit>,
     /// When it was first told something.
     began: Option<Instant>,
 }
 
 /// Reads the processor time of a leased runner from elsewhere. Does not keep the runner alive.
 #[derive(Debug, Clone)]
-pub struct CpuMeter(Arc<Process>);
+pub struct CpuMeter(Arc<PinnedProcess>);
 
 impl CpuMeter {
     /// Processor time that the runner's process has used in all; none once it is gone.
@@ -52,20 +52,20 @@ impl CpuMeter {
 
 /// What comes from a runner.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received<'a> {
+pub enum LeaseMessage<'a> {
     /// One line without its line break. It is hostile input.
     Line(&'a [u8]),
     /// Nothing more will come.
-    Gone(Exit),
+    Gone(RunnerExit),
 }
 
 impl Lease {
-    pub(crate) fn new(runner: Runner, shared: Arc<Shared>, caller: Option<String>) -> Self {
+    pub(crate) fn new(runner: Runner, shared: Arc<SandboxShared>, caller: Option<String>) -> Self {
         Self {
             runner,
             shared,
             caller,
-            lines: Lines::new(MESSAGE_BYTES_MAX),
+            lines: LineBuffer::new(MESSAGE_BYTES_MAX),
             read_bytes: READ_BYTES_FIRST,
             unsent: Vec::new(),
             sent: 0,
@@ -77,13 +77,13 @@ impl Lease {
     }
 
     /// Sends whole lines without waiting. What the link does not take now, [`Lease::receive`] sends later.
-    pub fn push(&mut self, lines: &[u8]) -> Result<(), Gone> {
+    pub fn push(&mut self, lines: &[u8]) -> Result<(), RunnerGone> {
         if self.exit.is_some() || self.is_link_over {
-            return Err(Gone);
+            return Err(RunnerGone);
         }
         if self.unsent.len() - self.sent + lines.len() > UNSENT_BYTES_MAX {
             self.expel();
-            return Err(Gone);
+            return Err(RunnerGone);
         }
         let now = Instant::now();
         self.began.get_or_insert(now);
@@ -91,7 +91,7 @@ impl Lease {
         self.spin.get_or_insert_with(|| SpinWait::begin(runners)).restart(now);
         self.unsent.extend_from_slice(lines);
         self.flush();
-        if self.is_link_over { Err(Gone) } else { Ok(()) }
+        if self.is_link_over { Err(RunnerGone) } else { Ok(()) }
     }
 
     /// From now on the runner may write lines of this length. The engine's own are bounded by the usual one.
@@ -100,10 +100,10 @@ impl Lease {
     }
 
     /// The next line, or the end. Sends what waits meanwhile. Dropping the future loses nothing.
-    pub async fn receive(&mut self) -> Received<'_> {
+    pub async fn receive(&mut self) -> LeaseMessage<'_> {
         match self.fill().await {
-            Ok(()) => Received::Line(self.try_next().expect("a whole line is here")),
-            Err(exit) => Received::Gone(exit),
+            Ok(()) => LeaseMessage::Line(self.try_next().expect("a whole line is here")),
+            Err(exit) => LeaseMessage::Gone(exit),
         }
     }
 
@@ -173,7 +173,7 @@ impl Lease {
 
     /// Moves bytes both ways until a whole line is here. Waiting for both at once is what keeps a runner that
     /// is itself writing from waiting for us for ever.
-    async fn fill(&mut self) -> Result<(), Exit> {
+    async fn fill(&mut self) -> Result<(), RunnerExit> {
         loop {
             if let Some(exit) = self.exit {
                 return Err(exit);
@@ -248,13 +248,13 @@ impl Lease {
         }
     }
 
-    fn expel(&mut self) -> Exit {
+    fn expel(&mut self) -> RunnerExit {
         expel(&self.runner, &mut self.exit)
     }
 }
 
 /// Ends a runner that broke the rules of the link.
-fn expel(runner: &Runner, exit: &mut Option<Exit>) -> Exit {
+fn expel(runner: &Runner, exit: &mut Option<RunnerExit>) -> RunnerExit {
     runner.kill();
-    *exit.insert(Exit::Unruly)
+    *exit.insert(RunnerExit::Unruly)
 }

@@ -29,30 +29,30 @@ mod supervisor;
 pub mod zygote;
 
 pub use admission::ReleaseOffer;
-pub use config::{Config, MEMORY_BYTES_DEFAULT, Program};
+pub use config::{Config, MEMORY_BYTES_DEFAULT, RunnerProgramPath};
 pub use driver::{
     LeaseRequest, LossMeaning, ProgramFailure, RunnerDriver, RunnerLoss, RunnerMessage,
     SessionMessage, TaskFailure, TaskResult,
 };
-pub use error::{Gone, LeaseError, StartError};
-pub use exit::Exit;
-pub use jail::{Layer, Tier};
-pub use lease::{CpuMeter, Lease, Received};
-pub use sandbox::{Demand, Load, Sandbox};
+pub use error::{LeaseError, RunnerGone, SandboxStartError};
+pub use exit::RunnerExit;
+pub use jail::{JailLayer, JailTier};
+pub use lease::{CpuMeter, Lease, LeaseMessage};
+pub use sandbox::{LeaseDemand, Sandbox, SandboxLoad};
 
 /// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.
 pub fn enter_if_asked() {
-    zygote::enter_with(zygote::Play {
+    zygote::enter_with(zygote::RunnerProgram {
         warm: warm_world,
         rehearsal: runner::REHEARSAL,
-        limber_up: runner::World::limber_up,
-        serve: runner::World::serve,
+        limber_up: runner::GuestWorld::limber_up,
+        serve: runner::GuestWorld::serve,
     });
 }
 
 /// A world whose guests recurse as deep as this thread's stack allows.
-fn warm_world() -> runner::World {
+fn warm_world() -> runner::GuestWorld {
     let stack_bytes = jail::extend_stack().unwrap_or_default();
     runner::have_stack(usize::try_from(stack_bytes).unwrap_or(usize::MAX));
-    runner::World::warm()
+    runner::GuestWorld::warm()
 }

@@ -8,14 +8,14 @@ pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
     let meminfo = read_to_string(root.join("proc/meminfo")).unwrap_or_default();
     let machine = bytes_after("MemAvailable:", &meminfo);
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let groups = groups.lines().filter_map(|line| Group::of(line)?.left_bytes(root));
+    let groups = groups.lines().filter_map(|line| MemoryCgroup::of(line)?.left_bytes(root));
     machine.into_iter().chain(groups).min()
 }
 
 /// The files in which the groups of processes that we are in count kills for lack of memory.
 pub(crate) fn oom_kill_files(root: &Path) -> Vec<PathBuf> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    groups.lines().filter_map(|line| Group::of(line)?.oom_kill_file(root)).collect()
+    groups.lines().filter_map(|line| MemoryCgroup::of(line)?.oom_kill_file(root)).collect()
 }
 
 /// The size behind a name, as /proc writes it.
@@ -26,14 +26,14 @@ pub(crate) fn bytes_after(name: &str, text: &str) -> Option<u64> {
 }
 
 /// A group of processes whose memory the kernel counts together. A container is one.
-struct Group<'l> {
-    dialect: &'static Dialect,
+struct MemoryCgroup<'l> {
+    dialect: &'static CgroupVersion,
     /// Below the folder of all groups.
     path: &'l str,
 }
 
 /// What the files of a group are called: there are two versions of groups.
-struct Dialect {
+struct CgroupVersion {
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
@@ -43,7 +43,7 @@ struct Dialect {
     idle: &'static str,
 }
 
-const FIRST: Dialect = Dialect {
+const FIRST: CgroupVersion = CgroupVersion {
     folder: "sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
@@ -51,7 +51,7 @@ const FIRST: Dialect = Dialect {
     idle: "total_inactive_file ",
 };
 
-const SECOND: Dialect = Dialect {
+const SECOND: CgroupVersion = CgroupVersion {
     folder: "sys/fs/cgroup",
     limit: "memory.max",
     used: "memory.current",
@@ -59,7 +59,7 @@ const SECOND: Dialect = Dialect {
     idle: "inactive_file ",
 };
 
-impl<'l> Group<'l> {
+impl<'l> MemoryCgroup<'l> {
     /// From a line of `/proc/self/cgroup`: a number, what is counted, where.
     fn of(line: &'l str) -> Option<Self> {
         let (number, rest) = line.split_once(':')?;
@@ -89,7 +89,7 @@ impl<'l> Group<'l> {
     }
 }
 
-impl Dialect {
+impl CgroupVersion {
     fn left_bytes(&self, folder: &Path) -> Option<u64> {
         let number = |name| read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
         // "max" is no number: there is no limit.

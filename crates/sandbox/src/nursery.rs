@@ -1,7 +1,7 @@
 //! The runners that wait for a lease, and how their zygote stands.
 
 use crate::birth::Runner;
-use crate::jail::Tier;
+use crate::jail::JailTier;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -11,17 +11,17 @@ const FEW: usize = 4;
 
 /// Shared by those who lease, the keepers of zygotes, and the supervisor. Locked for moments only.
 #[derive(Debug)]
-pub(crate) struct Nursery {
-    state: Mutex<State>,
+pub(crate) struct WarmPool {
+    state: Mutex<WarmPoolState>,
     /// Rung whenever the supervisor may have something to do.
     bell: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct WarmPoolState {
     generation: u64,
-    standing: Standing,
-    tier: Tier,
+    standing: ZygoteStatus,
+    tier: JailTier,
     zygote_pid: Option<u32>,
     ready: VecDeque<Runner>,
     /// Ordered and not yet here.
@@ -32,7 +32,7 @@ struct State {
 
 /// How the present zygote stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ZygoteStatus {
     Good,
     /// A runner crashed: its guest may know the address layout that all its siblings share.
     Condemned,
@@ -40,13 +40,13 @@ pub(crate) enum Standing {
     Gone,
 }
 
-impl Nursery {
+impl WarmPool {
     /// Where `warm` runners shall wait.
     pub(crate) fn new(warm: usize) -> Self {
-        let state = State {
+        let state = WarmPoolState {
             generation: 0,
-            standing: Standing::Gone,
-            tier: Tier::default(),
+            standing: ZygoteStatus::Gone,
+            tier: JailTier::default(),
             zygote_pid: None,
             ready: VecDeque::new(),
             coming: 0,
@@ -73,7 +73,7 @@ impl Nursery {
     /// An ordered runner is here, or will not come.
     pub(crate) fn arrive(&self, generation: u64, runner: Option<Runner>) {
         let mut state = self.lock();
-        if state.generation == generation && state.standing == Standing::Good {
+        if state.generation == generation && state.standing == ZygoteStatus::Good {
             state.coming = state.coming.saturating_sub(1);
             state.ready.extend(runner);
         }
@@ -81,17 +81,17 @@ impl Nursery {
 
     /// No more runners from this zygote.
     pub(crate) fn condemn(&self, generation: u64) {
-        self.demote(generation, Standing::Condemned);
+        self.demote(generation, ZygoteStatus::Condemned);
     }
 
     /// This zygote has ended.
     pub(crate) fn gone(&self, generation: u64) {
-        self.demote(generation, Standing::Gone);
+        self.demote(generation, ZygoteStatus::Gone);
     }
 
-    fn demote(&self, generation: u64, standing: Standing) {
+    fn demote(&self, generation: u64, standing: ZygoteStatus) {
         let mut state = self.lock();
-        if state.generation == generation && state.standing == Standing::Good {
+        if state.generation == generation && state.standing == ZygoteStatus::Good {
             state.standing = standing;
             let useless = state.empty();
             drop(state);
@@ -101,10 +101,10 @@ impl Nursery {
     }
 
     /// A new zygote takes over. Returns its number.
-    pub(crate) fn renew(&self, tier: Tier, zygote_pid: Option<u32>) -> u64 {
+    pub(crate) fn renew(&self, tier: JailTier, zygote_pid: Option<u32>) -> u64 {
         let mut state = self.lock();
         state.generation += 1;
-        state.standing = Standing::Good;
+        state.standing = ZygoteStatus::Good;
         state.tier = tier;
         state.zygote_pid = zygote_pid;
         let (generation, old) = (state.generation, state.empty());
@@ -132,17 +132,17 @@ impl Nursery {
         self.bell.notified().await;
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> ZygoteStatus {
         self.lock().standing
     }
 
     /// Whether a runner comes from a zygote that nothing is known against.
     pub(crate) fn trusts(&self, runner: &Runner) -> bool {
         let state = self.lock();
-        state.standing == Standing::Good && state.generation == runner.generation
+        state.standing == ZygoteStatus::Good && state.generation == runner.generation
     }
 
-    pub(crate) fn tier(&self) -> Tier {
+    pub(crate) fn tier(&self) -> JailTier {
         self.lock().tier
     }
 
@@ -154,12 +154,12 @@ impl Nursery {
         self.lock().ready.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WarmPoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl WarmPoolState {
     /// How many more shall be ordered. None while some are left, then all that are missing: to fork several in a row
     /// costs less than one now and then, and disturbs fewer of those who are at work.
     fn wanted(&self) -> usize {
@@ -179,7 +179,7 @@ mod tests {
 
     /// How many are ordered with so many there, where `warm` shall wait.
     fn ordered(warm: usize, there: usize) -> usize {
-        let nursery = Nursery::new(warm);
+        let nursery = WarmPool::new(warm);
         nursery.lock().coming = there;
         nursery.order()
     }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_is_ordered_is_not_ordered_again() {
-        let nursery = Nursery::new(4);
+        let nursery = WarmPool::new(4);
         assert_eq!((nursery.order(), nursery.order()), (4, 0));
     }
 }

@@ -1,17 +1,17 @@
 //! The handle: start, lease, load, shut down.
 
-use crate::admission::{Admission, CallerKey, ReleaseOffer};
-use crate::birth::{Birth, Destiny, Runner};
+use crate::admission::{AdmissionQueue, CallerKey, ReleaseOffer};
+use crate::birth::{ForkRequest, Recipient, Runner};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::cpu_shares::CpuShares;
-use crate::error::{LeaseError, StartError};
-use crate::jail::Tier;
+use crate::error::{LeaseError, SandboxStartError};
+use crate::jail::JailTier;
 use crate::lease::Lease;
-use crate::nursery::Nursery;
+use crate::nursery::WarmPool;
 use crate::oom_kills::OomKills;
 use crate::spawn;
 use crate::spin::BusyRunners;
-use crate::supervisor::Supervisor;
+use crate::supervisor::ZygoteSupervisor;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,12 +36,12 @@ const KEPT_MAX: usize = 64;
 /// Where guests run. Cheap to clone; runners end when the last handle and the last lease are gone.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    shared: Arc<Shared>,
+    shared: Arc<SandboxShared>,
 }
 
 /// What a lease is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Demand {
+pub struct LeaseDemand {
     /// Memory of the guest.
     pub memory_bytes: u64,
     /// The caller that the runner is charged to, and that may get it again where runners are kept. All demands without
@@ -52,7 +52,7 @@ pub struct Demand {
     pub is_held: bool,
 }
 
-impl Default for Demand {
+impl Default for LeaseDemand {
     fn default() -> Self {
         Self { memory_bytes: MEMORY_BYTES_DEFAULT, caller: None, is_held: false }
     }
@@ -60,7 +60,7 @@ impl Default for Demand {
 
 /// How busy a sandbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub struct SandboxLoad {
     /// Leased or kept runners whose processes have not ended.
     pub live_runners: usize,
     /// Leases that wait for their share of the budget.
@@ -73,18 +73,21 @@ pub struct Load {
 
 impl Sandbox {
     /// Starts the zygote and the runners that wait. Fails where a required layer of the jail is missing.
-    pub async fn start(config: Config) -> Result<Self, StartError> {
+    pub async fn start(config: Config) -> Result<Self, SandboxStartError> {
         let program = spawn::open(&config.program)?;
         let first = spawn::zygote(&program).await?;
         let (wishes, heard) = mpsc::channel(WISHES_MAX);
-        let nursery = Arc::new(Nursery::new(config.warm_runners));
+        let nursery = Arc::new(WarmPool::new(config.warm_runners));
         let tasks = TaskTracker::new();
         let shutdown = CancellationToken::new();
         let cpu_shares = Arc::new(CpuShares::new());
         let oom_kills = Arc::new(OomKills::watch(Path::new("/")));
         tasks.spawn(Arc::clone(&cpu_shares).run(Arc::clone(&oom_kills), shutdown.clone()));
-        let shared = Shared {
-            admission: Admission::new(config.memory_budget_bytes, config.caller_weights.clone()),
+        let shared = SandboxShared {
+            admission: AdmissionQueue::new(
+                config.memory_budget_bytes,
+                config.caller_weights.clone(),
+            ),
             cpu_shares,
             nursery: Arc::clone(&nursery),
             keeps: config.reuse,
@@ -95,14 +98,15 @@ impl Sandbox {
             _shutdown_on_drop: shutdown.clone().drop_guard(),
             shutdown: shutdown.clone(),
         };
-        let supervisor = Supervisor::new(program, config, (nursery, oom_kills), heard, &tasks);
+        let supervisor =
+            ZygoteSupervisor::new(program, config, (nursery, oom_kills), heard, &tasks);
         // Known at once, so that a tier can be asked for before the supervisor has run.
         tasks.spawn(supervisor.install_first(first).run(shutdown));
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Which walls stand around the guests.
-    pub fn tier(&self) -> Tier {
+    pub fn tier(&self) -> JailTier {
         self.shared.nursery.tier()
     }
 
@@ -112,8 +116,8 @@ impl Sandbox {
     }
 
     /// How busy it is.
-    pub fn load(&self) -> Load {
-        Load {
+    pub fn load(&self) -> SandboxLoad {
+        SandboxLoad {
             live_runners: self.shared.admission.runners(),
             waiting: self.shared.admission.waiting(),
             admitted_bytes: self.shared.admission.bytes(),
@@ -135,7 +139,7 @@ impl Sandbox {
 
     /// A runner, as soon as its memory fits the budget and no other caller is more entitled. Dropping the future leaves
     /// the queue, and what was on its way ends.
-    pub async fn lease(&self, demand: Demand) -> Result<Lease, LeaseError> {
+    pub async fn lease(&self, demand: LeaseDemand) -> Result<Lease, LeaseError> {
         let shared = &self.shared;
         let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
         if shared.keeps
@@ -172,14 +176,14 @@ impl Sandbox {
 
 /// What every handle and every lease hold.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    admission: Admission,
+pub(crate) struct SandboxShared {
+    admission: AdmissionQueue,
     cpu_shares: Arc<CpuShares>,
-    nursery: Arc<Nursery>,
+    nursery: Arc<WarmPool>,
     keeps: bool,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<KeptRunner>>,
     pub(crate) busy_runners: Arc<BusyRunners>,
-    wishes: mpsc::Sender<Birth>,
+    wishes: mpsc::Sender<ForkRequest>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
     _shutdown_on_drop: DropGuard,
@@ -187,18 +191,18 @@ pub(crate) struct Shared {
 
 /// A runner at rest, for the caller whose code it ran.
 #[derive(Debug)]
-struct Kept {
+struct KeptRunner {
     caller: String,
     runner: Runner,
 }
 
-impl Shared {
+impl SandboxShared {
     /// Keeps a runner for its caller, unless others need its share.
     pub(crate) fn keep(&self, caller: String, runner: Runner) {
         if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {
             let mut kept = self.kept();
             if kept.len() < KEPT_MAX {
-                kept.push(Kept { caller, runner });
+                kept.push(KeptRunner { caller, runner });
             }
         }
     }
@@ -206,7 +210,8 @@ impl Shared {
     fn kept_for(&self, caller: &str, memory_bytes: u64) -> Option<Runner> {
         let mut kept = self.kept();
         kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
-        let fits = |kept: &Kept| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
+        let fits =
+            |kept: &KeptRunner| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
         // The one that rested last is the quickest to be back at work.
         let at = kept.iter().rposition(fits)?;
         Some(kept.remove(at).runner)
@@ -243,7 +248,7 @@ impl Shared {
                 return Ok(runner);
             }
             let (asker, answer) = oneshot::channel();
-            let birth = Birth { memory_bytes, destiny: Destiny::Lease(asker) };
+            let birth = ForkRequest { memory_bytes, destiny: Recipient::Lease(asker) };
             self.wishes.send(birth).await.map_err(|_| LeaseError::Closed)?;
             if let Ok(runner) = answer.await {
                 return runner;
@@ -255,7 +260,7 @@ impl Shared {
         Err(LeaseError::Unavailable { reason: "the zygote keeps going away".to_owned() })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Vec<KeptRunner>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
 //! Starts zygotes. The only place in this room where a program is executed.
 
-use crate::config::Program;
-use crate::error::StartError;
-use crate::jail::Tier;
+use crate::config::RunnerProgramPath;
+use crate::error::SandboxStartError;
+use crate::jail::JailTier;
 use crate::keeper::next_report;
-use crate::zygote::{Control, Report, VERB};
+use crate::zygote::{ControlSocket, VERB, ZygoteReport};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -25,30 +25,30 @@ const SAME_MATHEMATICS: &str = "glibc.cpu.hwcaps=-FMA,-AVX2";
 
 /// A zygote that is ready for orders.
 #[derive(Debug)]
-pub(crate) struct Spawned {
+pub(crate) struct SpawnedZygote {
     pub(crate) child: Child,
-    pub(crate) control: AsyncFd<Control>,
-    pub(crate) tier: Tier,
+    pub(crate) control: AsyncFd<ControlSocket>,
+    pub(crate) tier: JailTier,
 }
 
 /// Opens the program once: what is executed later is what was there now, whatever happens to its path.
-pub(crate) fn open(program: &Program) -> Result<File, StartError> {
+pub(crate) fn open(program: &RunnerProgramPath) -> Result<File, SandboxStartError> {
     match program {
-        Program::ThisBinary => File::open("/proc/self/exe"),
-        Program::At(path) => File::open(path),
+        RunnerProgramPath::ThisBinary => File::open("/proc/self/exe"),
+        RunnerProgramPath::At(path) => File::open(path),
     }
-    .map_err(StartError::Program)
+    .map_err(SandboxStartError::Program)
 }
 
 /// Starts a zygote and waits until its jail is shut.
-pub(crate) async fn zygote(program: &File) -> Result<Spawned, StartError> {
-    let (ours, theirs) = Control::pair().map_err(StartError::Spawn)?;
-    let control = ours.watched().map_err(StartError::Spawn)?;
-    let mut child = start(program, theirs).map_err(StartError::Spawn)?;
+pub(crate) async fn zygote(program: &File) -> Result<SpawnedZygote, SandboxStartError> {
+    let (ours, theirs) = ControlSocket::pair().map_err(SandboxStartError::Spawn)?;
+    let control = ours.watched().map_err(SandboxStartError::Spawn)?;
+    let mut child = start(program, theirs).map_err(SandboxStartError::Spawn)?;
     match tokio::time::timeout(START_TIME_MAX, next_report(&control)).await {
-        Ok(Ok(Some((Report::Ready(tier), _)))) => Ok(Spawned { child, control, tier }),
-        Ok(Ok(Some((Report::Missing { layer, errno }, _)))) => {
-            Err(StartError::Missing { layer, source: io::Error::from_raw_os_error(errno) })
+        Ok(Ok(Some((ZygoteReport::Ready(tier), _)))) => Ok(SpawnedZygote { child, control, tier }),
+        Ok(Ok(Some((ZygoteReport::Missing { layer, errno }, _)))) => {
+            Err(SandboxStartError::Missing { layer, source: io::Error::from_raw_os_error(errno) })
         }
         // Any other report, an end of the socket, or nothing at all.
         Ok(_) | Err(_) => Err(silent(&mut child).await),
@@ -56,7 +56,7 @@ pub(crate) async fn zygote(program: &File) -> Result<Spawned, StartError> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
-fn start(program: &File, control: Control) -> io::Result<Child> {
+fn start(program: &File, control: ControlSocket) -> io::Result<Child> {
     // The control socket comes as standard input: no code of ours has to run between fork and exec.
     tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0("airlock-zygote")
@@ -75,7 +75,7 @@ fn start(program: &File, control: Control) -> io::Result<Child> {
 }
 
 /// How a zygote ended that never became one, and what it printed before.
-async fn silent(child: &mut Child) -> StartError {
+async fn silent(child: &mut Child) -> SandboxStartError {
     // Dead, it cannot keep us waiting for more.
     drop(child.kill().await);
     let status =
@@ -84,5 +84,8 @@ async fn silent(child: &mut Child) -> StartError {
     if let Some(stderr) = child.stderr.take() {
         drop(stderr.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut words).await);
     }
-    StartError::Silent { status, last_words: String::from_utf8_lossy(&words).trim().to_owned() }
+    SandboxStartError::Silent {
+        status,
+        last_words: String::from_utf8_lossy(&words).trim().to_owned(),
+    }
 }

@@ -1,12 +1,12 @@
 //! Keeps a zygote in place and enough runners waiting. The one task that starts and replaces zygotes.
 
-use crate::birth::{Birth, Destiny};
+use crate::birth::{ForkRequest, Recipient};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
-use crate::error::{LeaseError, StartError};
-use crate::keeper::{BIRTHS_MAX, Keeper};
-use crate::nursery::{Nursery, Standing};
+use crate::error::{LeaseError, SandboxStartError};
+use crate::keeper::{BIRTHS_MAX, ZygoteLink};
+use crate::nursery::{WarmPool, ZygoteStatus};
 use crate::oom_kills::OomKills;
-use crate::spawn::{self, Spawned};
+use crate::spawn::{self, SpawnedZygote};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
@@ -27,34 +27,34 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 const STEADY_TIME: Duration = Duration::from_secs(10);
 
 /// Owns the present zygote and the next one.
-pub(crate) struct Supervisor {
+pub(crate) struct ZygoteSupervisor {
     program: Arc<File>,
     config: Config,
-    nursery: Arc<Nursery>,
+    nursery: Arc<WarmPool>,
     oom_kills: Arc<OomKills>,
-    wishes: mpsc::Receiver<Birth>,
+    wishes: mpsc::Receiver<ForkRequest>,
     /// Wishes that came while no zygote stood.
-    unmet: VecDeque<Birth>,
-    present: Option<Present>,
-    next: Option<JoinHandle<Result<Spawned, StartError>>>,
+    unmet: VecDeque<ForkRequest>,
+    present: Option<PresentZygote>,
+    next: Option<JoinHandle<Result<SpawnedZygote, SandboxStartError>>>,
     failures: u32,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
 
 /// The zygote that gets the wishes. Letting it fall retires it: it ends after its last runner.
-struct Present {
-    births: mpsc::Sender<Birth>,
+struct PresentZygote {
+    births: mpsc::Sender<ForkRequest>,
     forks: u32,
     since: Instant,
 }
 
-impl Supervisor {
+impl ZygoteSupervisor {
     pub(crate) fn new(
         program: File,
         config: Config,
-        (nursery, oom_kills): (Arc<Nursery>, Arc<OomKills>),
-        wishes: mpsc::Receiver<Birth>,
+        (nursery, oom_kills): (Arc<WarmPool>, Arc<OomKills>),
+        wishes: mpsc::Receiver<ForkRequest>,
         tasks: &TaskTracker,
     ) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Supervisor {
     }
 
     /// Puts the first zygote in place.
-    pub(crate) fn install_first(mut self, first: Spawned) -> Self {
+    pub(crate) fn install_first(mut self, first: SpawnedZygote) -> Self {
         self.install(first);
         self
     }
@@ -107,18 +107,18 @@ impl Supervisor {
     /// Replaces a zygote that is gone, condemned or worn.
     fn look_after(&mut self) {
         match (self.nursery.standing(), &self.present) {
-            (Standing::Good, Some(present))
+            (ZygoteStatus::Good, Some(present))
                 if present.forks >= self.config.forks_per_zygote_max =>
             {
                 // A worn one serves on until the next is ready.
                 self.start_next(Duration::ZERO);
             }
-            (Standing::Good, _) | (Standing::Condemned | Standing::Gone, None) => {}
-            (Standing::Condemned, Some(_)) => {
+            (ZygoteStatus::Good, _) | (ZygoteStatus::Condemned | ZygoteStatus::Gone, None) => {}
+            (ZygoteStatus::Condemned, Some(_)) => {
                 self.present = None;
                 self.start_next(Duration::ZERO);
             }
-            (Standing::Gone, Some(present)) => {
+            (ZygoteStatus::Gone, Some(present)) => {
                 tracing::warn!("a zygote went away");
                 self.failures =
                     if present.since.elapsed() < STEADY_TIME { self.failures + 1 } else { 0 };
@@ -138,7 +138,7 @@ impl Supervisor {
         }
     }
 
-    fn started(&mut self, started: Result<Spawned, StartError>) {
+    fn started(&mut self, started: Result<SpawnedZygote, SandboxStartError>) {
         match started {
             Ok(spawned) => self.install(spawned),
             Err(error) => {
@@ -155,26 +155,27 @@ impl Supervisor {
         }
     }
 
-    fn install(&mut self, spawned: Spawned) {
+    fn install(&mut self, spawned: SpawnedZygote) {
         let generation = self.nursery.renew(spawned.tier, spawned.child.id());
         let (births, heard) = mpsc::channel(BIRTHS_MAX);
         let (nursery, oom_kills) = (Arc::clone(&self.nursery), Arc::clone(&self.oom_kills));
-        let keeper = Keeper::new(spawned, generation, nursery, oom_kills, heard);
+        let keeper = ZygoteLink::new(spawned, generation, nursery, oom_kills, heard);
         self.tasks.spawn(keeper.run(self.shutdown.clone()));
-        self.present = Some(Present { births, forks: 0, since: Instant::now() });
+        self.present = Some(PresentZygote { births, forks: 0, since: Instant::now() });
     }
 
     /// Passes on what is wished for and orders as many as shall wait.
     async fn supply(&mut self) {
         let Some(present) = &mut self.present else { return };
         let warm = self.nursery.order();
-        let ready = || Birth { memory_bytes: MEMORY_BYTES_DEFAULT, destiny: Destiny::Waiting };
+        let ready =
+            || ForkRequest { memory_bytes: MEMORY_BYTES_DEFAULT, destiny: Recipient::Waiting };
         self.unmet.extend(std::iter::repeat_with(ready).take(warm));
         while let Some(birth) = self.unmet.pop_front() {
             present.forks = present.forks.saturating_add(1);
             if let Err(mpsc::error::SendError(birth)) = present.births.send(birth).await {
                 // Its keeper is gone and the bell is about to ring.
-                if matches!(birth.destiny, Destiny::Lease(_)) {
+                if matches!(birth.destiny, Recipient::Lease(_)) {
                     self.unmet.push_front(birth);
                 }
                 return;
@@ -183,12 +184,12 @@ impl Supervisor {
     }
 
     /// Tells those who wait that they wait in vain.
-    fn disappoint(&mut self, error: &StartError) {
+    fn disappoint(&mut self, error: &SandboxStartError) {
         if self.present.is_some() {
             return;
         }
         for birth in self.unmet.drain(..) {
-            if let Destiny::Lease(asker) = birth.destiny {
+            if let Recipient::Lease(asker) = birth.destiny {
                 drop(asker.send(Err(LeaseError::Unavailable { reason: error.to_string() })));
             }
         }
@@ -204,12 +205,12 @@ fn back_off(failures: u32) -> Duration {
 
 /// The outcome of a start, once there is one.
 async fn finished(
-    next: &mut Option<JoinHandle<Result<Spawned, StartError>>>,
-) -> Result<Spawned, StartError> {
+    next: &mut Option<JoinHandle<Result<SpawnedZygote, SandboxStartError>>>,
+) -> Result<SpawnedZygote, SandboxStartError> {
     let Some(task) = next else { return std::future::pending().await };
     let outcome = task.await;
     *next = None;
-    outcome.unwrap_or_else(|broken| Err(StartError::Spawn(std::io::Error::other(broken))))
+    outcome.unwrap_or_else(|broken| Err(SandboxStartError::Spawn(std::io::Error::other(broken))))
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Callers beside each other: memory and processors are shared between callers, not between programs.
 
 use crate::suite::{config, told};
-use sandbox::{Config, Demand, Lease, MEMORY_BYTES_DEFAULT, Received, ReleaseOffer, Sandbox};
+use sandbox::{
+    Config, Lease, LeaseDemand, LeaseMessage, MEMORY_BYTES_DEFAULT, ReleaseOffer, Sandbox,
+};
 use std::time::Duration;
 
 /// Reached only by what never happens.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn of(name: &str) -> Demand {
-    Demand { caller: Some(name.to_owned()), ..Demand::default() }
+fn of(name: &str) -> LeaseDemand {
+    LeaseDemand { caller: Some(name.to_owned()), ..LeaseDemand::default() }
 }
 
 /// The nice value of a runner.
@@ -61,7 +63,7 @@ async fn runners_of_a_caller_above_its_share_of_the_processors_step_back() {
     for _ in 0..4 * n_cores {
         let mut lease = sandbox.lease(of("busy")).await.unwrap();
         lease.push(b"echo begun\nspin\n").unwrap();
-        assert_eq!(lease.receive().await, Received::Line(b"begun"));
+        assert_eq!(lease.receive().await, LeaseMessage::Line(b"begun"));
         busy.push(lease);
     }
     let all_stepped_back = async {

@@ -1,7 +1,7 @@
 //! Native code inside the jail finds no way out, and its neighbours do not notice.
 
 use crate::suite::{MIB, lease, start, told};
-use sandbox::{Demand, Exit};
+use sandbox::{LeaseDemand, RunnerExit};
 
 /// What the kernel refuses without a kill; everything else is a violation.
 const REFUSED: &[(&str, i32)] = &[("map a gigabyte", libc::ENOMEM)];
@@ -50,7 +50,11 @@ async fn every_named_way_out_is_closed_while_a_neighbour_goes_on() {
     let mut neighbour = lease(&sandbox).await;
     for name in KILLED {
         let mut runner = lease(&sandbox).await;
-        assert_eq!(told(&mut runner, &format!("try {name}")).await, Err(Exit::Violation), "{name}");
+        assert_eq!(
+            told(&mut runner, &format!("try {name}")).await,
+            Err(RunnerExit::Violation),
+            "{name}"
+        );
         assert_eq!(told(&mut neighbour, &format!("echo {name}")).await, Ok((*name).to_owned()));
     }
     for (name, errno) in REFUSED {
@@ -114,7 +118,7 @@ async fn no_other_system_call_is_open() {
         if PROBES.contains(&number) {
             assert_ne!(answer, Ok("succeeded".to_owned()), "system call {number}");
         } else {
-            assert_eq!(answer, Err(Exit::Violation), "system call {number}");
+            assert_eq!(answer, Err(RunnerExit::Violation), "system call {number}");
         }
     }
     sandbox.shutdown().await;
@@ -130,8 +134,10 @@ async fn memory_beyond_the_cap_is_refused_and_a_larger_cap_gives_more() {
         told(&mut usual, &format!("allocate {}", 60 * MIB)).await.unwrap(),
         format!("got {}", 60 * MIB)
     );
-    let mut roomy =
-        sandbox.lease(Demand { memory_bytes: 320 * MIB, ..Demand::default() }).await.unwrap();
+    let mut roomy = sandbox
+        .lease(LeaseDemand { memory_bytes: 320 * MIB, ..LeaseDemand::default() })
+        .await
+        .unwrap();
     assert_eq!(told(&mut roomy, &large).await.unwrap(), format!("got {}", 300 * MIB));
     drop((usual, roomy));
     sandbox.shutdown().await;

@@ -2,12 +2,12 @@
 
 use crate::suite::{end, lease};
 use protocols::execbox::FromRunner;
-use sandbox::{Config, Demand, Exit, Lease, Program, Received, Sandbox};
+use sandbox::{Config, Lease, LeaseDemand, LeaseMessage, RunnerExit, RunnerProgramPath, Sandbox};
 
 const ZYGOTE: &str = env!("CARGO_BIN_EXE_zygote-for-tests");
 
 async fn start(reuse: bool) -> Sandbox {
-    let program = Program::At(ZYGOTE.into());
+    let program = RunnerProgramPath::At(ZYGOTE.into());
     let config = Config { program, warm_runners: 2, reuse, ..Config::default() };
     Sandbox::start(config).await.unwrap()
 }
@@ -39,8 +39,8 @@ async fn run(lease: &mut Lease, code: &str) -> Result<String, String> {
     push(lease, code);
     loop {
         let line = match lease.receive().await {
-            Received::Line(line) => line,
-            Received::Gone(exit) => return Err(format!("{exit:?}")),
+            LeaseMessage::Line(line) => line,
+            LeaseMessage::Gone(exit) => return Err(format!("{exit:?}")),
         };
         if let FromRunner::Done(done) = FromRunner::decode(line).unwrap() {
             return match done.outcome {
@@ -96,7 +96,7 @@ async fn native_code_that_never_yields_is_killed() {
             tokio::task::yield_now().await;
         }
         runner.kill();
-        assert_eq!(end(&mut runner).await, Exit::Killed, "{code}");
+        assert_eq!(end(&mut runner).await, RunnerExit::Killed, "{code}");
     }
     assert_eq!(run(&mut neighbour, "return 'well'").await, Ok("\"well\"".to_owned()));
     drop(neighbour);
@@ -133,7 +133,7 @@ async fn ten_kilobytes_of_parentheses_end_one_runner_at_most() {
 #[tokio::test]
 async fn a_kept_runner_remembers_nothing() {
     let sandbox = start(true).await;
-    let demand = Demand { caller: Some("ann".to_owned()), ..Demand::default() };
+    let demand = LeaseDemand { caller: Some("ann".to_owned()), ..LeaseDemand::default() };
     let mut first = sandbox.lease(demand.clone()).await.unwrap();
     let pid = first.pid();
     assert_eq!(run(&mut first, "globalThis.secret = 7; return secret").await, Ok("7".to_owned()));

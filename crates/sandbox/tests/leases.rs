@@ -1,21 +1,23 @@
 //! What a lease promises: lines both ways, an end that is named rightly, and no process that outlives it.
 
 use crate::suite::{MIB, Watched, config, end, kill, lease, start, told};
-use sandbox::{Config, Demand, Exit, LeaseError, MEMORY_BYTES_DEFAULT, Received, Sandbox};
+use sandbox::{
+    Config, LeaseDemand, LeaseError, LeaseMessage, MEMORY_BYTES_DEFAULT, RunnerExit, Sandbox,
+};
 use std::time::Duration;
 
 #[tokio::test]
 async fn every_end_has_its_name() {
     let sandbox = start().await;
     for (order, exit) in [
-        ("leave", Exit::Ended),
-        ("abort", Exit::Crashed { signal: libc::SIGABRT }),
-        ("panic", Exit::Crashed { signal: libc::SIGABRT }),
+        ("leave", RunnerExit::Ended),
+        ("abort", RunnerExit::Crashed { signal: libc::SIGABRT }),
+        ("panic", RunnerExit::Crashed { signal: libc::SIGABRT }),
         // Its stack was extended after the runtime had looked where it ends: the fault is nobody's to explain.
-        ("overflow", Exit::Crashed { signal: libc::SIGSEGV }),
-        ("try exec", Exit::Violation),
-        ("hang-up", Exit::Unruly),
-        ("long-line 16777217", Exit::Unruly),
+        ("overflow", RunnerExit::Crashed { signal: libc::SIGSEGV }),
+        ("try exec", RunnerExit::Violation),
+        ("hang-up", RunnerExit::Unruly),
+        ("long-line 16777217", RunnerExit::Unruly),
     ] {
         let mut runner = lease(&sandbox).await;
         assert_eq!(told(&mut runner, order).await, Err(exit), "{order}");
@@ -30,22 +32,22 @@ async fn a_spinning_runner_is_killed_and_a_kill_from_elsewhere_is_told_apart() {
     let sandbox = start().await;
     let mut spinning = lease(&sandbox).await;
     spinning.push(b"echo on my way\nspin\n").unwrap();
-    assert_eq!(spinning.receive().await, Received::Line(b"on my way"));
+    assert_eq!(spinning.receive().await, LeaseMessage::Line(b"on my way"));
     spinning.kill();
-    assert_eq!(spinning.receive().await, Received::Gone(Exit::Killed));
-    assert_eq!(spinning.push(b"echo\n"), Err(sandbox::Gone));
+    assert_eq!(spinning.receive().await, LeaseMessage::Gone(RunnerExit::Killed));
+    assert_eq!(spinning.push(b"echo\n"), Err(sandbox::RunnerGone));
     assert_eq!(spinning.cpu_time(), None);
 
     let mut victim = lease(&sandbox).await;
     kill(victim.pid().unwrap());
-    assert_eq!(victim.receive().await, Received::Gone(Exit::KilledFromOutside));
+    assert_eq!(victim.receive().await, LeaseMessage::Gone(RunnerExit::KilledFromOutside));
     sandbox.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_runner_that_steps_back_lets_others_go_first_and_is_not_kept() {
     let sandbox = Sandbox::start(Config { reuse: true, ..config() }).await.unwrap();
-    let mine = || Demand { caller: Some("ann".into()), ..Demand::default() };
+    let mine = || LeaseDemand { caller: Some("ann".into()), ..LeaseDemand::default() };
     let mut busy = sandbox.lease(mine()).await.unwrap();
     let pid = busy.pid().unwrap();
     busy.step_back();
@@ -64,7 +66,7 @@ async fn dropping_a_lease_ends_its_process() {
     let sandbox = start().await;
     let mut runner = lease(&sandbox).await;
     runner.push(b"echo here\nspin\n").unwrap();
-    assert_eq!(runner.receive().await, Received::Line(b"here"));
+    assert_eq!(runner.receive().await, LeaseMessage::Line(b"here"));
     let process = Watched::new(runner.pid().unwrap()).unwrap();
     drop(runner);
     process.gone().await;
@@ -76,16 +78,16 @@ async fn what_was_said_before_the_end_is_heard_before_it() {
     let sandbox = start().await;
     let mut runner = lease(&sandbox).await;
     runner.push(b"echo one\necho two\necho three\nleave\n").unwrap();
-    assert_eq!(runner.receive().await, Received::Line(b"one"));
+    assert_eq!(runner.receive().await, LeaseMessage::Line(b"one"));
     let mut rest = Vec::new();
     while let Some(line) = runner.try_next() {
         rest.push(line.to_vec());
     }
-    while let Received::Line(line) = runner.receive().await {
+    while let LeaseMessage::Line(line) = runner.receive().await {
         rest.push(line.to_vec());
     }
     assert_eq!(rest, [b"two".to_vec(), b"three".to_vec()]);
-    assert_eq!(runner.receive().await, Received::Gone(Exit::Ended));
+    assert_eq!(runner.receive().await, LeaseMessage::Gone(RunnerExit::Ended));
     sandbox.shutdown().await;
 }
 
@@ -101,7 +103,7 @@ async fn two_sides_that_write_at_once_do_not_wait_for_each_other() {
     }
     let mut lengths = Vec::new();
     while lengths.len() < LINES + 21 {
-        let Received::Line(line) = runner.receive().await else { panic!("ended early") };
+        let LeaseMessage::Line(line) = runner.receive().await else { panic!("ended early") };
         lengths.push(line.len());
     }
     let expected: Vec<usize> = std::iter::repeat_n(1023, LINES)
@@ -122,10 +124,12 @@ async fn a_dropped_receive_loses_nothing() {
         drop(tokio::time::timeout(Duration::ZERO, async { tokio::task::yield_now().await }).await);
         let early = tokio::time::timeout(Duration::ZERO, runner.receive()).await;
         let line = match early {
-            Ok(Received::Line(line)) => line.to_vec(),
-            Ok(Received::Gone(exit)) => panic!("{exit:?}"),
+            Ok(LeaseMessage::Line(line)) => line.to_vec(),
+            Ok(LeaseMessage::Gone(exit)) => panic!("{exit:?}"),
             Err(_) => {
-                let Received::Line(line) = runner.receive().await else { panic!("ended early") };
+                let LeaseMessage::Line(line) = runner.receive().await else {
+                    panic!("ended early")
+                };
                 line.to_vec()
             }
         };
@@ -155,10 +159,12 @@ async fn runners_together_stay_within_the_budget_and_the_queue_keeps_its_order()
     let second = lease(&sandbox).await;
     assert_eq!(sandbox.load().admitted_bytes, 2 * MEMORY_BYTES_DEFAULT);
     let refused = LeaseError::TooLarge { asked_bytes: 129 * MIB, budget_bytes: 128 * MIB };
-    let too_large = Demand { memory_bytes: 129 * MIB, ..Demand::default() };
+    let too_large = LeaseDemand { memory_bytes: 129 * MIB, ..LeaseDemand::default() };
     assert_eq!(sandbox.lease(too_large).await.unwrap_err(), refused);
 
-    let asks = |memory_bytes| Box::pin(sandbox.lease(Demand { memory_bytes, ..Demand::default() }));
+    let asks = |memory_bytes| {
+        Box::pin(sandbox.lease(LeaseDemand { memory_bytes, ..LeaseDemand::default() }))
+    };
     let (mut large, mut small, mut leaving) = (asks(100 * MIB), asks(40 * MIB), asks(MIB));
     for waiter in [&mut large, &mut small, &mut leaving] {
         assert!(tokio::time::timeout(Duration::ZERO, waiter.as_mut()).await.is_err());
@@ -178,12 +184,12 @@ async fn runners_together_stay_within_the_budget_and_the_queue_keeps_its_order()
     drop(small);
     sandbox.shutdown().await;
     assert_eq!(sandbox.load().live_runners, 0);
-    assert_eq!(sandbox.lease(Demand::default()).await.unwrap_err(), LeaseError::Closed);
+    assert_eq!(sandbox.lease(LeaseDemand::default()).await.unwrap_err(), LeaseError::Closed);
 }
 
 #[tokio::test]
 async fn a_finished_runner_comes_back_to_its_caller_only_where_that_is_wanted() {
-    let of = |name: &str| Demand { caller: Some(name.to_owned()), ..Demand::default() };
+    let of = |name: &str| LeaseDemand { caller: Some(name.to_owned()), ..LeaseDemand::default() };
     for (reuse, comes_back) in [(false, false), (true, true)] {
         let sandbox = Sandbox::start(Config { reuse, ..config() }).await.unwrap();
         let mut first = sandbox.lease(of("ann")).await.unwrap();
@@ -201,23 +207,23 @@ async fn a_finished_runner_comes_back_to_its_caller_only_where_that_is_wanted() 
 
 #[tokio::test]
 async fn kept_runners_make_room_for_those_who_wait_and_restless_ones_are_not_kept() {
-    let of = |name: &str| Demand { caller: Some(name.to_owned()), ..Demand::default() };
+    let of = |name: &str| LeaseDemand { caller: Some(name.to_owned()), ..LeaseDemand::default() };
     let small = Config { reuse: true, memory_budget_bytes: MEMORY_BYTES_DEFAULT, ..config() };
     let sandbox = Sandbox::start(small).await.unwrap();
     sandbox.lease(of("ann")).await.unwrap().finish();
     assert_eq!(sandbox.load().live_runners, 1);
     let mut bobs = sandbox.lease(of("bob")).await.unwrap();
     bobs.push(b"echo unheard\necho line\n").unwrap();
-    assert_eq!(bobs.receive().await, Received::Line(b"unheard"));
+    assert_eq!(bobs.receive().await, LeaseMessage::Line(b"unheard"));
     let pid = bobs.pid();
     // A line may be on its way, but this one has arrived and nobody took it.
     while bobs.try_next().is_none() {
         bobs.push(b"echo more\necho more\n").unwrap();
-        assert!(matches!(bobs.receive().await, Received::Line(_)));
+        assert!(matches!(bobs.receive().await, LeaseMessage::Line(_)));
     }
     bobs.push(b"spin\n").unwrap();
     bobs.kill();
-    assert_eq!(end(&mut bobs).await, Exit::Killed);
+    assert_eq!(end(&mut bobs).await, RunnerExit::Killed);
     bobs.finish();
     let next = sandbox.lease(of("bob")).await.unwrap();
     assert_ne!(next.pid(), pid);

@@ -3,7 +3,9 @@
 use crate::suite::{
     self, Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told,
 };
-use sandbox::{Config, Demand, Exit, Layer, Program, Sandbox, StartError};
+use sandbox::{
+    Config, JailLayer, LeaseDemand, RunnerExit, RunnerProgramPath, Sandbox, SandboxStartError,
+};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
@@ -17,7 +19,7 @@ async fn a_killed_zygote_loses_its_runners_and_the_next_lease_works() {
     let runner = Watched::new(lost.pid().unwrap()).unwrap();
     kill(zygote as i32);
     runner.gone().await;
-    assert_eq!(end(&mut lost).await, Exit::Lost);
+    assert_eq!(end(&mut lost).await, RunnerExit::Lost);
     let mut next = lease(&sandbox).await;
     assert_eq!(told(&mut next, "echo again").await.unwrap(), "again");
     assert_ne!(sandbox.zygote_pid(), Some(zygote));
@@ -42,7 +44,10 @@ async fn after_a_crash_a_new_zygote_serves_and_older_leases_live_on() {
     let mut elder = lease(&sandbox).await;
     let mut crashing = lease(&sandbox).await;
     let before = sandbox.zygote_pid();
-    assert_eq!(told(&mut crashing, "abort").await, Err(Exit::Crashed { signal: libc::SIGABRT }));
+    assert_eq!(
+        told(&mut crashing, "abort").await,
+        Err(RunnerExit::Crashed { signal: libc::SIGABRT })
+    );
     let mut younger = lease(&sandbox).await;
     assert_ne!(sandbox.zygote_pid(), before);
     assert_eq!(told(&mut younger, "echo young").await.unwrap(), "young");
@@ -80,11 +85,11 @@ async fn a_lease_waits_for_a_host_that_cannot_start_runners_for_a_while() {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     executable(0o755);
-    let at = Program::At(program.clone());
+    let at = RunnerProgramPath::At(program.clone());
     let sandbox = Sandbox::start(Config { program: at, ..config() }).await.unwrap();
     executable(0o644);
     kill(sandbox.zygote_pid().unwrap() as i32);
-    let mut leasing = std::pin::pin!(sandbox.lease(Demand::default()));
+    let mut leasing = std::pin::pin!(sandbox.lease(LeaseDemand::default()));
     // The zygote that is gone may still have left a runner or two.
     let mut lost = vec![];
     let waited = loop {
@@ -93,7 +98,7 @@ async fn a_lease_waits_for_a_host_that_cannot_start_runners_for_a_while() {
             Err(_) => break leasing,
             Ok(leased) => lost.push(leased.unwrap()),
         }
-        leasing.set(sandbox.lease(Demand::default()));
+        leasing.set(sandbox.lease(LeaseDemand::default()));
     };
     executable(0o755);
     let mut leased = waited.await.unwrap();
@@ -119,7 +124,7 @@ async fn the_required_layers_stand() {
     let sandbox = start().await;
     let tier = sandbox.tier();
     assert!(
-        Layer::ALL.into_iter().filter(|layer| layer.is_required()).all(|layer| tier.has(layer))
+        JailLayer::ALL.into_iter().filter(|layer| layer.is_required()).all(|layer| tier.has(layer))
     );
     sandbox.shutdown().await;
 }
@@ -131,12 +136,12 @@ async fn a_runners_root_directory_is_empty_and_it_has_no_capability_to_gain() {
     assert_eq!(told(&mut runner, "echo hello").await.unwrap(), "hello");
     let (zygote, pid) = (sandbox.zygote_pid().unwrap() as i32, runner.pid().unwrap());
     let tier = sandbox.tier();
-    if tier.has(Layer::EmptyBoundingSet) {
+    if tier.has(JailLayer::EmptyBoundingSet) {
         assert_eq!([zygote, pid].map(capabilities), [[0; 5]; 2]);
     }
     // Only root can look, and where mount namespaces are forbidden there is nothing to see.
-    assert_eq!(tier.has(Layer::EmptyRoot), tier.has(Layer::MountNamespace));
-    if is_root() && tier.has(Layer::EmptyRoot) {
+    assert_eq!(tier.has(JailLayer::EmptyRoot), tier.has(JailLayer::MountNamespace));
+    if is_root() && tier.has(JailLayer::EmptyRoot) {
         let seen = in_mounts_of(pid, || {
             let listed = ["/", "/..", "."].map(|at| std::fs::read_dir(at).unwrap().count());
             let files = ["/etc/passwd", "/proc/self/status", "/dev/null", "/../../etc/passwd"];
@@ -158,8 +163,8 @@ async fn a_runners_root_directory_is_empty_and_it_has_no_capability_to_gain() {
 
 #[tokio::test]
 async fn a_program_that_is_no_zygote_is_named_as_the_trouble() {
-    let silent = Config { program: Program::At("/bin/true".into()), ..config() };
-    assert!(matches!(Sandbox::start(silent).await, Err(StartError::Silent { .. })));
-    let missing = Config { program: Program::At("/nonexistent".into()), ..config() };
-    assert!(matches!(Sandbox::start(missing).await, Err(StartError::Program(_))));
+    let silent = Config { program: RunnerProgramPath::At("/bin/true".into()), ..config() };
+    assert!(matches!(Sandbox::start(silent).await, Err(SandboxStartError::Silent { .. })));
+    let missing = Config { program: RunnerProgramPath::At("/nonexistent".into()), ..config() };
+    assert!(matches!(Sandbox::start(missing).await, Err(SandboxStartError::Program(_))));
 }

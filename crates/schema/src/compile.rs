@@ -1,17 +1,17 @@
 //! Compiles a document to nodes: one for each reachable schema, cycles included.
 
-use crate::compiled::{Formats, Schema};
-use crate::defect::{Defect, joined, pointer_to};
-use crate::draft::Draft;
-use crate::index::{Home, Index};
-use crate::node::{Node, NodeId, Rule};
-use crate::shape::Misshape;
+use crate::compiled::{CompiledSchema, FormatMode};
+use crate::defect::{SchemaDefect, joined, pointer_to};
+use crate::draft::SchemaDraft;
+use crate::index::{ResourceIndex, SchemaHome};
+use crate::node::{NodeId, SchemaNode, SchemaRule};
+use crate::shape::KeywordDefect;
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// How much must be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rigour {
+pub(crate) enum CompileRigour {
     /// Everything: the result will be used.
     Full,
     /// Only the shapes of keywords: a schema at this place is never applied.
@@ -20,26 +20,26 @@ pub(crate) enum Rigour {
 
 /// One document on its way.
 #[derive(Debug)]
-pub(crate) struct Compiler<'a> {
+pub(crate) struct SchemaCompiler<'a> {
     document: &'a Value,
-    pub(crate) index: Index<'a>,
-    pub(crate) formats: Formats,
-    pub(crate) rigour: Rigour,
+    pub(crate) index: ResourceIndex<'a>,
+    pub(crate) formats: FormatMode,
+    pub(crate) rigour: CompileRigour,
     /// Schemas by number, compiled up to `nodes.len()`.
-    found: Vec<Home<'a>>,
+    found: Vec<SchemaHome<'a>>,
     numbers: HashMap<*const Value, NodeId>,
-    nodes: Vec<Node>,
+    nodes: Vec<SchemaNode>,
     /// What references lead to.
     pub(crate) targets: Vec<NodeId>,
 }
 
-impl<'a> Compiler<'a> {
-    pub(crate) fn new(document: &'a Value, draft: Draft, formats: Formats) -> Self {
+impl<'a> SchemaCompiler<'a> {
+    pub(crate) fn new(document: &'a Value, draft: SchemaDraft, formats: FormatMode) -> Self {
         Self {
             document,
-            index: Index::new(document, draft),
+            index: ResourceIndex::new(document, draft),
             formats,
-            rigour: Rigour::Full,
+            rigour: CompileRigour::Full,
             found: vec![],
             numbers: HashMap::new(),
             nodes: vec![],
@@ -47,13 +47,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    pub(crate) fn compile(mut self, rigour: Rigour) -> Result<Schema, Defect> {
+    pub(crate) fn compile(mut self, rigour: CompileRigour) -> Result<CompiledSchema, SchemaDefect> {
         self.rigour = rigour;
         let root = self.node_of(self.document, 0);
         self.compile_found()?;
         let n_used = self.nodes.len();
         // Unreachable schemas are checked too, and dropped.
-        self.rigour = Rigour::Shape;
+        self.rigour = CompileRigour::Shape;
         for schema in self.index.schemas.clone() {
             self.node_of(schema, 0);
         }
@@ -62,7 +62,7 @@ impl<'a> Compiler<'a> {
         for target in self.targets {
             self.nodes[target.0].is_target = true;
         }
-        Ok(Schema { nodes: self.nodes, root })
+        Ok(CompiledSchema { nodes: self.nodes, root })
     }
 
     /// The number of a schema, which is compiled later if it is new: no recursion, however deep.
@@ -71,7 +71,7 @@ impl<'a> Compiler<'a> {
         let next = NodeId(self.found.len());
         let id = *self.numbers.entry(schema).or_insert(next);
         if id == next {
-            self.found.push(Home { schema, resource });
+            self.found.push(SchemaHome { schema, resource });
         }
         id
     }
@@ -80,7 +80,7 @@ impl<'a> Compiler<'a> {
         self.numbers.get(&std::ptr::from_ref(schema)).copied()
     }
 
-    fn compile_found(&mut self) -> Result<(), Defect> {
+    fn compile_found(&mut self) -> Result<(), SchemaDefect> {
         while let Some(home) = self.found.get(self.nodes.len()).copied() {
             let node = self.node(home).map_err(|wrong| self.defect(home.schema, wrong))?;
             self.nodes.push(node);
@@ -88,23 +88,27 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn node(&mut self, home: Home<'a>) -> Result<Node, Misshape> {
-        let empty =
-            |rules| Node { rules, unevaluated: None, resource: home.resource, is_target: false };
+    fn node(&mut self, home: SchemaHome<'a>) -> Result<SchemaNode, KeywordDefect> {
+        let empty = |rules| SchemaNode {
+            rules,
+            unevaluated: None,
+            resource: home.resource,
+            is_target: false,
+        };
         match home.schema {
             Value::Bool(true) => Ok(empty(vec![])),
-            Value::Bool(false) => Ok(empty(vec![Rule::Never])),
+            Value::Bool(false) => Ok(empty(vec![SchemaRule::Never])),
             Value::Object(members) => self.read(members, home.resource),
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 let what = "must be an object, true or false".to_owned();
-                Err(Misshape { keyword: None, what })
+                Err(KeywordDefect { keyword: None, what })
             }
         }
     }
 
-    fn defect(&self, schema: &Value, wrong: Misshape) -> Defect {
+    fn defect(&self, schema: &Value, wrong: KeywordDefect) -> SchemaDefect {
         let path = pointer_to(self.document, schema).unwrap_or_default();
         let path = wrong.keyword.map_or(path.clone(), |keyword| joined(&path, &keyword));
-        Defect { path, what: wrong.what }
+        SchemaDefect { path, what: wrong.what }
     }
 }

@@ -1,12 +1,12 @@
 //! A compiled schema and its two questions: does a value fit, and if not, why.
 
-use crate::check::Check;
-use crate::compile::{Compiler, Rigour};
-use crate::defect::Defect;
-use crate::draft::Draft;
-use crate::misfit::Misfit;
-use crate::node::{Node, NodeId};
-use crate::readable::{self, NESTING_MAX, Readable};
+use crate::check::SchemaCheck;
+use crate::compile::{CompileRigour, SchemaCompiler};
+use crate::defect::SchemaDefect;
+use crate::draft::SchemaDraft;
+use crate::misfit::SchemaMisfit;
+use crate::node::{NodeId, SchemaNode};
+use crate::readable::{self, NESTING_MAX, ReadableValue};
 use serde_json::Value;
 
 /// How many misfits are looked through where some of them are of our own making.
@@ -14,7 +14,7 @@ const TAMED_MISFITS_MAX: usize = 1_000;
 
 /// Whether `format` counts or is a remark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Formats {
+pub enum FormatMode {
     /// A remark, as the later drafts have it.
     Ignored,
     /// Texts must have the formats that are known; those that are not known are remarks still.
@@ -23,50 +23,50 @@ pub enum Formats {
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Schema {
-    pub(crate) nodes: Vec<Node>,
+pub struct CompiledSchema {
+    pub(crate) nodes: Vec<SchemaNode>,
     pub(crate) root: NodeId,
 }
 
-impl Schema {
+impl CompiledSchema {
     /// Compiles `schema`. All references must lead inside it: nothing is fetched.
-    pub fn compile(schema: &Value, formats: Formats) -> Result<Self, Defect> {
-        Compiler::new(schema, Draft::Of2020, formats).compile(Rigour::Full)
+    pub fn compile(schema: &Value, formats: FormatMode) -> Result<Self, SchemaDefect> {
+        SchemaCompiler::new(schema, SchemaDraft::Of2020, formats).compile(CompileRigour::Full)
     }
 
     /// Whether `value` fits. Quicker than asking for what does not.
     pub fn is_valid(&self, value: &Value) -> bool {
-        Check::new(self, 0).run(value).is_ok()
+        SchemaCheck::new(self, 0).run(value).is_ok()
     }
 
     /// What does not fit, `n_max` at most and one at least; nothing when `value` fits.
-    pub fn misfits(&self, value: &Value, n_max: usize) -> Vec<Misfit> {
-        Check::new(self, n_max.max(1)).run(value).err().unwrap_or_default()
+    pub fn misfits(&self, value: &Value, n_max: usize) -> Vec<SchemaMisfit> {
+        SchemaCheck::new(self, n_max.max(1)).run(value).err().unwrap_or_default()
     }
 
     /// The same for a text that should be one JSON value; none if it cannot be read. If deep nesting was cut to read
     /// it, missing members are not reported.
-    pub fn misfits_in(&self, text: &str, n_max: usize) -> Option<Vec<Misfit>> {
-        let Readable { value, is_tamed } = readable::read(text)?;
+    pub fn misfits_in(&self, text: &str, n_max: usize) -> Option<Vec<SchemaMisfit>> {
+        let ReadableValue { value, is_tamed } = readable::read(text)?;
         if self.is_valid(&value) {
             return Some(vec![]);
         }
         if !is_tamed {
             return Some(self.misfits(&value, n_max));
         }
-        let is_ours = |misfit: &Misfit| misfit.path.matches('/').count() + 1 >= NESTING_MAX;
+        let is_ours = |misfit: &SchemaMisfit| misfit.path.matches('/').count() + 1 >= NESTING_MAX;
         let mut misfits = self.misfits(&value, TAMED_MISFITS_MAX);
         misfits.retain(|misfit| !is_ours(misfit));
         misfits.truncate(n_max);
         Some(misfits)
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> &Node {
+    pub(crate) fn node(&self, id: NodeId) -> &SchemaNode {
         &self.nodes[id.0]
     }
 }
 
 /// Whether `value` looks like a schema of `draft`, by the rules of its metaschema.
-pub(crate) fn is_schema(value: &Value, draft: Draft) -> Result<(), Defect> {
-    Compiler::new(value, draft, Formats::Ignored).compile(Rigour::Shape).map(drop)
+pub(crate) fn is_schema(value: &Value, draft: SchemaDraft) -> Result<(), SchemaDefect> {
+    SchemaCompiler::new(value, draft, FormatMode::Ignored).compile(CompileRigour::Shape).map(drop)
 }

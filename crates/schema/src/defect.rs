@@ -5,14 +5,14 @@ use std::fmt;
 
 /// Why a schema makes no sense: where, as a JSON pointer into it, and what.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Defect {
+pub struct SchemaDefect {
     /// JSON pointer into the schema; empty for the whole.
     pub path: String,
     /// What is wrong there: "must be a string".
     pub what: String,
 }
 
-impl fmt::Display for Defect {
+impl fmt::Display for SchemaDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, what } = self;
         match path.as_str() {

@@ -2,7 +2,7 @@
 
 /// A dialect. Later ones are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Draft {
+pub(crate) enum SchemaDraft {
     Four,
     Six,
     Seven,
@@ -10,7 +10,7 @@ pub(crate) enum Draft {
     Of2020,
 }
 
-impl Draft {
+impl SchemaDraft {
     /// The dialect that `$schema` names, if it is one of the standard ones.
     pub(crate) fn of(uri: &str) -> Option<Self> {
         let uri = uri.strip_suffix('#').unwrap_or(uri);

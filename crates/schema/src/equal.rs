@@ -1,6 +1,6 @@
 //! When two JSON values are the same: `1` is `1.0`, and the order of members is nothing.
 
-use crate::numbers::{self, Exact, exact};
+use crate::numbers::{self, ExactNumber, exact};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -50,8 +50,8 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
         Value::Null => {}
         Value::Bool(is_true) => is_true.hash(&mut hasher),
         Value::Number(number) => match exact(number) {
-            Exact::Whole(whole) => whole.hash(&mut hasher),
-            Exact::Float(float) => float.to_bits().hash(&mut hasher),
+            ExactNumber::Whole(whole) => whole.hash(&mut hasher),
+            ExactNumber::Float(float) => float.to_bits().hash(&mut hasher),
         },
         Value::String(text) => text.hash(&mut hasher),
         Value::Array(items) => {

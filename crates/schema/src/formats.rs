@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A format that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum KnownFormat {
     Date,
     Time,
     DateTime,
@@ -23,24 +23,24 @@ pub(crate) enum Format {
     Regex,
 }
 
-const NAMES: [(&str, Format); 14] = [
-    ("date", Format::Date),
-    ("time", Format::Time),
-    ("date-time", Format::DateTime),
-    ("duration", Format::Duration),
-    ("email", Format::Email),
-    ("hostname", Format::Hostname),
-    ("ipv4", Format::Ipv4),
-    ("ipv6", Format::Ipv6),
-    ("uri", Format::Uri),
-    ("uri-reference", Format::UriReference),
-    ("url", Format::Url),
-    ("uuid", Format::Uuid),
-    ("json-pointer", Format::JsonPointer),
-    ("regex", Format::Regex),
+const NAMES: [(&str, KnownFormat); 14] = [
+    ("date", KnownFormat::Date),
+    ("time", KnownFormat::Time),
+    ("date-time", KnownFormat::DateTime),
+    ("duration", KnownFormat::Duration),
+    ("email", KnownFormat::Email),
+    ("hostname", KnownFormat::Hostname),
+    ("ipv4", KnownFormat::Ipv4),
+    ("ipv6", KnownFormat::Ipv6),
+    ("uri", KnownFormat::Uri),
+    ("uri-reference", KnownFormat::UriReference),
+    ("url", KnownFormat::Url),
+    ("uuid", KnownFormat::Uuid),
+    ("json-pointer", KnownFormat::JsonPointer),
+    ("regex", KnownFormat::Regex),
 ];
 
-impl Format {
+impl KnownFormat {
     /// The format of that name. Unknown formats are annotations only.
     pub(crate) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
@@ -299,7 +299,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, good: &[&str], bad: &[&str]) {
-        let format = Format::named(name).unwrap();
+        let format = KnownFormat::named(name).unwrap();
         assert_eq!(format.name(), name);
         for text in good {
             assert!(format.admits(text), "{name} {text:?}");
@@ -429,7 +429,7 @@ mod tests {
         );
         check("json-pointer", &["", "/", "/a~0b~1c/0"], &["a", "/~", "/~2", "#/a"]);
         check("regex", &["^a+$"], &["^(a"]);
-        assert_eq!(Format::named("shoe-size"), None);
+        assert_eq!(KnownFormat::named("shoe-size"), None);
     }
 
     proptest! {

@@ -1,25 +1,25 @@
 //! Where everything in a schema document is that a reference may name: its resources, their anchors
 //! and, by pointer, any place.
 
-use crate::draft::Draft;
+use crate::draft::SchemaDraft;
 use crate::uri;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// A schema with a name of its own, and what is not inside another such.
 #[derive(Debug)]
-pub(crate) struct Resource<'a> {
+pub(crate) struct SchemaResource<'a> {
     uri: String,
     pub(crate) root: &'a Value,
-    pub(crate) draft: Draft,
+    pub(crate) draft: SchemaDraft,
     /// `$dynamicAnchor`s by name; the root's `$recursiveAnchor` has none.
     pub(crate) dynamic_anchors: HashMap<&'a str, &'a Value>,
 }
 
 /// All resources of one document.
 #[derive(Debug)]
-pub(crate) struct Index<'a> {
-    pub(crate) resources: Vec<Resource<'a>>,
+pub(crate) struct ResourceIndex<'a> {
+    pub(crate) resources: Vec<SchemaResource<'a>>,
     by_uri: HashMap<String, usize>,
     anchors: HashMap<(usize, String), &'a Value>,
     /// The resource of each schema, which is known by its address.
@@ -30,14 +30,14 @@ pub(crate) struct Index<'a> {
 
 /// A schema, and the resource it belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Home<'a> {
+pub(crate) struct SchemaHome<'a> {
     pub(crate) schema: &'a Value,
     pub(crate) resource: usize,
 }
 
-impl<'a> Index<'a> {
-    pub(crate) fn new(document: &'a Value, draft: Draft) -> Self {
-        let root = Resource {
+impl<'a> ResourceIndex<'a> {
+    pub(crate) fn new(document: &'a Value, draft: SchemaDraft) -> Self {
+        let root = SchemaResource {
             uri: String::new(),
             root: document,
             draft: draft_named(document).unwrap_or(draft),
@@ -50,40 +50,40 @@ impl<'a> Index<'a> {
             homes: HashMap::new(),
             schemas: vec![],
         };
-        index.walk(Home { schema: document, resource: 0 });
+        index.walk(SchemaHome { schema: document, resource: 0 });
         index
     }
 
     /// The resource that `schema` belongs to; it is entered now where no keyword led to it before.
     pub(crate) fn home_of(&mut self, schema: &'a Value, around: usize) -> usize {
         if !self.homes.contains_key(&std::ptr::from_ref(schema)) {
-            self.walk(Home { schema, resource: around });
+            self.walk(SchemaHome { schema, resource: around });
         }
         self.homes[&std::ptr::from_ref(schema)]
     }
 
     /// What `reference` names inside this document.
-    pub(crate) fn look_up(&mut self, from: usize, reference: &str) -> Option<Home<'a>> {
+    pub(crate) fn look_up(&mut self, from: usize, reference: &str) -> Option<SchemaHome<'a>> {
         let resolved = uri::resolve(&self.resources[from].uri, reference);
         let resource = *self.by_uri.get(&resolved.resource)?;
         let fragment = resolved.fragment;
         if fragment.is_empty() {
             let schema = self.resources[resource].root;
-            return Some(Home { schema, resource });
+            return Some(SchemaHome { schema, resource });
         }
         if fragment.starts_with('/') {
             return self.follow(resource, &fragment);
         }
         let schema = *self.anchors.get(&(resource, fragment))?;
-        Some(Home { schema, resource: self.home_of(schema, resource) })
+        Some(SchemaHome { schema, resource: self.home_of(schema, resource) })
     }
 
     /// The absolute form of a reference.
-    pub(crate) fn absolute(&self, from: usize, reference: &str) -> uri::Resolved {
+    pub(crate) fn absolute(&self, from: usize, reference: &str) -> uri::ResolvedReference {
         uri::resolve(&self.resources[from].uri, reference)
     }
 
-    fn follow(&mut self, mut resource: usize, pointer: &str) -> Option<Home<'a>> {
+    fn follow(&mut self, mut resource: usize, pointer: &str) -> Option<SchemaHome<'a>> {
         let mut schema = self.resources[resource].root;
         for segment in pointer.split('/').skip(1) {
             let segment = segment.replace("~1", "/").replace("~0", "~");
@@ -94,14 +94,14 @@ impl<'a> Index<'a> {
             };
             resource = *self.homes.get(&std::ptr::from_ref(schema)).unwrap_or(&resource);
         }
-        Some(Home { schema, resource: self.home_of(schema, resource) })
+        Some(SchemaHome { schema, resource: self.home_of(schema, resource) })
     }
 
     /// Enters a schema and all inside it. A list of what is left instead of recursion: documents may
     /// be deep.
-    fn walk(&mut self, from: Home<'a>) {
+    fn walk(&mut self, from: SchemaHome<'a>) {
         let mut open = vec![from];
-        while let Some(Home { schema, resource }) = open.pop() {
+        while let Some(SchemaHome { schema, resource }) = open.pop() {
             let members = schema.as_object();
             let resource =
                 members.map_or(resource, |members| self.enter(schema, members, resource));
@@ -113,7 +113,7 @@ impl<'a> Index<'a> {
                 let draft = self.resources[resource].draft;
                 let known = members.iter().filter(|(name, _)| draft.knows(name));
                 let inner = known.flat_map(|(name, value)| schemas_in(name, value));
-                open.extend(inner.map(|schema| Home { schema, resource }));
+                open.extend(inner.map(|schema| SchemaHome { schema, resource }));
             }
         }
     }
@@ -134,7 +134,7 @@ impl<'a> Index<'a> {
         if let Some(id) = text(draft.id_keyword()) {
             let named = uri::resolve(&self.resources[around].uri, id);
             home = self.resource(schema, named.resource, draft, around);
-            if !named.fragment.is_empty() && draft <= Draft::Seven {
+            if !named.fragment.is_empty() && draft <= SchemaDraft::Seven {
                 self.anchors.entry((home, named.fragment)).or_insert(schema);
             }
         }
@@ -155,7 +155,13 @@ impl<'a> Index<'a> {
     }
 
     /// The resource `uri`, which begins at `schema` unless it is the one around it.
-    fn resource(&mut self, schema: &'a Value, uri: String, draft: Draft, around: usize) -> usize {
+    fn resource(
+        &mut self,
+        schema: &'a Value,
+        uri: String,
+        draft: SchemaDraft,
+        around: usize,
+    ) -> usize {
         if uri == self.resources[around].uri {
             return around;
         }
@@ -168,13 +174,13 @@ impl<'a> Index<'a> {
         let idx = self.resources.len();
         self.by_uri.entry(uri.clone()).or_insert(idx);
         let dynamic_anchors = HashMap::new();
-        self.resources.push(Resource { uri, root: schema, draft, dynamic_anchors });
+        self.resources.push(SchemaResource { uri, root: schema, draft, dynamic_anchors });
         idx
     }
 }
 
-fn draft_named(schema: &Value) -> Option<Draft> {
-    Draft::of(schema.get("$schema")?.as_str()?)
+fn draft_named(schema: &Value) -> Option<SchemaDraft> {
+    SchemaDraft::of(schema.get("$schema")?.as_str()?)
 }
 
 /// The schemas that a keyword contains. Examples and constants are never schemas.

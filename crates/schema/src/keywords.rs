@@ -1,22 +1,22 @@
 //! Reads the keywords of one schema into rules.
 
-use crate::compile::{Compiler, Rigour};
-use crate::compiled::Formats;
-use crate::draft::Draft;
-use crate::formats::Format;
-use crate::node::{Enumeration, Members, Node, NodeId, Rule, Unevaluated};
-use crate::pattern::Pattern;
-use crate::shape::{self, Misshape, Shaped};
+use crate::compile::{CompileRigour, SchemaCompiler};
+use crate::compiled::FormatMode;
+use crate::draft::SchemaDraft;
+use crate::formats::KnownFormat;
+use crate::node::{EnumOptions, MemberRules, NodeId, SchemaNode, SchemaRule, UnevaluatedRule};
+use crate::pattern::CompiledPattern;
+use crate::shape::{self, KeywordDefect, ShapeResult};
 use serde_json::{Map, Value};
 
 /// The schema that is being read.
-struct Reading<'a> {
+struct KeywordReader<'a> {
     members: &'a Map<String, Value>,
     resource: usize,
-    draft: Draft,
+    draft: SchemaDraft,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> KeywordReader<'a> {
     /// A keyword, if the schema has it and its dialect knows it.
     fn get(&self, keyword: &str) -> Option<&'a Value> {
         self.members.get(keyword).filter(|_| self.draft.knows(keyword))
@@ -26,29 +26,29 @@ impl<'a> Reading<'a> {
     fn read<T>(
         &self,
         keyword: &str,
-        shape: fn(&'a Value) -> Shaped<T>,
-    ) -> Result<Option<T>, Misshape> {
+        shape: fn(&'a Value) -> ShapeResult<T>,
+    ) -> Result<Option<T>, KeywordDefect> {
         self.get(keyword).map(shape).transpose().map_err(misshape(keyword))
     }
 }
 
-fn misshape(keyword: &str) -> impl FnOnce(String) -> Misshape {
-    move |what| Misshape { keyword: Some(keyword.to_owned()), what }
+fn misshape(keyword: &str) -> impl FnOnce(String) -> KeywordDefect {
+    move |what| KeywordDefect { keyword: Some(keyword.to_owned()), what }
 }
 
-impl<'a> Compiler<'a> {
+impl<'a> SchemaCompiler<'a> {
     /// The node of a schema that is an object, in the resource `resource`.
     pub(crate) fn read(
         &mut self,
         members: &'a Map<String, Value>,
         resource: usize,
-    ) -> Result<Node, Misshape> {
+    ) -> Result<SchemaNode, KeywordDefect> {
         let draft = self.index.resources[resource].draft;
-        let schema = Reading { members, resource, draft };
+        let schema = KeywordReader { members, resource, draft };
         let mut rules = vec![];
         if draft.refs_stand_alone() && members.contains_key("$ref") {
             self.reference(&schema, &mut rules)?;
-            return Ok(Node { rules, unevaluated: None, resource, is_target: false });
+            return Ok(SchemaNode { rules, unevaluated: None, resource, is_target: false });
         }
         remarks(&schema)?;
         plain(&schema, &mut rules)?;
@@ -63,50 +63,58 @@ impl<'a> Compiler<'a> {
         let properties = self.child(&schema, "unevaluatedProperties");
         let items = self.child(&schema, "unevaluatedItems");
         let has_unevaluated = properties.is_some() || items.is_some();
-        let unevaluated = has_unevaluated.then_some(Unevaluated { properties, items });
-        Ok(Node { rules, unevaluated, resource, is_target: false })
+        let unevaluated = has_unevaluated.then_some(UnevaluatedRule { properties, items });
+        Ok(SchemaNode { rules, unevaluated, resource, is_target: false })
     }
 
-    fn child(&mut self, schema: &Reading<'a>, keyword: &str) -> Option<NodeId> {
+    fn child(&mut self, schema: &KeywordReader<'a>, keyword: &str) -> Option<NodeId> {
         schema.get(keyword).map(|inner| self.node_of(inner, schema.resource))
     }
 
     fn children(
         &mut self,
-        schema: &Reading<'a>,
+        schema: &KeywordReader<'a>,
         keyword: &str,
-    ) -> Result<Option<Vec<NodeId>>, Misshape> {
+    ) -> Result<Option<Vec<NodeId>>, KeywordDefect> {
         let inner = schema.read(keyword, shape::schemas)?;
         Ok(inner
             .map(|inner| inner.iter().map(|inner| self.node_of(inner, schema.resource)).collect()))
     }
 
-    fn texts(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
+    fn texts(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
         if let Some(source) = schema.read("pattern", shape::text)?
             && let Some(pattern) = self.pattern(source).map_err(misshape("pattern"))?
         {
-            rules.push(Rule::Pattern(Box::new(pattern)));
+            rules.push(SchemaRule::Pattern(Box::new(pattern)));
         }
-        let format = schema.read("format", shape::text)?.and_then(Format::named);
-        if self.formats == Formats::Checked {
-            rules.extend(format.map(Rule::Format));
+        let format = schema.read("format", shape::text)?.and_then(KnownFormat::named);
+        if self.formats == FormatMode::Checked {
+            rules.extend(format.map(SchemaRule::Format));
         }
         Ok(())
     }
 
     /// A pattern, where it is going to be used: compiling one takes time.
-    fn pattern(&self, source: &str) -> Shaped<Option<Pattern>> {
+    fn pattern(&self, source: &str) -> ShapeResult<Option<CompiledPattern>> {
         match self.rigour {
-            Rigour::Full => {
+            CompileRigour::Full => {
                 let wrong = |what| format!("is no pattern: {what}");
-                Pattern::new(source).map(Some).map_err(wrong)
+                CompiledPattern::new(source).map(Some).map_err(wrong)
             }
-            Rigour::Shape => Ok(None),
+            CompileRigour::Shape => Ok(None),
         }
     }
 
-    fn object(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
-        let mut members = Members::default();
+    fn object(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
+        let mut members = MemberRules::default();
         if let Some(required) = schema.read("required", shape::texts)? {
             members.required = required;
         }
@@ -125,13 +133,17 @@ impl<'a> Compiler<'a> {
         members.additional = self.child(schema, "additionalProperties");
         let keywords = ["required", "properties", "patternProperties", "additionalProperties"];
         if keywords.iter().any(|keyword| schema.get(keyword).is_some()) {
-            rules.push(Rule::Members(Box::new(members)));
+            rules.push(SchemaRule::Members(Box::new(members)));
         }
-        rules.extend(self.child(schema, "propertyNames").map(Rule::PropertyNames));
+        rules.extend(self.child(schema, "propertyNames").map(SchemaRule::PropertyNames));
         Ok(())
     }
 
-    fn dependent(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
+    fn dependent(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
         let (mut required, mut schemas) = (vec![], vec![]);
         for (name, names) in schema.read("dependentRequired", shape::object)?.into_iter().flatten()
         {
@@ -151,18 +163,22 @@ impl<'a> Compiler<'a> {
             }
         }
         if !required.is_empty() {
-            rules.push(Rule::DependentRequired(required));
+            rules.push(SchemaRule::DependentRequired(required));
         }
         if !schemas.is_empty() {
-            rules.push(Rule::DependentSchemas(schemas));
+            rules.push(SchemaRule::DependentSchemas(schemas));
         }
         Ok(())
     }
 
-    fn array(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
+    fn array(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
         let items = schema.get("items");
         let (prefix, rest) = match items {
-            Some(Value::Array(tuple)) if schema.draft <= Draft::Of2019 => {
+            Some(Value::Array(tuple)) if schema.draft <= SchemaDraft::Of2019 => {
                 let prefix = tuple.iter().map(|inner| self.node_of(inner, schema.resource));
                 (prefix.collect(), self.child(schema, "additionalItems"))
             }
@@ -176,31 +192,44 @@ impl<'a> Compiler<'a> {
             }
         };
         if !prefix.is_empty() || rest.is_some() {
-            rules.push(Rule::Items { prefix, rest });
+            rules.push(SchemaRule::Items { prefix, rest });
         }
         let least = schema.read("minContains", shape::count)?;
         let most = schema.read("maxContains", shape::count)?;
         if let Some(item) = self.child(schema, "contains") {
-            let is_evaluation = schema.draft >= Draft::Of2020;
-            rules.push(Rule::Contains { item, least: least.unwrap_or(1), most, is_evaluation });
+            let is_evaluation = schema.draft >= SchemaDraft::Of2020;
+            rules.push(SchemaRule::Contains {
+                item,
+                least: least.unwrap_or(1),
+                most,
+                is_evaluation,
+            });
         }
         Ok(())
     }
 
-    fn branches(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
-        rules.extend(self.children(schema, "allOf")?.map(Rule::AllOf));
-        rules.extend(self.children(schema, "anyOf")?.map(Rule::AnyOf));
-        rules.extend(self.children(schema, "oneOf")?.map(Rule::OneOf));
-        rules.extend(self.child(schema, "not").map(Rule::Not));
+    fn branches(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
+        rules.extend(self.children(schema, "allOf")?.map(SchemaRule::AllOf));
+        rules.extend(self.children(schema, "anyOf")?.map(SchemaRule::AnyOf));
+        rules.extend(self.children(schema, "oneOf")?.map(SchemaRule::OneOf));
+        rules.extend(self.child(schema, "not").map(SchemaRule::Not));
         let then = self.child(schema, "then");
         let otherwise = self.child(schema, "else");
         if let Some(condition) = self.child(schema, "if") {
-            rules.push(Rule::If { condition, then, otherwise });
+            rules.push(SchemaRule::If { condition, then, otherwise });
         }
         Ok(())
     }
 
-    fn reference(&mut self, schema: &Reading<'a>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
+    fn reference(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        rules: &mut Vec<SchemaRule>,
+    ) -> Result<(), KeywordDefect> {
         if let Some(reference) = schema.read("$ref", shape::text)? {
             let rule = self.target(schema, reference).map_err(misshape("$ref"))?;
             rules.extend(rule.map(|(rule, _)| rule));
@@ -208,7 +237,7 @@ impl<'a> Compiler<'a> {
         for keyword in ["$dynamicRef", "$recursiveRef"] {
             let Some(reference) = schema.read(keyword, shape::text)? else { continue };
             let target = self.target(schema, reference).map_err(misshape(keyword))?;
-            let (Some((Rule::Ref(named), home)), anchor) =
+            let (Some((SchemaRule::Ref(named), home)), anchor) =
                 (target, reference.split_once('#').map_or("", |(_, anchor)| anchor))
             else {
                 continue;
@@ -219,33 +248,37 @@ impl<'a> Compiler<'a> {
     }
 
     /// The rule that a reference makes, and the resource it leads to.
-    fn target(&mut self, schema: &Reading<'a>, reference: &str) -> Shaped<Option<(Rule, usize)>> {
-        if self.rigour == Rigour::Shape {
+    fn target(
+        &mut self,
+        schema: &KeywordReader<'a>,
+        reference: &str,
+    ) -> ShapeResult<Option<(SchemaRule, usize)>> {
+        if self.rigour == CompileRigour::Shape {
             return Ok(None);
         }
         if let Some(home) = self.index.look_up(schema.resource, reference) {
             let target = self.node_of(home.schema, home.resource);
             self.targets.push(target);
-            return Ok(Some((Rule::Ref(target), home.resource)));
+            return Ok(Some((SchemaRule::Ref(target), home.resource)));
         }
         let absolute = self.index.absolute(schema.resource, reference);
-        match Draft::of(&absolute.resource) {
+        match SchemaDraft::of(&absolute.resource) {
             Some(draft) if absolute.fragment.is_empty() => {
-                Ok(Some((Rule::Metaschema(draft), schema.resource)))
+                Ok(Some((SchemaRule::Metaschema(draft), schema.resource)))
             }
             Some(_) | None => Err(format!("refers to {reference}, which is not in the schema")),
         }
     }
 
     /// A reference that is dynamic only if what it names is an anchor of that kind.
-    fn dynamic(&mut self, named: NodeId, home: usize, anchor: &str, keyword: &str) -> Rule {
+    fn dynamic(&mut self, named: NodeId, home: usize, anchor: &str, keyword: &str) -> SchemaRule {
         let anchor = if keyword == "$recursiveRef" { "" } else { anchor };
         let is_anchor = self.index.resources[home]
             .dynamic_anchors
             .get(anchor)
             .is_some_and(|schema| self.number_of(schema) == Some(named));
         if !is_anchor {
-            return Rule::Ref(named);
+            return SchemaRule::Ref(named);
         }
         let resources = self.index.resources.iter().enumerate();
         let targets: Vec<_> = resources
@@ -254,12 +287,12 @@ impl<'a> Compiler<'a> {
         let node = |(resource, schema)| (resource, self.node_of(schema, resource));
         let targets: Vec<_> = targets.into_iter().map(node).collect();
         self.targets.extend(targets.iter().map(|(_, target)| *target));
-        Rule::DynamicRef { named, targets }
+        SchemaRule::DynamicRef { named, targets }
     }
 }
 
 /// What demands nothing of a value but must have its shape.
-fn remarks(schema: &Reading<'_>) -> Result<(), Misshape> {
+fn remarks(schema: &KeywordReader<'_>) -> Result<(), KeywordDefect> {
     for keyword in ["$schema", schema.draft.id_keyword(), "$anchor", "$dynamicAnchor"] {
         schema.read(keyword, shape::text)?;
     }
@@ -270,57 +303,63 @@ fn remarks(schema: &Reading<'_>) -> Result<(), Misshape> {
     Ok(())
 }
 
-fn plain(schema: &Reading<'_>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
-    let is_one_point_zero_whole = schema.draft > Draft::Four;
+fn plain(schema: &KeywordReader<'_>, rules: &mut Vec<SchemaRule>) -> Result<(), KeywordDefect> {
+    let is_one_point_zero_whole = schema.draft > SchemaDraft::Four;
     let types = schema.read("type", shape::types)?;
-    rules.extend(types.map(|types| Rule::Type { types, is_one_point_zero_whole }));
-    rules.extend(schema.get("const").cloned().map(Rule::Const));
+    rules.extend(types.map(|types| SchemaRule::Type { types, is_one_point_zero_whole }));
+    rules.extend(schema.get("const").cloned().map(SchemaRule::Const));
     let options = schema.read("enum", shape::array)?;
-    rules.extend(options.map(|options| Rule::Enum(Enumeration::new(options))));
+    rules.extend(options.map(|options| SchemaRule::Enum(EnumOptions::new(options))));
     Ok(())
 }
 
-fn numeric(schema: &Reading<'_>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
+fn numeric(schema: &KeywordReader<'_>, rules: &mut Vec<SchemaRule>) -> Result<(), KeywordDefect> {
     let minimum = schema.read("minimum", shape::number)?;
     let maximum = schema.read("maximum", shape::number)?;
     // In draft 4, `true` beside a limit leaves the limit itself out.
-    let leaves_out =
-        |keyword| schema.draft == Draft::Four && schema.get(keyword) == Some(&Value::Bool(true));
+    let leaves_out = |keyword| {
+        schema.draft == SchemaDraft::Four && schema.get(keyword) == Some(&Value::Bool(true))
+    };
     rules.extend(minimum.map(match leaves_out("exclusiveMinimum") {
-        true => Rule::ExclusiveMinimum,
-        false => Rule::Minimum,
+        true => SchemaRule::ExclusiveMinimum,
+        false => SchemaRule::Minimum,
     }));
     rules.extend(maximum.map(match leaves_out("exclusiveMaximum") {
-        true => Rule::ExclusiveMaximum,
-        false => Rule::Maximum,
+        true => SchemaRule::ExclusiveMaximum,
+        false => SchemaRule::Maximum,
     }));
-    let is_flag =
-        |keyword| schema.draft == Draft::Four && schema.get(keyword).is_some_and(Value::is_boolean);
+    let is_flag = |keyword| {
+        schema.draft == SchemaDraft::Four && schema.get(keyword).is_some_and(Value::is_boolean)
+    };
     if !is_flag("exclusiveMinimum") {
-        rules.extend(schema.read("exclusiveMinimum", shape::number)?.map(Rule::ExclusiveMinimum));
+        rules.extend(
+            schema.read("exclusiveMinimum", shape::number)?.map(SchemaRule::ExclusiveMinimum),
+        );
     }
     if !is_flag("exclusiveMaximum") {
-        rules.extend(schema.read("exclusiveMaximum", shape::number)?.map(Rule::ExclusiveMaximum));
+        rules.extend(
+            schema.read("exclusiveMaximum", shape::number)?.map(SchemaRule::ExclusiveMaximum),
+        );
     }
-    rules.extend(schema.read("multipleOf", shape::divisor)?.map(Rule::MultipleOf));
+    rules.extend(schema.read("multipleOf", shape::divisor)?.map(SchemaRule::MultipleOf));
     Ok(())
 }
 
-fn counts(schema: &Reading<'_>, rules: &mut Vec<Rule>) -> Result<(), Misshape> {
-    type Limit = fn(u64) -> Rule;
+fn counts(schema: &KeywordReader<'_>, rules: &mut Vec<SchemaRule>) -> Result<(), KeywordDefect> {
+    type Limit = fn(u64) -> SchemaRule;
     let limits: [(&str, Limit); 6] = [
-        ("minLength", Rule::MinLength),
-        ("maxLength", Rule::MaxLength),
-        ("minItems", Rule::MinItems),
-        ("maxItems", Rule::MaxItems),
-        ("minProperties", Rule::MinProperties),
-        ("maxProperties", Rule::MaxProperties),
+        ("minLength", SchemaRule::MinLength),
+        ("maxLength", SchemaRule::MaxLength),
+        ("minItems", SchemaRule::MinItems),
+        ("maxItems", SchemaRule::MaxItems),
+        ("minProperties", SchemaRule::MinProperties),
+        ("maxProperties", SchemaRule::MaxProperties),
     ];
     for (keyword, rule) in limits {
         rules.extend(schema.read(keyword, shape::count)?.map(rule));
     }
     if schema.read("uniqueItems", shape::truth)? == Some(true) {
-        rules.push(Rule::UniqueItems);
+        rules.push(SchemaRule::UniqueItems);
     }
     Ok(())
 }

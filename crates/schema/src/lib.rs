@@ -31,10 +31,10 @@ pub mod readable;
 mod shape;
 mod uri;
 
-pub use compiled::{Formats, Schema};
-pub use defect::Defect;
-pub use misfit::{Kind, Misfit, Names};
-pub use node::Types;
+pub use compiled::{CompiledSchema, FormatMode};
+pub use defect::SchemaDefect;
+pub use misfit::{ExtraNames, MisfitKind, SchemaMisfit};
+pub use node::JsonTypes;
 
 #[cfg(test)]
 mod tests;

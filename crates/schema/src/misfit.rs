@@ -1,26 +1,26 @@
 //! What does not fit, as data and as a sentence. It never contains the value, which may be large or secret.
 
-use crate::node::Types;
+use crate::node::JsonTypes;
 use serde_json::{Number, Value};
 use std::fmt;
 
 /// One thing that does not fit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Misfit {
+pub struct SchemaMisfit {
     /// JSON pointer into the value; empty for the whole.
     pub path: String,
     /// What is wrong there.
-    pub kind: Kind,
+    pub kind: MisfitKind,
 }
 
 /// What can be wrong. Limits and names are the schema's own.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the keyword of its name, with what that keyword says")]
-pub enum Kind {
+pub enum MisfitKind {
     /// The schema `false`.
     Never,
     Type {
-        expected: Types,
+        expected: JsonTypes,
     },
     Const {
         expected: Value,
@@ -73,7 +73,7 @@ pub enum Kind {
     /// Something that is no schema where the schema asks for one.
     Metaschema,
     AdditionalProperties {
-        unexpected: Names,
+        unexpected: ExtraNames,
     },
     /// More items than the schema has places for.
     AdditionalItems {
@@ -85,7 +85,7 @@ pub enum Kind {
     /// What is wrong with a member's name.
     PropertyNames {
         name: String,
-        misfits: Vec<Misfit>,
+        misfits: Vec<SchemaMisfit>,
     },
     Contains {
         least: u64,
@@ -95,16 +95,16 @@ pub enum Kind {
     },
     /// What is wrong by each of the alternatives.
     AnyOf {
-        context: Vec<Vec<Misfit>>,
+        context: Vec<Vec<SchemaMisfit>>,
     },
     /// What is wrong by each of the alternatives.
     OneOfNone {
-        context: Vec<Vec<Misfit>>,
+        context: Vec<Vec<SchemaMisfit>>,
     },
     OneOfSeveral,
     Not,
     UnevaluatedProperties {
-        unexpected: Names,
+        unexpected: ExtraNames,
     },
     UnevaluatedItems {
         n_unexpected: usize,
@@ -121,7 +121,7 @@ pub enum Kind {
 
 /// Names of members that should not be there: the first, and how many more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Names {
+pub struct ExtraNames {
     /// The first few.
     pub told: Vec<String>,
     /// How many more there are.
@@ -131,7 +131,7 @@ pub struct Names {
 /// How many names one misfit contains.
 const NAMES_TOLD_MAX: usize = 20;
 
-impl Names {
+impl ExtraNames {
     pub(crate) fn push(&mut self, name: &str) {
         match self.told.len() < NAMES_TOLD_MAX {
             true => self.told.push(name.to_owned()),
@@ -146,7 +146,7 @@ impl Names {
     }
 }
 
-impl fmt::Display for Names {
+impl fmt::Display for ExtraNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told: Vec<_> = self.told.iter().map(|name| format!("'{name}'")).collect();
         f.write_str(&told.join(", "))?;
@@ -157,7 +157,7 @@ impl fmt::Display for Names {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for MisfitKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Never => f.write_str("no value is allowed here"),
@@ -225,7 +225,7 @@ impl fmt::Display for Kind {
     }
 }
 
-fn write_types(f: &mut fmt::Formatter<'_>, types: Types) -> fmt::Result {
+fn write_types(f: &mut fmt::Formatter<'_>, types: JsonTypes) -> fmt::Result {
     let names: Vec<_> = types.names().map(|name| format!("\"{name}\"")).collect();
     let word = if names.len() == 1 { "type" } else { "types" };
     write!(f, "value is not of {word} {}", names.join(", "))
@@ -241,7 +241,7 @@ fn write_options(f: &mut fmt::Formatter<'_>, options: &[Value], n_more: usize) -
     }
 }
 
-fn write_name(f: &mut fmt::Formatter<'_>, name: &str, misfits: &[Misfit]) -> fmt::Result {
+fn write_name(f: &mut fmt::Formatter<'_>, name: &str, misfits: &[SchemaMisfit]) -> fmt::Result {
     write!(f, "the name '{name}' is not allowed")?;
     match misfits.first() {
         Some(misfit) => write!(f, ": {}", misfit.kind),

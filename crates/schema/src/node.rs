@@ -1,12 +1,12 @@
 //! What a schema becomes: nodes that hold rules, and rules that name nodes. Nodes are numbered, so
 //! that schemas may refer to themselves.
 
-use crate::draft::Draft;
+use crate::draft::SchemaDraft;
 use crate::equal::equal;
-use crate::formats::Format;
-use crate::misfit::Kind;
+use crate::formats::KnownFormat;
+use crate::misfit::MisfitKind;
 use crate::numbers;
-use crate::pattern::Pattern;
+use crate::pattern::CompiledPattern;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,41 +20,41 @@ pub(crate) struct NodeId(pub(crate) usize);
 
 /// One schema or subschema.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct SchemaNode {
     /// Cheap ones first, which is also the order in which misfits are reported.
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<SchemaRule>,
     /// Applied last: it is about what no rule has spoken of.
-    pub(crate) unevaluated: Option<Unevaluated>,
+    pub(crate) unevaluated: Option<UnevaluatedRule>,
     /// The resource the schema belongs to; entering another changes what dynamic references mean.
     pub(crate) resource: usize,
     /// Whether a reference leads here, which is how a schema comes to contain itself.
     pub(crate) is_target: bool,
 }
 
-impl Node {
+impl SchemaNode {
     /// Whether this is the schema `false`.
     pub(crate) fn is_never(&self) -> bool {
-        matches!(self.rules[..], [Rule::Never])
+        matches!(self.rules[..], [SchemaRule::Never])
     }
 }
 
 /// What holds for the members or items that nothing else spoke of.
 #[derive(Debug)]
-pub(crate) struct Unevaluated {
+pub(crate) struct UnevaluatedRule {
     pub(crate) properties: Option<NodeId>,
     pub(crate) items: Option<NodeId>,
 }
 
 /// One demand on a value.
 #[derive(Debug)]
-pub(crate) enum Rule {
+pub(crate) enum SchemaRule {
     Never,
     Type {
-        types: Types,
+        types: JsonTypes,
         is_one_point_zero_whole: bool,
     },
     Const(Value),
-    Enum(Enumeration),
+    Enum(EnumOptions),
     Minimum(Number),
     Maximum(Number),
     ExclusiveMinimum(Number),
@@ -66,11 +66,11 @@ pub(crate) enum Rule {
     MaxItems(u64),
     MinProperties(u64),
     MaxProperties(u64),
-    Format(Format),
-    Metaschema(Draft),
-    Pattern(Box<Pattern>),
+    Format(KnownFormat),
+    Metaschema(SchemaDraft),
+    Pattern(Box<CompiledPattern>),
     UniqueItems,
-    Members(Box<Members>),
+    Members(Box<MemberRules>),
     DependentRequired(Vec<(String, Vec<String>)>),
     PropertyNames(NodeId),
     Items {
@@ -103,22 +103,22 @@ pub(crate) enum Rule {
 
 /// `required`, `properties`, `patternProperties` and `additionalProperties`, which depend on each other.
 #[derive(Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct MemberRules {
     pub(crate) required: Vec<String>,
     pub(crate) named: BTreeMap<String, NodeId>,
-    pub(crate) patterned: Vec<(Pattern, NodeId)>,
+    pub(crate) patterned: Vec<(CompiledPattern, NodeId)>,
     pub(crate) additional: Option<NodeId>,
 }
 
 /// The options of `enum`; texts, of which there may be thousands, are found without comparing all.
 #[derive(Debug)]
-pub(crate) struct Enumeration {
+pub(crate) struct EnumOptions {
     texts: BTreeSet<String>,
     others: Vec<Value>,
     told: Vec<Value>,
 }
 
-impl Enumeration {
+impl EnumOptions {
     pub(crate) fn new(options: &[Value]) -> Self {
         let texts = options.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         let others = options.iter().filter(|option| !option.is_string()).cloned().collect();
@@ -145,11 +145,11 @@ impl Enumeration {
 
 /// Some of the seven types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Types(u8);
+pub struct JsonTypes(u8);
 
 const TYPE_NAMES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-impl Types {
+impl JsonTypes {
     pub(crate) const NONE: Self = Self(0);
 
     pub(crate) fn with(self, name: &str) -> Option<Self> {
@@ -185,7 +185,7 @@ impl Types {
     }
 }
 
-impl Rule {
+impl SchemaRule {
     /// Whether a value satisfies a rule about the value alone. A rule that refers to nodes returns true
     /// here: [`crate::check`] follows those.
     pub(crate) fn holds(&self, value: &Value) -> bool {
@@ -221,29 +221,29 @@ impl Rule {
     }
 
     /// What is wrong where this rule does not hold.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> MisfitKind {
         match self {
-            Self::Type { types, .. } => Kind::Type { expected: *types },
-            Self::Const(expected) => Kind::Const { expected: expected.clone() },
+            Self::Type { types, .. } => MisfitKind::Type { expected: *types },
+            Self::Const(expected) => MisfitKind::Const { expected: expected.clone() },
             Self::Enum(options) => {
-                Kind::Enum { options: options.told.clone(), n_more: options.n_untold() }
+                MisfitKind::Enum { options: options.told.clone(), n_more: options.n_untold() }
             }
-            Self::Minimum(limit) => Kind::Minimum { limit: limit.clone() },
-            Self::Maximum(limit) => Kind::Maximum { limit: limit.clone() },
-            Self::ExclusiveMinimum(limit) => Kind::ExclusiveMinimum { limit: limit.clone() },
-            Self::ExclusiveMaximum(limit) => Kind::ExclusiveMaximum { limit: limit.clone() },
-            Self::MultipleOf(divisor) => Kind::MultipleOf { divisor: divisor.clone() },
-            Self::MinLength(limit) => Kind::MinLength { limit: *limit },
-            Self::MaxLength(limit) => Kind::MaxLength { limit: *limit },
-            Self::MinItems(limit) => Kind::MinItems { limit: *limit },
-            Self::MaxItems(limit) => Kind::MaxItems { limit: *limit },
-            Self::MinProperties(limit) => Kind::MinProperties { limit: *limit },
-            Self::MaxProperties(limit) => Kind::MaxProperties { limit: *limit },
-            Self::Pattern(pattern) => Kind::Pattern { pattern: pattern.source().to_owned() },
-            Self::Format(format) => Kind::Format { format: format.name() },
-            Self::UniqueItems => Kind::UniqueItems,
-            Self::Metaschema(_) => Kind::Metaschema,
-            Self::Not(_) => Kind::Not,
+            Self::Minimum(limit) => MisfitKind::Minimum { limit: limit.clone() },
+            Self::Maximum(limit) => MisfitKind::Maximum { limit: limit.clone() },
+            Self::ExclusiveMinimum(limit) => MisfitKind::ExclusiveMinimum { limit: limit.clone() },
+            Self::ExclusiveMaximum(limit) => MisfitKind::ExclusiveMaximum { limit: limit.clone() },
+            Self::MultipleOf(divisor) => MisfitKind::MultipleOf { divisor: divisor.clone() },
+            Self::MinLength(limit) => MisfitKind::MinLength { limit: *limit },
+            Self::MaxLength(limit) => MisfitKind::MaxLength { limit: *limit },
+            Self::MinItems(limit) => MisfitKind::MinItems { limit: *limit },
+            Self::MaxItems(limit) => MisfitKind::MaxItems { limit: *limit },
+            Self::MinProperties(limit) => MisfitKind::MinProperties { limit: *limit },
+            Self::MaxProperties(limit) => MisfitKind::MaxProperties { limit: *limit },
+            Self::Pattern(pattern) => MisfitKind::Pattern { pattern: pattern.source().to_owned() },
+            Self::Format(format) => MisfitKind::Format { format: format.name() },
+            Self::UniqueItems => MisfitKind::UniqueItems,
+            Self::Metaschema(_) => MisfitKind::Metaschema,
+            Self::Not(_) => MisfitKind::Not,
             Self::Never
             | Self::Members(_)
             | Self::DependentRequired(_)
@@ -256,7 +256,7 @@ impl Rule {
             | Self::OneOf(_)
             | Self::If { .. }
             | Self::Ref(_)
-            | Self::DynamicRef { .. } => Kind::Never,
+            | Self::DynamicRef { .. } => MisfitKind::Never,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 /// A number as an integer where it is one of manageable size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Exact {
+pub(crate) enum ExactNumber {
     Whole(i128),
     /// A fraction, or beyond [`WHOLE_MAX`].
     Float(f64),
@@ -14,21 +14,21 @@ pub(crate) enum Exact {
 /// Floats from here on are compared as floats; all integers of JSON values lie far below. 2^100.
 const WHOLE_MAX: f64 = 1_267_650_600_228_229_401_496_703_205_376.0;
 
-pub(crate) fn exact(number: &Number) -> Exact {
+pub(crate) fn exact(number: &Number) -> ExactNumber {
     if let Some(whole) = number.as_i128() {
-        return Exact::Whole(whole);
+        return ExactNumber::Whole(whole);
     }
     let float = number.as_f64().unwrap_or(f64::MAX);
     match float.fract() == 0.0 && float.abs() < WHOLE_MAX {
-        true => Exact::Whole(float as i128),
-        false => Exact::Float(float),
+        true => ExactNumber::Whole(float as i128),
+        false => ExactNumber::Float(float),
     }
 }
 
 pub(crate) fn is_whole(number: &Number) -> bool {
     match exact(number) {
-        Exact::Whole(_) => true,
-        Exact::Float(float) => float.fract() == 0.0,
+        ExactNumber::Whole(_) => true,
+        ExactNumber::Float(float) => float.fract() == 0.0,
     }
 }
 
@@ -41,14 +41,14 @@ pub(crate) fn is_written_whole(number: &Number) -> bool {
 /// The order of two numbers: `1` equals `1.0`, and 2^53 + 1 does not equal 2^53.
 pub(crate) fn compare(a: &Number, b: &Number) -> Ordering {
     match (exact(a), exact(b)) {
-        (Exact::Whole(a), Exact::Whole(b)) => a.cmp(&b),
-        (Exact::Float(a), Exact::Float(b)) => a.total_cmp(&b),
-        (Exact::Whole(a), Exact::Float(b)) => whole_with_float(a, b),
-        (Exact::Float(a), Exact::Whole(b)) => whole_with_float(b, a).reverse(),
+        (ExactNumber::Whole(a), ExactNumber::Whole(b)) => a.cmp(&b),
+        (ExactNumber::Float(a), ExactNumber::Float(b)) => a.total_cmp(&b),
+        (ExactNumber::Whole(a), ExactNumber::Float(b)) => whole_with_float(a, b),
+        (ExactNumber::Float(a), ExactNumber::Whole(b)) => whole_with_float(b, a).reverse(),
     }
 }
 
-/// A float that is not [`Exact::Whole`] never equals an integer.
+/// A float that is not [`ExactNumber::Whole`] never equals an integer.
 fn whole_with_float(whole: i128, float: f64) -> Ordering {
     // Beyond the range of i128 the cast saturates, which is still beyond every integer here.
     match whole <= float.floor() as i128 {
@@ -74,12 +74,12 @@ pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
 }
 
 /// `digits` times ten to the `exponent`; the digits end in no zero.
-struct Decimal {
+struct DecimalNumber {
     digits: u64,
     exponent: i32,
 }
 
-fn decimal(number: &Number) -> Decimal {
+fn decimal(number: &Number) -> DecimalNumber {
     let (mut digits, mut exponent) = match number.as_i128() {
         Some(whole) => (u64::try_from(whole.unsigned_abs()).unwrap_or(u64::MAX), 0),
         None => float_digits(number.as_f64().unwrap_or(f64::MAX)),
@@ -88,7 +88,7 @@ fn decimal(number: &Number) -> Decimal {
         digits /= 10;
         exponent += 1;
     }
-    Decimal { digits, exponent }
+    DecimalNumber { digits, exponent }
 }
 
 /// The shortest digits that mean `float`, at most 17 of them.

@@ -25,7 +25,7 @@ const ALL: &str = r"\x{0}-\x{10FFFF}";
 
 /// A compiled pattern, and its source.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct CompiledPattern {
     source: String,
     rewritten: String,
     quick: Regex,
@@ -35,14 +35,14 @@ pub(crate) struct Pattern {
 
 /// What came of looking for a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct MatchOutcome {
     /// Nothing where matching takes too long.
     pub(crate) is_match: Option<bool>,
     /// How much work it was.
     pub(crate) n_steps: usize,
 }
 
-impl Pattern {
+impl CompiledPattern {
     /// Compiles a pattern; what is wrong with it otherwise.
     pub(crate) fn new(source: &str) -> Result<Self, String> {
         let rewritten = rewritten(source)?.text;
@@ -51,14 +51,14 @@ impl Pattern {
     }
 
     /// Whether some part of `text` matches.
-    pub(crate) fn verdict(&self, text: &str) -> Verdict {
+    pub(crate) fn verdict(&self, text: &str) -> MatchOutcome {
         let n_steps = text.len() / STEP_BYTES;
         if let Ok(is_match) = self.quick.is_match(text) {
-            return Verdict { is_match: Some(is_match), n_steps };
+            return MatchOutcome { is_match: Some(is_match), n_steps };
         }
         let patient = self.patient.get_or_init(|| built(&self.rewritten, BACKTRACKS_MAX).ok());
         let is_match = patient.as_ref().and_then(|regex| regex.is_match(text).ok());
-        Verdict { is_match, n_steps: n_steps + BACKTRACKS_MAX }
+        MatchOutcome { is_match, n_steps: n_steps + BACKTRACKS_MAX }
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -72,33 +72,34 @@ fn built(rewritten: &str, backtracks_max: usize) -> Result<Regex, Box<fancy_rege
 
 /// Whether `text` is a pattern by JavaScript's rules alone.
 pub(crate) fn is_pattern(text: &str) -> bool {
-    rewritten(text).is_ok_and(|rewritten| !rewritten.is_foreign) && Pattern::new(text).is_ok()
+    rewritten(text).is_ok_and(|rewritten| !rewritten.is_foreign)
+        && CompiledPattern::new(text).is_ok()
 }
 
 /// A pattern for `fancy-regex`, and whether it has what JavaScript does not know. Such patterns are
 /// taken: many who write schemas think of another language.
-struct Rewritten {
+struct RewrittenPattern {
     text: String,
     is_foreign: bool,
 }
 
-fn rewritten(source: &str) -> Result<Rewritten, String> {
+fn rewritten(source: &str) -> Result<RewrittenPattern, String> {
     let mut rewriter =
-        Rewriter { rest: source.chars().peekable(), text: String::new(), is_foreign: false };
+        PatternRewriter { rest: source.chars().peekable(), text: String::new(), is_foreign: false };
     while let Some(c) = rewriter.rest.next() {
         rewriter.token(c)?;
     }
-    Ok(Rewritten { text: rewriter.text, is_foreign: rewriter.is_foreign })
+    Ok(RewrittenPattern { text: rewriter.text, is_foreign: rewriter.is_foreign })
 }
 
-struct Rewriter<'a> {
+struct PatternRewriter<'a> {
     rest: Peekable<Chars<'a>>,
     text: String,
     is_foreign: bool,
 }
 
 /// What an escape means.
-enum Escape {
+enum PatternEscape {
     Char(char),
     /// The inside of a class, and whether it is what the class leaves out.
     Class {
@@ -112,7 +113,7 @@ enum Escape {
     Other(char),
 }
 
-impl Rewriter<'_> {
+impl PatternRewriter<'_> {
     fn token(&mut self, c: char) -> Result<(), String> {
         match c {
             '\\' => return self.escape_outside(),
@@ -167,17 +168,17 @@ impl Rewriter<'_> {
 
     fn escape_outside(&mut self) -> Result<(), String> {
         match self.escape()? {
-            Escape::Char(c) => push_literal(&mut self.text, c),
-            Escape::Class { set, is_negated } => push_class(&mut self.text, set, is_negated),
-            Escape::Property(property) => self.text += &property,
-            Escape::Nothing => push_class(&mut self.text, ALL, true),
+            PatternEscape::Char(c) => push_literal(&mut self.text, c),
+            PatternEscape::Class { set, is_negated } => push_class(&mut self.text, set, is_negated),
+            PatternEscape::Property(property) => self.text += &property,
+            PatternEscape::Nothing => push_class(&mut self.text, ALL, true),
             // The edge of a word is Unicode's here. JavaScript's differs beside letters that are not
             // ASCII, and would need twice as many look-arounds.
-            Escape::Other(c @ ('b' | 'B' | 'k' | '1'..='9')) => {
+            PatternEscape::Other(c @ ('b' | 'B' | 'k' | '1'..='9')) => {
                 self.text.push('\\');
                 self.text.push(c);
             }
-            Escape::Other(c) => {
+            PatternEscape::Other(c) => {
                 self.is_foreign = true;
                 self.text.push('\\');
                 self.text.push(c);
@@ -186,8 +187,8 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<Escape, String> {
-        let class = |set, is_negated| Ok(Escape::Class { set, is_negated });
+    fn escape(&mut self) -> Result<PatternEscape, String> {
+        let class = |set, is_negated| Ok(PatternEscape::Class { set, is_negated });
         let c = self.rest.next().ok_or("ends in a backslash")?;
         match c {
             'd' => class(DIGITS, false),
@@ -196,63 +197,63 @@ impl Rewriter<'_> {
             'W' => class(WORDS, true),
             's' => class(SPACES, false),
             'S' => class(SPACES, true),
-            't' => Ok(Escape::Char('\t')),
-            'n' => Ok(Escape::Char('\n')),
-            'v' => Ok(Escape::Char('\u{B}')),
-            'f' => Ok(Escape::Char('\u{C}')),
-            'r' => Ok(Escape::Char('\r')),
-            '0' => Ok(Escape::Char('\0')),
+            't' => Ok(PatternEscape::Char('\t')),
+            'n' => Ok(PatternEscape::Char('\n')),
+            'v' => Ok(PatternEscape::Char('\u{B}')),
+            'f' => Ok(PatternEscape::Char('\u{C}')),
+            'r' => Ok(PatternEscape::Char('\r')),
+            '0' => Ok(PatternEscape::Char('\0')),
             'c' => match self.rest.next() {
                 Some(letter) if letter.is_ascii_alphabetic() => {
-                    Ok(Escape::Char(char::from(letter as u8 % 32)))
+                    Ok(PatternEscape::Char(char::from(letter as u8 % 32)))
                 }
                 Some(_) | None => Err(r"has \c without a letter".to_owned()),
             },
             'x' | 'u' => self.code_point(c),
             'p' | 'P' => self.property(c),
-            c if c.is_ascii_alphanumeric() => Ok(Escape::Other(c)),
-            c => Ok(Escape::Char(c)),
+            c if c.is_ascii_alphanumeric() => Ok(PatternEscape::Other(c)),
+            c => Ok(PatternEscape::Char(c)),
         }
     }
 
     /// `\xHH`, `\uHHHH`, two of which may be one character, and `\u{H…}`.
-    fn code_point(&mut self, kind: char) -> Result<Escape, String> {
+    fn code_point(&mut self, kind: char) -> Result<PatternEscape, String> {
         let bad = || format!("has \\{kind} without its digits");
         if self.rest.next_if_eq(&'{').is_some() {
             let digits: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
             let code = u32::from_str_radix(&digits, 16).map_err(|_| bad())?;
-            return Ok(char::from_u32(code).map_or(Escape::Nothing, Escape::Char));
+            return Ok(char::from_u32(code).map_or(PatternEscape::Nothing, PatternEscape::Char));
         }
         let n_digits = if kind == 'x' { 2 } else { 4 };
         let unit = self.hex(n_digits).ok_or_else(bad)?;
         if let Some(c) = char::from_u32(unit) {
-            return Ok(Escape::Char(c));
+            return Ok(PatternEscape::Char(c));
         }
         let mut ahead = self.rest.clone();
         if ahead.next() == Some('\\') && ahead.next() == Some('u') && unit < 0xDC00 {
-            let mut after = Rewriter { rest: ahead, text: String::new(), is_foreign: false };
+            let mut after = PatternRewriter { rest: ahead, text: String::new(), is_foreign: false };
             if let Some(low @ 0xDC00..=0xDFFF) = after.hex(4) {
                 let code = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
                 self.rest.by_ref().take(6).for_each(drop);
-                return Ok(char::from_u32(code).map_or(Escape::Nothing, Escape::Char));
+                return Ok(char::from_u32(code).map_or(PatternEscape::Nothing, PatternEscape::Char));
             }
         }
-        Ok(Escape::Nothing)
+        Ok(PatternEscape::Nothing)
     }
 
     fn hex(&mut self, n_digits: usize) -> Option<u32> {
         (0..n_digits).try_fold(0, |code, _| Some(code * 16 + self.rest.next()?.to_digit(16)?))
     }
 
-    fn property(&mut self, kind: char) -> Result<Escape, String> {
+    fn property(&mut self, kind: char) -> Result<PatternEscape, String> {
         if self.rest.next_if_eq(&'{').is_none() {
             // One letter without braces is another language's.
             self.is_foreign = true;
             let name = self.rest.next().ok_or_else(|| format!("ends in \\{kind}"))?;
-            return Ok(Escape::Property(format!("\\{kind}{name}")));
+            return Ok(PatternEscape::Property(format!("\\{kind}{name}")));
         }
         let name: String = self.rest.by_ref().take_while(|c| *c != '}').collect();
-        Ok(Escape::Property(format!("\\{kind}{{{name}}}")))
+        Ok(PatternEscape::Property(format!("\\{kind}{{{name}}}")))
     }
 
     /// `[…]`. Everything inside is rewritten: `[`, `&&`, `--` and `~~` have more meanings in `fancy-regex`.
@@ -289,13 +290,13 @@ impl Rewriter<'_> {
             return Ok(Some(c));
         }
         match self.escape()? {
-            Escape::Char(c) => return Ok(Some(c)),
-            Escape::Other('b') => return Ok(Some('\u{8}')),
-            Escape::Class { set: inner, is_negated: false } => *set += inner,
-            Escape::Class { set: inner, is_negated: true } => push_class(set, inner, true),
-            Escape::Property(property) => *set += &property,
-            Escape::Nothing => push_class(set, ALL, true),
-            Escape::Other(c) => {
+            PatternEscape::Char(c) => return Ok(Some(c)),
+            PatternEscape::Other('b') => return Ok(Some('\u{8}')),
+            PatternEscape::Class { set: inner, is_negated: false } => *set += inner,
+            PatternEscape::Class { set: inner, is_negated: true } => push_class(set, inner, true),
+            PatternEscape::Property(property) => *set += &property,
+            PatternEscape::Nothing => push_class(set, ALL, true),
+            PatternEscape::Other(c) => {
                 self.is_foreign = true;
                 set.push('\\');
                 set.push(c);
@@ -344,7 +345,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, matching: &[&str], others: &[&str]) {
-        let compiled = Pattern::new(pattern).unwrap();
+        let compiled = CompiledPattern::new(pattern).unwrap();
         for text in matching {
             assert_eq!(compiled.verdict(text).is_match, Some(true), "{pattern} {text:?}");
         }
@@ -423,8 +424,8 @@ mod tests {
             [("(", ")"), ("(?:", ")*"), ("(?=", ")"), ("[", "]"), ("{", "}"), ("a|", "")]
         {
             for n in [100, 50_000] {
-                drop(Pattern::new(&format!("{}{}", open.repeat(n), close.repeat(n))));
-                drop(Pattern::new(&open.repeat(n)));
+                drop(CompiledPattern::new(&format!("{}{}", open.repeat(n), close.repeat(n))));
+                drop(CompiledPattern::new(&open.repeat(n)));
             }
         }
     }
@@ -432,7 +433,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_pattern_makes_us_panic(source in r"([\[\](){}^$.|*+?\\,:=!<>a-c0-9-]|\\[pPuxckdDwWbB]|é|😀){0,20}", text in ".{0,8}") {
-            if let Ok(pattern) = Pattern::new(&source) {
+            if let Ok(pattern) = CompiledPattern::new(&source) {
                 pattern.verdict(&text);
             }
             is_pattern(&source);
@@ -441,11 +442,11 @@ mod tests {
 
     #[test]
     fn a_match_that_explodes_is_given_up() {
-        let exploding = Pattern::new(r"^(a|aa|b)+\1c?$").unwrap();
+        let exploding = CompiledPattern::new(r"^(a|aa|b)+\1c?$").unwrap();
         let verdict = exploding.verdict(&format!("{}bac", "a".repeat(5_000)));
         assert_eq!(
             verdict,
-            Verdict { is_match: None, n_steps: BACKTRACKS_MAX + 5_003 / STEP_BYTES }
+            MatchOutcome { is_match: None, n_steps: BACKTRACKS_MAX + 5_003 / STEP_BYTES }
         );
     }
 }

@@ -9,7 +9,7 @@ pub const NESTING_MAX: usize = 100;
 
 /// A value for validators, and whether it differs from the text it was read from.
 #[derive(Debug, PartialEq)]
-pub struct Readable {
+pub struct ReadableValue {
     /// The value, or as much of it as can be read.
     pub value: Value,
     /// Whether anything was replaced or cut.
@@ -18,12 +18,12 @@ pub struct Readable {
 
 /// Reads `text`, which is one JSON value: lone surrogates become U+FFFD, numbers beyond `f64` its
 /// largest, and containers at [`NESTING_MAX`] empty.
-pub fn read(text: &str) -> Option<Readable> {
+pub fn read(text: &str) -> Option<ReadableValue> {
     if let Ok(value) = serde_json::from_str(text) {
-        return Some(Readable { value, is_tamed: false });
+        return Some(ReadableValue { value, is_tamed: false });
     }
     let value = serde_json::from_str(&tamed(text)).ok()?;
-    Some(Readable { value, is_tamed: true })
+    Some(ReadableValue { value, is_tamed: true })
 }
 
 fn tamed(text: &str) -> String {
@@ -111,7 +111,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, value: Value) {
-        assert_eq!(read(text), Some(Readable { value, is_tamed: true }));
+        assert_eq!(read(text), Some(ReadableValue { value, is_tamed: true }));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
     fn what_can_be_read_is_not_touched() {
         let readable = read(r#"{"a": [1, "\ud83d\ude00"]}"#);
         let value = json!({"a": [1, "😀"]});
-        assert_eq!(readable, Some(Readable { value, is_tamed: false }));
+        assert_eq!(readable, Some(ReadableValue { value, is_tamed: false }));
         assert_eq!(read("{"), None);
     }
 

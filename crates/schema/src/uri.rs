@@ -2,12 +2,12 @@
 
 /// A reference made absolute: the resource it names, and the place inside it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedReference {
     pub(crate) resource: String,
     pub(crate) fragment: String,
 }
 
-struct Parts<'a> {
+struct UriParts<'a> {
     scheme: Option<&'a str>,
     authority: Option<&'a str>,
     path: &'a str,
@@ -15,29 +15,29 @@ struct Parts<'a> {
 }
 
 /// `reference` as seen from the resource `base`, which has no fragment.
-pub(crate) fn resolve(base: &str, reference: &str) -> Resolved {
+pub(crate) fn resolve(base: &str, reference: &str) -> ResolvedReference {
     let (target, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let fragment = percent_decoded(fragment);
     if target.is_empty() {
-        return Resolved { resource: base.to_owned(), fragment };
+        return ResolvedReference { resource: base.to_owned(), fragment };
     }
     let (base, target) = (parts(base), parts(target));
     let resource = if target.scheme.is_some() {
         written(&target, &without_dots(target.path))
     } else if target.authority.is_some() {
-        written(&Parts { scheme: base.scheme, ..target }, &without_dots(target.path))
+        written(&UriParts { scheme: base.scheme, ..target }, &without_dots(target.path))
     } else if target.path.is_empty() {
-        written(&Parts { query: target.query, ..base }, base.path)
+        written(&UriParts { query: target.query, ..base }, base.path)
     } else if target.path.starts_with('/') {
-        written(&Parts { query: target.query, ..base }, &without_dots(target.path))
+        written(&UriParts { query: target.query, ..base }, &without_dots(target.path))
     } else {
         let merged = merged(&base, target.path);
-        written(&Parts { query: target.query, ..base }, &without_dots(&merged))
+        written(&UriParts { query: target.query, ..base }, &without_dots(&merged))
     };
-    Resolved { resource, fragment }
+    ResolvedReference { resource, fragment }
 }
 
-fn parts(uri: &str) -> Parts<'_> {
+fn parts(uri: &str) -> UriParts<'_> {
     let (rest, query) = match uri.split_once('?') {
         Some((rest, query)) => (rest, Some(query)),
         None => (uri, None),
@@ -47,10 +47,10 @@ fn parts(uri: &str) -> Parts<'_> {
         Some(_) | None => (None, rest),
     };
     let Some(rest) = rest.strip_prefix("//") else {
-        return Parts { scheme, authority: None, path: rest, query };
+        return UriParts { scheme, authority: None, path: rest, query };
     };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    Parts { scheme, authority: Some(authority), path, query }
+    UriParts { scheme, authority: Some(authority), path, query }
 }
 
 /// Whether a text is valid before the first colon of an address.
@@ -59,7 +59,7 @@ pub(crate) fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-fn merged(base: &Parts<'_>, path: &str) -> String {
+fn merged(base: &UriParts<'_>, path: &str) -> String {
     if base.authority.is_some() && base.path.is_empty() {
         return format!("/{path}");
     }
@@ -90,7 +90,7 @@ fn without_dots(path: &str) -> String {
     kept.join("/")
 }
 
-fn written(parts: &Parts<'_>, path: &str) -> String {
+fn written(parts: &UriParts<'_>, path: &str) -> String {
     let mut uri = String::new();
     if let Some(scheme) = parts.scheme {
         uri += scheme;
@@ -149,7 +149,8 @@ mod tests {
             ("x", "#%zz%4", "x", "%zz%4"),
         ];
         for (base, reference, resource, fragment) in cases {
-            let expected = Resolved { resource: resource.into(), fragment: fragment.into() };
+            let expected =
+                ResolvedReference { resource: resource.into(), fragment: fragment.into() };
             assert_eq!(resolve(base, reference), expected, "{base} {reference}");
         }
     }

@@ -6,7 +6,7 @@
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use schema::{Formats, Schema};
+use schema::{CompiledSchema, FormatMode};
 use serde_json::{Map, Value, json};
 
 const DRAFTS: [&str; 5] = [
@@ -127,7 +127,7 @@ fn distinct(options: Vec<Value>) -> Value {
 }
 
 fn same(a: &Value, b: &Value) -> bool {
-    let schema = Schema::compile(&json!({ "enum": [a] }), Formats::Ignored).unwrap();
+    let schema = CompiledSchema::compile(&json!({ "enum": [a] }), FormatMode::Ignored).unwrap();
     schema.is_valid(b)
 }
 
@@ -295,7 +295,7 @@ proptest! {
         else {
             return Ok(());
         };
-        let ours = match Schema::compile(&document, Formats::Ignored) {
+        let ours = match CompiledSchema::compile(&document, FormatMode::Ignored) {
             Ok(ours) => ours,
             // The other one does not look where nothing is asked, as in `if` alone.
             Err(defect) if defect.what.starts_with("refers to") => return Ok(()),

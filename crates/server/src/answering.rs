@@ -1,8 +1,8 @@
 //! Who may answer a question. Every door asks here before it passes an answer to the engine, so the rule exists once.
 
-use crate::app::App;
-use crate::auth::{Caller, Denied, Scope, permissions};
-use crate::error::Problem;
+use crate::app::AppState;
+use crate::auth::{AccessDenied, Caller, Scope, permissions};
+use crate::error::RequestError;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderValue;
 use axum::http::header::HOST;
@@ -42,22 +42,22 @@ pub(crate) fn permit(
     caller: &Caller,
     path: AnswerPath,
     subject: AnswerSubject<'_>,
-) -> Result<AnswerAuthor, Denied> {
+) -> Result<AnswerAuthor, AccessDenied> {
     let holds_answer = caller.scopes.has(Scope::Answer);
     if !holds_answer {
         caller.owns(subject.owner)?;
-        caller.may_run().map_err(|_| Denied::Needs(Scope::Answer))?;
+        caller.may_run().map_err(|_| AccessDenied::Needs(Scope::Answer))?;
     }
     let is_approval =
         subject.asked.is_none_or(|(question, _)| question.kind == QuestionKind::Approval);
     // Of any other kind a yes would not say what to do, what to fill in, or who was there.
     if path == AnswerPath::InAdvance && !is_approval {
-        return Err(Denied::NotInAdvance);
+        return Err(AccessDenied::NotInAdvance);
     }
     // A call that manages this server needs an answer to its own question.
     let manages = |(question, tool)| needed_scope(question, tool).is_some();
     if path == AnswerPath::InAdvance && subject.asked.is_some_and(manages) {
-        return Err(Denied::NotInAdvance);
+        return Err(AccessDenied::NotInAdvance);
     }
     let role = match path {
         AnswerPath::Request | AnswerPath::InAdvance if holds_answer => AnswerRole::Person,
@@ -66,8 +66,8 @@ pub(crate) fn permit(
     };
     match role <= caller.answers {
         true => Ok(AnswerAuthor { caller: caller.name.clone(), role }),
-        false if path == AnswerPath::InAdvance => Err(Denied::NotInAdvance),
-        false => Err(Denied::PersonAnswers),
+        false if path == AnswerPath::InAdvance => Err(AccessDenied::NotInAdvance),
+        false => Err(AccessDenied::PersonAnswers),
     }
 }
 
@@ -83,10 +83,10 @@ fn may_accept(
     answer: &Answer,
     question: &Question,
     tool: &ToolPath,
-) -> Result<(), Denied> {
+) -> Result<(), AccessDenied> {
     match (answer, needed_scope(question, tool)) {
         (Answer::Accept { .. }, Some(scope)) if !caller.scopes.has(scope) => {
-            Err(Denied::AcceptNeeds(scope))
+            Err(AccessDenied::AcceptNeeds(scope))
         }
         (Answer::Accept { .. } | Answer::Decline | Answer::Cancel, _) => Ok(()),
     }
@@ -95,22 +95,22 @@ fn may_accept(
 /// The same for answers to questions of an execution, which are read from its state. A question that the execution does not have is
 /// not found.
 pub(crate) async fn authorize(
-    app: &App,
+    app: &AppState,
     caller: &Caller,
     path: AnswerPath,
     execution: ExecutionId,
     answers: &[(QuestionId, &Answer)],
-) -> Result<AnswerAuthor, Problem> {
+) -> Result<AnswerAuthor, RequestError> {
     // The server's value may have changed since the request began.
     let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
     let account = app.execution_views.read(&app.engine, execution).await?;
-    let owner = account.owner().ok_or_else(|| Problem::no_execution(execution))?;
+    let owner = account.owner().ok_or_else(|| RequestError::no_execution(execution))?;
     let public = app.admission.public_origin();
-    let denied = |denied: Denied, id: &dyn std::fmt::Display| match (denied, public) {
-        (Denied::PersonAnswers, Some(origin)) => {
-            Problem::person_answers(&format!("{origin}/resume/{id}"))
+    let denied = |denied: AccessDenied, id: &dyn std::fmt::Display| match (denied, public) {
+        (AccessDenied::PersonAnswers, Some(origin)) => {
+            RequestError::person_answers(&format!("{origin}/resume/{id}"))
         }
-        (other, _) => Problem::denied(other, id),
+        (other, _) => RequestError::denied(other, id),
     };
     // Before the questions: whoever may not see the execution must not learn which ones it has.
     let mut author =
@@ -121,7 +121,7 @@ pub(crate) async fn authorize(
             },
         )?;
     for (id, answer) in answers {
-        let asked = account.question(*id).ok_or_else(|| Problem::no_execution(id))?;
+        let asked = account.question(*id).ok_or_else(|| RequestError::no_execution(id))?;
         let (question, tool) = (&asked.question, &asked.tool);
         let subject = AnswerSubject { owner, asked: Some((question, tool)) };
         author = permit(caller, path, subject).map_err(|why| denied(why, id))?;
@@ -131,7 +131,7 @@ pub(crate) async fn authorize(
 }
 
 /// Whether an answer was the first. The first one counts, and so does what followed it: later answers receive its outcome.
-pub(crate) fn is_first_answer<T>(answered: Result<T, engine::Error>) -> Result<bool, Problem> {
+pub(crate) fn is_first_answer<T>(answered: Result<T, engine::Error>) -> Result<bool, RequestError> {
     match answered {
         Ok(_) => Ok(true),
         Err(engine::Error::Rejected(
@@ -148,7 +148,7 @@ pub(crate) struct PageOrigin(pub(crate) String);
 impl PageOrigin {
     /// The public origin where one is configured, else that by which the client reached the server. Of several loopback
     /// names it is the canonical one, for which sign-ins count.
-    pub(crate) fn of(app: &App, host: Option<&HeaderValue>) -> Self {
+    pub(crate) fn of(app: &AppState, host: Option<&HeaderValue>) -> Self {
         let host = host.and_then(|host| host.to_str().ok());
         Self(app.admission.page_origin(host))
     }
@@ -170,31 +170,31 @@ impl PageOrigin {
 
 impl<S: Sync> FromRequestParts<S> for PageOrigin
 where
-    Arc<App>: FromRef<S>,
+    Arc<AppState>: FromRef<S>,
 {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&Arc::<App>::from_ref(state), parts.headers.get(HOST)))
+        Ok(Self::of(&Arc::<AppState>::from_ref(state), parts.headers.get(HOST)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Scopes;
+    use crate::auth::TokenScopes;
 
     fn caller(name: &str, scopes: &str, answers: AnswerRole) -> Caller {
-        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        let scopes = TokenScopes::parse(scopes.split(',')).unwrap();
         let credential = crate::auth::CallerCredential::NotAsked;
         Caller { name: CallerName(name.into()), scopes, answers, credential }
     }
 
     #[test]
     fn a_value_and_the_way_an_answer_arrives_decide_whether_it_counts_and_as_whom() {
+        use AccessDenied::{NotInAdvance, PersonAnswers};
         use AnswerPath::{InAdvance, McpDialog, McpTool, Request};
         use AnswerRole::{Client, Model, Person};
-        use Denied::{NotInAdvance, PersonAnswers};
         let paths = [Request, InAdvance, McpTool, McpDialog];
         let over_mcp = [
             (Person, [Err(PersonAnswers), Err(PersonAnswers)]),
@@ -224,8 +224,8 @@ mod tests {
         let ann = CallerName("ann".into());
         let subject = AnswerSubject { owner: &ann, asked: None };
         for (scopes, expected) in [
-            ("run", Err(Denied::Hidden)),
-            ("process", Err(Denied::Hidden)),
+            ("run", Err(AccessDenied::Hidden)),
+            ("process", Err(AccessDenied::Hidden)),
             ("answer", Ok(AnswerRole::Person)),
             ("admin", Ok(AnswerRole::Person)),
         ] {
@@ -236,7 +236,7 @@ mod tests {
         let ann = caller("ann", "process", AnswerRole::Model);
         let subject = AnswerSubject { owner: &ann.name, asked: None };
         let permitted = permit(&ann, AnswerPath::Request, subject);
-        assert_eq!(permitted, Err(Denied::Needs(Scope::Answer)));
+        assert_eq!(permitted, Err(AccessDenied::Needs(Scope::Answer)));
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         for (tool, answer_only, needs_admin) in cases {
             let (question, path) = (question(answer_only), ToolPath::parse(tool).unwrap());
             let expected =
-                if needs_admin { Err(Denied::AcceptNeeds(Scope::Admin)) } else { Ok(()) };
+                if needs_admin { Err(AccessDenied::AcceptNeeds(Scope::Admin)) } else { Ok(()) };
             let yes = Answer::Accept { content: None };
             for scopes in ["run", "answer", "run,answer", "process"] {
                 let ann = caller("ann", scopes, AnswerRole::Model);
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(may_accept(&admin, &yes, &question, &path), Ok(()));
             let subject = AnswerSubject { owner: &admin.name, asked: Some((&question, &path)) };
             let in_advance = permit(&admin, AnswerPath::InAdvance, subject).map(drop);
-            let expected = if needs_admin { Err(Denied::NotInAdvance) } else { Ok(()) };
+            let expected = if needs_admin { Err(AccessDenied::NotInAdvance) } else { Ok(()) };
             assert_eq!(in_advance, expected, "{tool}");
         }
     }

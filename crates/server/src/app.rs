@@ -2,51 +2,51 @@
 
 use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
 use crate::auth::{
-    Caller, CallerCredential, Gate, RequestAdmission, SignInKey, TokenError, Tokens,
+    AuthGate, Caller, CallerCredential, RequestAdmission, SignInKey, TokenError, TokenRegistry,
 };
-use crate::config::{Auth, Config, Doors, ServerStores};
+use crate::config::{AuthMode, Config, DoorSelection, ServerStores};
 use crate::door::Door;
 use crate::doors;
 use crate::edge::{ConnectionTable, descriptors_max};
 use crate::journal_views::ExecutionViews;
-use crate::metrics::Metrics;
+use crate::metrics::ServerMetrics;
 use crate::render_thread::RenderThread;
 use crate::settings::{AnswerCeiling, SettingName, SettingValue, SettingsRegistry};
-use crate::tasks::Tasks;
+use crate::tasks::TaskSpawner;
 use engine::{Clock, Engine};
-use sources::Sources;
+use sources::SourceRegistry;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What every request can reach. No door has a field here: what a door has of its own is in its routes.
-pub struct App {
+pub struct AppState {
     pub(crate) engine: Engine,
-    pub(crate) gate: Gate,
-    pub(crate) tokens: Tokens,
+    pub(crate) gate: AuthGate,
+    pub(crate) tokens: TokenRegistry,
     pub(crate) sessions: BrowserSessions,
     pub(crate) sign_in_key: Option<SignInKey>,
     pub(crate) admission: RequestAdmission,
     /// Who may answer questions at most.
     pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
-    pub(crate) sources: Option<Sources>,
-    pub(crate) metrics: Metrics,
+    pub(crate) sources: Option<SourceRegistry>,
+    pub(crate) metrics: ServerMetrics,
     pub(crate) connections: Arc<ConnectionTable>,
     /// Executions as their journals describe them, for everything that shows or answers questions.
     pub(crate) execution_views: ExecutionViews,
     /// Where long journals are rendered.
     pub(crate) render_thread: RenderThread,
     pub(crate) stores: ServerStores,
-    pub(crate) which: Doors,
+    pub(crate) which: DoorSelection,
     pub(crate) doors: Vec<Arc<dyn Door>>,
     pub(crate) settings: Option<SettingsRegistry>,
     /// Cancelled when the server stops: whoever waits is told.
     pub(crate) stopping: CancellationToken,
     /// Every task of the server; joined when it stops.
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskSpawner,
 }
 
-impl App {
+impl AppState {
     /// What runs the programs.
     pub const fn engine(&self) -> &Engine {
         &self.engine
@@ -54,11 +54,11 @@ impl App {
 
     pub(crate) fn new(config: Config) -> Arc<Self> {
         let (gate, environment) = match config.auth {
-            Auth::Tokens { environment } => (Gate::Tokens, environment),
-            Auth::Off => (Gate::Open, None),
+            AuthMode::Tokens { environment } => (AuthGate::Tokens, environment),
+            AuthMode::Off => (AuthGate::Open, None),
         };
         let environment = environment.filter(|secret| !secret.is_empty());
-        let (stopping, tasks) = (CancellationToken::new(), Tasks::new());
+        let (stopping, tasks) = (CancellationToken::new(), TaskSpawner::new());
         let records = Arc::clone(&config.stores.records);
         let (public, named) = (config.public_origin.as_ref(), &config.allowed_origins);
         let admission = RequestAdmission::new(config.listen, public, named, &config.allowed_hosts);
@@ -69,14 +69,14 @@ impl App {
             settings: config.settings,
             engine: config.engine,
             gate,
-            tokens: Tokens::new(records, environment.as_deref()),
+            tokens: TokenRegistry::new(records, environment.as_deref()),
             sessions: BrowserSessions::new(config.listen.port()),
             sign_in_key: config.sign_in_key,
             admission,
             answers: AnswerCeiling::new(config.answers),
             clock: config.clock,
             sources: config.sources,
-            metrics: Metrics::default(),
+            metrics: ServerMetrics::default(),
             connections: ConnectionTable::new(
                 config.connections.within_descriptors(descriptors_max()),
             ),
@@ -125,7 +125,7 @@ impl App {
 
     /// A code that signs in the browser of the person who started this server; none where no token is asked for.
     pub(crate) async fn operator_code(&self) -> Result<Option<String>, TokenError> {
-        if matches!(self.gate, Gate::Open) {
+        if matches!(self.gate, AuthGate::Open) {
             return Ok(None);
         }
         let (records, now) = (self.tokens.records(), self.clock.now());
@@ -137,7 +137,7 @@ impl App {
     }
 }
 
-impl std::fmt::Debug for App {
+impl std::fmt::Debug for AppState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("App").field("which", &self.which).finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! Bodies: JSON only, bounded in size and time.
 
 use crate::auth::sessions::claimed_body_digest;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
@@ -31,35 +31,35 @@ pub(crate) struct NeededJson(pub(crate) Bytes);
 pub(crate) struct AnyBody<const N: usize = BODY_BYTES_MAX>(pub(crate) Bytes);
 
 impl<S: Sync> FromRequest<S> for JsonBody {
-    type Rejection = Problem;
+    type Rejection = RequestError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, RequestError> {
         read_json(request, BODY_BYTES_MAX).await.map(Self)
     }
 }
 
 /// The bytes of a body that claims to be JSON and may have so many.
-pub(crate) async fn read_json(request: Request, n_bytes_max: usize) -> Result<Bytes, Problem> {
+pub(crate) async fn read_json(request: Request, n_bytes_max: usize) -> Result<Bytes, RequestError> {
     claims_json(request.headers())?;
     read_up_to(request.into_body(), n_bytes_max).await
 }
 
 impl<S: Sync> FromRequest<S> for NeededJson {
-    type Rejection = Problem;
+    type Rejection = RequestError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, RequestError> {
         let is_typed = request.headers().contains_key(CONTENT_TYPE);
         if !is_typed && request.body().is_end_stream() {
-            return Err(Problem::bad_request("The body is missing; it is a JSON object."));
+            return Err(RequestError::bad_request("The body is missing; it is a JSON object."));
         }
         read_json(request, BODY_BYTES_MAX).await.map(Self)
     }
 }
 
 impl<S: Sync, const N: usize> FromRequest<S> for AnyBody<N> {
-    type Rejection = Problem;
+    type Rejection = RequestError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, RequestError> {
         read_up_to(request.into_body(), N).await.map(Self)
     }
 }
@@ -70,27 +70,29 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
 }
 
 /// All of a body, of any kind.
-pub(crate) async fn read(body: Body) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: Body) -> Result<Bytes, RequestError> {
     read_up_to(body, BODY_BYTES_MAX).await
 }
 
-async fn read_up_to(body: Body, n_bytes_max: usize) -> Result<Bytes, Problem> {
+async fn read_up_to(body: Body, n_bytes_max: usize) -> Result<Bytes, RequestError> {
     let mut reading = pin!(whole(body, n_bytes_max));
     // Most come together with their heads: they need nobody who looks at the clock.
     if let Some(read) = reading.as_mut().now_or_never() {
         return read;
     }
-    tokio::time::timeout(BODY_TIME_MAX, reading).await.unwrap_or_else(|_| Err(Problem::too_slow()))
+    tokio::time::timeout(BODY_TIME_MAX, reading)
+        .await
+        .unwrap_or_else(|_| Err(RequestError::too_slow()))
 }
 
-async fn whole(mut body: Body, n_bytes_max: usize) -> Result<Bytes, Problem> {
+async fn whole(mut body: Body, n_bytes_max: usize) -> Result<Bytes, RequestError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(unreadable)?;
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > n_bytes_max {
-            return Err(Problem::too_large(n_bytes_max));
+            return Err(RequestError::too_large(n_bytes_max));
         }
         if first.is_empty() && all.is_empty() {
             first = data;
@@ -127,21 +129,21 @@ pub(crate) fn check_signed_body(request: Request) -> Request {
     })
 }
 
-fn unreadable(error: axum::Error) -> Problem {
+fn unreadable(error: axum::Error) -> RequestError {
     match error.into_inner().is::<BodyNotSigned>() {
-        true => Problem::bad_request("The body is not the one that was signed."),
-        false => Problem::bad_request("The body broke off."),
+        true => RequestError::bad_request("The body is not the one that was signed."),
+        false => RequestError::bad_request("The body broke off."),
     }
 }
 
 /// JSON by its content type: what a page elsewhere cannot send without asking first.
-fn claims_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(header) = headers.get(CONTENT_TYPE) else { return Err(Problem::not_json(None)) };
+fn claims_json(headers: &HeaderMap) -> Result<(), RequestError> {
+    let Some(header) = headers.get(CONTENT_TYPE) else { return Err(RequestError::not_json(None)) };
     let text = header.to_str().unwrap_or("something else");
     let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json =
         kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
-    if is_json { Ok(()) } else { Err(Problem::not_json(Some(text))) }
+    if is_json { Ok(()) } else { Err(RequestError::not_json(Some(text))) }
 }
 
 #[cfg(test)]

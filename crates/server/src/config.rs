@@ -6,10 +6,10 @@ use crate::edge::ConnectionLimits;
 use crate::settings::SettingsRegistry;
 use engine::{Clock, Engine};
 use lifecycle::AnswerRole;
-use sources::Sources;
+use sources::SourceRegistry;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use store::{Blobs, Notes, Records};
+use store::{BlobStore, NoteStore, RecordStore};
 
 /// What a server is made of.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct Config {
     /// Where tokens, and what doors keep, is stored.
     pub stores: ServerStores,
     /// How callers are told apart.
-    pub auth: Auth,
+    pub auth: AuthMode,
     /// The key that lets this account mint sign-in codes without a token.
     pub sign_in_key: Option<SignInKey>,
     /// Names, besides the loopback ones and the listen address, that this server answers to.
@@ -35,7 +35,7 @@ pub struct Config {
     /// What time it is.
     pub clock: Clock,
     /// Where tools come from, if that can be changed.
-    pub sources: Option<Sources>,
+    pub sources: Option<SourceRegistry>,
     /// The settings of the data directory, where there is one.
     pub settings: Option<SettingsRegistry>,
     /// Which doors there are, and their settings.
@@ -48,16 +48,16 @@ pub struct Config {
 #[derive(Clone)]
 pub struct ServerStores {
     /// Small values by kind and key: tokens, sessions, keys.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn RecordStore>,
     /// Files.
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
     /// Numbered entries that are not executions, such as the REPL's.
-    pub notes: Arc<dyn Notes>,
+    pub notes: Arc<dyn NoteStore>,
 }
 
 /// Which of its own doors a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Doors {
+pub enum DoorSelection {
     /// All.
     #[default]
     All,
@@ -67,7 +67,7 @@ pub enum Doors {
 
 /// How callers are told apart.
 #[derive(Clone)]
-pub enum Auth {
+pub enum AuthMode {
     /// By their tokens.
     Tokens {
         /// One more secret, good for everything, that is not in the store.
@@ -79,7 +79,7 @@ pub enum Auth {
 
 impl Config {
     /// The usual server for this engine and these records: tokens, and only persons answer.
-    pub fn new(engine: Engine, store: impl Records + Blobs + Notes + 'static) -> Self {
+    pub fn new(engine: Engine, store: impl RecordStore + BlobStore + NoteStore + 'static) -> Self {
         let store = Arc::new(store);
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -89,7 +89,7 @@ impl Config {
                 blobs: Arc::clone(&store) as _,
                 notes: store,
             },
-            auth: Auth::Tokens { environment: None },
+            auth: AuthMode::Tokens { environment: None },
             sign_in_key: None,
             allowed_hosts: vec![],
             allowed_origins: vec![],
@@ -116,7 +116,7 @@ impl std::fmt::Debug for ServerStores {
     }
 }
 
-impl std::fmt::Debug for Auth {
+impl std::fmt::Debug for AuthMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Tokens { .. } => "Tokens",

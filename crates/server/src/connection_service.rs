@@ -2,7 +2,7 @@
 //! connection it came, and follows the answer to its end.
 
 use crate::auth::PeerAddress;
-use crate::edge::{ConnectionEntry, ConnectionHandle, Refusal};
+use crate::edge::{ConnectionEntry, ConnectionHandle, ConnectionRefusal};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -44,12 +44,12 @@ impl ConnectionService {
     }
 
     /// Counts the request, and adds to it what handlers ask about its connection.
-    fn admit(&self, request: &mut Request) -> Result<(), Refusal> {
+    fn admit(&self, request: &mut Request) -> Result<(), ConnectionRefusal> {
         let connection = &self.connection;
         connection.begin_request();
         let is_about_health = HEALTH_ROUTES.contains(&request.uri().path());
         if connection.is_reserve() && !is_about_health {
-            return Err(Refusal::Places(connection.limits().connections_max));
+            return Err(ConnectionRefusal::Places(connection.limits().connections_max));
         }
         let peer = connection.request_peer(self.endpoints.peer, request.headers());
         if !is_about_health {

@@ -38,7 +38,7 @@ pub(crate) async fn answer(response: Response) -> Response {
             }
             Response::from_parts(parts, Body::from(whole))
         }
-        Err(error) => crate::error::Problem::broken(&error).into_response(),
+        Err(error) => crate::error::RequestError::broken(&error).into_response(),
     }
 }
 

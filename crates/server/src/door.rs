@@ -1,6 +1,6 @@
 //! What a door is: the front end of one protocol, as a value with its routes, its state and its settings.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::permissions::RoutePermission;
 use axum::Router;
 use axum::extract::FromRef;
@@ -19,7 +19,7 @@ pub trait Door: Send + Sync {
     fn permissions(&self) -> &'static [RoutePermission];
 
     /// The door's routes, with their state inside. Called once for each server.
-    fn routes(&self, app: &Arc<App>) -> Router;
+    fn routes(&self, app: &Arc<AppState>) -> Router;
 
     /// Whether a token counts in the URL of this path. Only where clients of the protocol cannot send headers: histories
     /// and logs store URLs.
@@ -43,14 +43,14 @@ pub trait Door: Send + Sync {
 #[derive(Debug)]
 pub struct DoorState<S> {
     /// What every request can reach.
-    pub app: Arc<App>,
+    pub app: Arc<AppState>,
     /// The door's own state.
     pub own: Arc<S>,
 }
 
 impl<S> DoorState<S> {
     /// The state of a door that serves requests of `app`.
-    pub fn new(app: &Arc<App>, own: S) -> Self {
+    pub fn new(app: &Arc<AppState>, own: S) -> Self {
         Self { app: Arc::clone(app), own: Arc::new(own) }
     }
 }
@@ -62,7 +62,7 @@ impl<S> Clone for DoorState<S> {
 }
 
 /// Lets extractors that need the server, such as `Caller`, work in the handlers of every door.
-impl<S> FromRef<DoorState<S>> for Arc<App> {
+impl<S> FromRef<DoorState<S>> for Arc<AppState> {
     fn from_ref(state: &DoorState<S>) -> Self {
         Self::clone(&state.app)
     }

@@ -1,6 +1,6 @@
 //! Every "no" of the server: a status, a tag for programs, a sentence for people.
 
-use crate::auth::{Denied, Scope, TokenError};
+use crate::auth::{AccessDenied, Scope, TokenError};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use std::fmt;
 
 /// Why a request was not done as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct RequestError {
     status: StatusCode,
     tag: &'static str,
     /// One word for programs, where it is the same as in other protocols.
@@ -28,7 +28,7 @@ pub struct Problem {
 /// The tag of a request that a caller's quota refuses.
 pub(crate) const QUOTA_REACHED: &str = "QuotaReachedError";
 
-impl Problem {
+impl RequestError {
     /// The sentence for people.
     pub(crate) fn sentence(&self) -> &str {
         &self.message
@@ -242,13 +242,15 @@ impl Problem {
     }
 
     /// The refusal of a caller for what it wanted with `id`.
-    pub(crate) fn denied(denied: Denied, id: impl fmt::Display) -> Self {
+    pub(crate) fn denied(denied: AccessDenied, id: impl fmt::Display) -> Self {
         match denied {
-            Denied::Hidden => Self::no_execution(id),
-            Denied::Needs(scope) => Self::needs(scope),
-            Denied::PersonAnswers => Self::person_answers(&format!("/resume/{id} of this server")),
-            Denied::AcceptNeeds(scope) => Self::accept_needs(scope),
-            Denied::NotInAdvance => Self::forbidden(
+            AccessDenied::Hidden => Self::no_execution(id),
+            AccessDenied::Needs(scope) => Self::needs(scope),
+            AccessDenied::PersonAnswers => {
+                Self::person_answers(&format!("/resume/{id} of this server"))
+            }
+            AccessDenied::AcceptNeeds(scope) => Self::accept_needs(scope),
+            AccessDenied::NotInAdvance => Self::forbidden(
                 "autoApprove needs a token with the scope answer. Nothing was started. Without autoApprove the \
                  program starts, and a person decides its questions on their pages.",
             ),
@@ -311,13 +313,13 @@ impl Problem {
     }
 }
 
-impl From<Fault> for Problem {
+impl From<Fault> for RequestError {
     fn from(fault: Fault) -> Self {
         Self::internal(fault.reference.to_string(), &format!("What to do: {}.", fault.advice))
     }
 }
 
-impl From<engine::Error> for Problem {
+impl From<engine::Error> for RequestError {
     fn from(error: engine::Error) -> Self {
         match error {
             engine::Error::Rejected(rejection) => Self::rejected(&rejection),
@@ -326,13 +328,13 @@ impl From<engine::Error> for Problem {
     }
 }
 
-impl From<BadBody> for Problem {
+impl From<BadBody> for RequestError {
     fn from(bad: BadBody) -> Self {
         Self::bad_request(bad.to_string())
     }
 }
 
-impl From<TokenError> for Problem {
+impl From<TokenError> for RequestError {
     fn from(error: TokenError) -> Self {
         let sentence = match &error {
             // These begin with a name, which stays as it is.
@@ -368,7 +370,7 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.into_iter().chain(chars).chain(['.']).collect()
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for RequestError {
     fn into_response(self) -> Response {
         if self.status == StatusCode::UNAUTHORIZED {
             let realm = HeaderValue::from_static("Bearer realm=\"airlock\"");
@@ -391,7 +393,7 @@ mod tests {
     use super::*;
     use lifecycle::{Failure, FailureCode};
 
-    async fn shown(problem: Problem) -> (u16, String) {
+    async fn shown(problem: RequestError) -> (u16, String) {
         let response = problem.into_response();
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
@@ -403,17 +405,17 @@ mod tests {
         let question = "exec_00000000-0000-0000-0000-000000000001".parse().unwrap();
         let cases = [
             (
-                Problem::rejected(&Rejection::UnknownQuestion(question)),
+                RequestError::rejected(&Rejection::UnknownQuestion(question)),
                 404,
                 r#"{"_tag":"ExecutionNotFoundError","executionId":"exec_00000000-0000-0000-0000-000000000001","message":"There is no execution or question exec_00000000-0000-0000-0000-000000000001, or it belongs to another caller."}"#,
             ),
             (
-                Problem::denied(Denied::Needs(Scope::Run), "x"),
+                RequestError::denied(AccessDenied::Needs(Scope::Run), "x"),
                 403,
                 r#"{"_tag":"ForbiddenError","message":"This token is not good for that; the scope run is needed.","scope":"run"}"#,
             ),
             (
-                Problem::rejected(&Rejection::NotRestored(Failure::new(
+                RequestError::rejected(&Rejection::NotRestored(Failure::new(
                     FailureCode::Runtime,
                     "no",
                 ))),
@@ -421,7 +423,7 @@ mod tests {
                 r#"{"_tag":"ConflictError","message":"Nothing was recorded and the question stays open: the program could not be brought back: no."}"#,
             ),
             (
-                Problem::rejected(&Rejection::SourceUnavailable {
+                RequestError::rejected(&Rejection::SourceUnavailable {
                     tool: lifecycle::ToolPath::parse("pets.org.main.add").unwrap(),
                     why: "it was not read yet".into(),
                 }),
@@ -429,7 +431,7 @@ mod tests {
                 r#"{"_tag":"SourceUnavailableError","code":"source_unavailable","message":"Nothing was recorded and the question stays open: the source of pets.org.main.add is not available (it was not read yet); try again when it is, or decline the call."}"#,
             ),
             (
-                Problem::rejected(&Rejection::QuotaReached {
+                RequestError::rejected(&Rejection::QuotaReached {
                     quota: lifecycle::QuotaKind::Running,
                     max: 2,
                 }),
@@ -437,16 +439,16 @@ mod tests {
                 r#"{"_tag":"QuotaReachedError","code":"quota_reached","message":"Nothing was started: this caller has reached its quota running_max of 2 running executions; wait until one has ended, or cancel one."}"#,
             ),
             (
-                Problem::internal("0a0b0c0d".into(), ""),
+                RequestError::internal("0a0b0c0d".into(), ""),
                 500,
                 r#"{"_tag":"InternalError","message":"Something broke on our side; the log has it as 0a0b0c0d.","traceId":"0a0b0c0d"}"#,
             ),
             (
-                Problem::from(TokenError::BadName),
+                RequestError::from(TokenError::BadName),
                 400,
                 r#"{"_tag":"BadRequestError","message":"A token's name has 1 to 64 letters, digits, `_`, `.` or `-`."}"#,
             ),
-            (Problem::unauthorized(), 401, "Unauthorized"),
+            (RequestError::unauthorized(), 401, "Unauthorized"),
         ];
         for (problem, status, body) in cases {
             assert_eq!(shown(problem).await, (status, body.to_owned()));

@@ -1,9 +1,9 @@
 //! What every request passes: Host and Origin, preflight, panics, secrets, headers, counting. One layer, because each
 //! costs every request a handful of boxes.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::RequestAdmission;
-use crate::error::Problem;
+use crate::error::RequestError;
 use crate::{body, discreet};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -23,7 +23,11 @@ use std::sync::Arc;
 const N_HEADERS: usize = 4;
 
 /// Lets a request in to be answered, or says why not.
-pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(
+    State(app): State<Arc<AppState>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
     let method = known(request.method());
@@ -117,5 +121,5 @@ fn preflight() -> Response {
 async fn attempt(answering: impl Future<Output = Response>) -> Response {
     let answered = async { discreet::answer(answering.await).await };
     let attempt = AssertUnwindSafe(answered).catch_unwind();
-    attempt.await.unwrap_or_else(|_| Problem::broken(&"a handler panicked").into_response())
+    attempt.await.unwrap_or_else(|_| RequestError::broken(&"a handler panicked").into_response())
 }

@@ -1,10 +1,10 @@
 //! What journals say so far, remembered: a status, a page or an answer then reads what is new in a journal, and not all
 //! of it. A view is a function of its journal, so one that is dropped is read again and nothing is lost.
 
-use crate::error::Problem;
+use crate::error::RequestError;
 use engine::Engine;
 use lifecycle::{Entry, ExecutionId, Seq};
-use protocols::executor::Account;
+use protocols::executor::ExecutionView;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::ExecutionOverview;
@@ -34,18 +34,18 @@ pub(crate) trait JournalReader: Sync {
     fn overview(
         &self,
         execution: ExecutionId,
-    ) -> impl Future<Output = Result<ExecutionOverview, Problem>> + Send;
+    ) -> impl Future<Output = Result<ExecutionOverview, RequestError>> + Send;
     /// At most `n_max` entries after `after`.
     fn entries(
         &self,
         execution: ExecutionId,
         after: Seq,
         n_max: usize,
-    ) -> impl Future<Output = Result<Vec<Entry>, Problem>> + Send;
+    ) -> impl Future<Output = Result<Vec<Entry>, RequestError>> + Send;
 }
 
 impl JournalReader for Engine {
-    async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Problem> {
+    async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, RequestError> {
         Ok(self.overview(execution).await?)
     }
 
@@ -54,12 +54,12 @@ impl JournalReader for Engine {
         execution: ExecutionId,
         after: Seq,
         n_max: usize,
-    ) -> Result<Vec<Entry>, Problem> {
+    ) -> Result<Vec<Entry>, RequestError> {
         Ok(self.entries(execution, after, n_max).await?)
     }
 }
 
-impl JournalView for Account {
+impl JournalView for ExecutionView {
     fn apply(&mut self, entry: &Entry) {
         self.hear(entry);
     }
@@ -74,13 +74,13 @@ impl JournalView for Account {
 }
 
 /// The views of a server, those in use last at the end.
-pub(crate) struct JournalViews<V>(Mutex<VecDeque<(ExecutionId, Slot<V>)>>);
+pub(crate) struct JournalViews<V>(Mutex<VecDeque<(ExecutionId, ViewSlot<V>)>>);
 
 /// Executions as their journals describe them, for everything that shows or answers questions.
-pub(crate) type ExecutionViews = JournalViews<Account>;
+pub(crate) type ExecutionViews = JournalViews<ExecutionView>;
 
 /// Locked while it is brought up to date: of many readers that come at once, one reads.
-type Slot<V> = Arc<tokio::sync::Mutex<Arc<V>>>;
+type ViewSlot<V> = Arc<tokio::sync::Mutex<Arc<V>>>;
 
 impl<V> Default for JournalViews<V> {
     fn default() -> Self {
@@ -94,7 +94,7 @@ impl<V: JournalView> JournalViews<V> {
         &self,
         journals: &impl JournalReader,
         execution: ExecutionId,
-    ) -> Result<Arc<V>, Problem> {
+    ) -> Result<Arc<V>, RequestError> {
         let overview = journals.overview(execution).await;
         let overview = overview.inspect_err(|_| self.forget(execution))?;
         self.read_up_to(journals, &overview).await
@@ -105,7 +105,7 @@ impl<V: JournalView> JournalViews<V> {
         &self,
         journals: &impl JournalReader,
         overview: &ExecutionOverview,
-    ) -> Result<Arc<V>, Problem> {
+    ) -> Result<Arc<V>, RequestError> {
         let (execution, last) = (overview.listed.execution, overview.listed.last);
         if last <= Seq(READ_ENTRIES_MAX as u64) {
             let mut view = V::default();
@@ -131,7 +131,7 @@ impl<V: JournalView> JournalViews<V> {
         Some(Arc::clone(&known))
     }
 
-    fn slot(&self, execution: ExecutionId) -> Slot<V> {
+    fn slot(&self, execution: ExecutionId) -> ViewSlot<V> {
         let mut views = self.lock();
         let known = views.iter().position(|(id, _)| *id == execution);
         let slot = known.and_then(|at| views.remove(at)).map(|(_, slot)| slot).unwrap_or_default();
@@ -146,7 +146,7 @@ impl<V: JournalView> JournalViews<V> {
         self.lock().retain(|(id, _)| *id != execution);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(ExecutionId, Slot<V>)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(ExecutionId, ViewSlot<V>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -157,11 +157,11 @@ async fn advance<V: JournalView>(
     execution: ExecutionId,
     view: &mut V,
     last: Seq,
-) -> Result<(), Problem> {
+) -> Result<(), RequestError> {
     while view.last() < last {
         let read = journals.entries(execution, view.last(), READ_ENTRIES_MAX).await?;
         if read.is_empty() {
-            return Err(Problem::no_execution(execution)); // it was forgotten meanwhile
+            return Err(RequestError::no_execution(execution)); // it was forgotten meanwhile
         }
         read.iter().for_each(|entry| view.apply(entry));
         tokio::task::consume_budget().await;
@@ -173,10 +173,11 @@ async fn advance<V: JournalView>(
 mod tests {
     use super::*;
     use lifecycle::{
-        CallerName, Event, InputIndex, LogLevel, OutputMark, Phase, Standing, Timestamp,
+        CallerName, Event, ExecutionPhase, ExecutionSummary, InputIndex, LogLevel, OutputMark,
+        Timestamp,
     };
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use store::Listed;
+    use store::ListedExecution;
     use uuid::Uuid;
 
     /// An execution that has logged many lines, and what was read of it.
@@ -198,11 +199,14 @@ mod tests {
     }
 
     impl JournalReader for LongJournal {
-        async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Problem> {
+        async fn overview(
+            &self,
+            execution: ExecutionId,
+        ) -> Result<ExecutionOverview, RequestError> {
             let last = Seq(self.n_entries.load(Ordering::SeqCst) as u64);
             let caller = CallerName("ann".into());
-            let standing = Standing { phase: Phase::Running, caller, due: None };
-            let listed = Listed { execution, created: Timestamp(0), last, standing };
+            let standing = ExecutionSummary { phase: ExecutionPhase::Running, caller, due: None };
+            let listed = ListedExecution { execution, created: Timestamp(0), last, standing };
             Ok(ExecutionOverview { listed, has_asked: false })
         }
 
@@ -211,7 +215,7 @@ mod tests {
             _: ExecutionId,
             after: Seq,
             n_max: usize,
-        ) -> Result<Vec<Entry>, Problem> {
+        ) -> Result<Vec<Entry>, RequestError> {
             // Others run meanwhile, as while a thread reads.
             tokio::task::yield_now().await;
             let last = (self.n_entries.load(Ordering::SeqCst) as u64).min(after.0 + n_max as u64);
@@ -232,7 +236,7 @@ mod tests {
     #[tokio::test]
     async fn many_readers_of_a_long_journal_read_it_once_and_then_only_what_is_new() {
         let journal = LongJournal::of(89_000);
-        let views = JournalViews::<Account>::default();
+        let views = JournalViews::<ExecutionView>::default();
         let readers = (0..200).map(|_| views.read(&journal, id(1)));
         for read in futures_util::future::join_all(readers).await {
             assert_eq!(read.unwrap().last(), Seq(89_000));
@@ -247,7 +251,7 @@ mod tests {
 
     #[tokio::test]
     async fn short_journals_are_not_remembered_and_long_ones_are_bounded() {
-        let views = JournalViews::<Account>::default();
+        let views = JournalViews::<ExecutionView>::default();
         let short = LongJournal::of(READ_ENTRIES_MAX);
         views.read(&short, id(1)).await.unwrap();
         assert!(views.remembered(id(1)).await.is_none());

@@ -28,14 +28,14 @@ mod socket;
 mod tasks;
 mod turns;
 
-pub use app::App;
+pub use app::AppState;
 pub use auth::Caller;
-pub use config::{Auth, Config, Doors, ServerStores};
+pub use config::{AuthMode, Config, DoorSelection, ServerStores};
 pub use door::{Door, DoorState, ResponseRewrite};
 #[doc(hidden)]
 pub use doors::mcp::mcp_with;
 pub use doors::{DoorSettings, exec_server, execbox};
 pub use edge::ConnectionLimits;
-pub use error::Problem;
-pub use listen::{Server, StartError, bind};
+pub use error::RequestError;
+pub use listen::{RunningServer, ServerStartError, bind};
 pub use routes::router;

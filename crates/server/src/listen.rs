@@ -1,14 +1,16 @@
 //! The accept loop: bounded, without Nagle, and able to stop while clients are stuck.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::{TokenError, WebOrigin, digest, presented_to_lone_door, same};
-use crate::config::{Auth, Config};
+use crate::config::{AuthMode, Config};
 use crate::connection_service::{ConnectionEndpoints, ConnectionService};
-use crate::edge::{ConnectionEntry, ConnectionLimits, ConnectionTable, Phase, Refusal};
-use crate::error::Problem;
+use crate::edge::{
+    ConnectionEntry, ConnectionLimits, ConnectionPhase, ConnectionRefusal, ConnectionTable,
+};
+use crate::error::RequestError;
 use crate::routes;
-use crate::socket::Socket;
-use crate::tasks::Tasks;
+use crate::socket::AcceptedSocket;
+use crate::tasks::TaskSpawner;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Request};
@@ -33,14 +35,14 @@ const CLOSING_GRACE: Duration = Duration::from_secs(1);
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// A server that listens. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
-pub struct Server {
+pub struct RunningServer {
     local_addr: SocketAddr,
-    app: Arc<App>,
+    app: Arc<AppState>,
 }
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum ServerStartError {
     /// The address cannot be had.
     #[error("listen on {0}: {1}")]
     Bind(SocketAddr, io::Error),
@@ -49,26 +51,29 @@ pub enum StartError {
     OpenToAll(SocketAddr),
 }
 
-impl Server {
+impl RunningServer {
     /// Listens, and answers from now on.
-    pub async fn start(config: Config) -> Result<Self, StartError> {
+    pub async fn start(config: Config) -> Result<Self, ServerStartError> {
         let listener = bind(config.listen).await?;
         Self::start_on(listener, config).await
     }
 
     /// The same on a socket that [`bind`] has opened.
-    pub async fn start_on(listener: TcpListener, mut config: Config) -> Result<Self, StartError> {
+    pub async fn start_on(
+        listener: TcpListener,
+        mut config: Config,
+    ) -> Result<Self, ServerStartError> {
         let listen = config.listen;
-        if matches!(config.auth, Auth::Off) && !listen.ip().is_loopback() {
-            return Err(StartError::OpenToAll(listen));
+        if matches!(config.auth, AuthMode::Off) && !listen.ip().is_loopback() {
+            return Err(ServerStartError::OpenToAll(listen));
         }
-        let failed = |error| StartError::Bind(listen, error);
+        let failed = |error| ServerStartError::Bind(listen, error);
         let local_addr = listener.local_addr().map_err(failed)?;
         config.listen = local_addr;
-        let app = App::new(config);
+        let app = AppState::new(config);
         let (stopping, tasks) = (app.stopping.clone(), app.tasks.clone());
         let table = Arc::clone(&app.connections);
-        let accepting = Accepting { stopping, tasks, table };
+        let accepting = AcceptControl { stopping, tasks, table };
         app.tasks.spawn(accept(listener, routes::build(&app), accepting));
         Ok(Self { local_addr, app })
     }
@@ -107,39 +112,39 @@ impl Server {
     }
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for RunningServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("local_addr", &self.local_addr).finish_non_exhaustive()
     }
 }
 
 /// Opens the socket of a server. Connections wait in it until a server is started on it.
-pub async fn bind(listen: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(listen).await.map_err(|error| StartError::Bind(listen, error))
+pub async fn bind(listen: SocketAddr) -> Result<TcpListener, ServerStartError> {
+    TcpListener::bind(listen).await.map_err(|error| ServerStartError::Bind(listen, error))
 }
 
 /// What ends an accept loop, and who waits for its connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Accepting {
+pub(crate) struct AcceptControl {
     pub(crate) stopping: CancellationToken,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskSpawner,
     /// Every connection, and whose it is.
     pub(crate) table: Arc<ConnectionTable>,
 }
 
-impl Accepting {
+impl AcceptControl {
     /// What a listener needs that is no part of a server.
     pub(crate) fn alone() -> Self {
         Self {
             stopping: CancellationToken::new(),
-            tasks: Tasks::new(),
+            tasks: TaskSpawner::new(),
             table: ConnectionTable::new(ConnectionLimits::default()),
         }
     }
 }
 
 /// Answers connections until it is told to stop.
-pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Accepting) {
+pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: AcceptControl) {
     let next = async || {
         accepting.table.ready().await;
         listener.accept().await
@@ -165,7 +170,7 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
 }
 
 /// Serves a connection in its own task, or says why it has no place.
-fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &Accepting) {
+fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &AcceptControl) {
     let place = match accepting.table.admit(peer) {
         Ok(place) => place,
         Err(refusal) => {
@@ -180,7 +185,7 @@ fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &Accep
     let service = ConnectionService::new(router, endpoints, &entry);
     let stopping = accepting.stopping.clone();
     let serving = async move {
-        match Socket::new(stream, place) {
+        match AcceptedSocket::new(stream, place) {
             Ok(socket) => connection(socket, service, (&entry, stopping)).await,
             Err(error) => tracing::debug!(%error, "a connection ended before it began"),
         }
@@ -189,7 +194,7 @@ fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &Accep
 }
 
 async fn connection(
-    socket: Socket,
+    socket: AcceptedSocket,
     service: ConnectionService,
     (entry, stopping): (&ConnectionEntry, CancellationToken),
 ) {
@@ -205,7 +210,7 @@ async fn connection(
             close(serving, entry).await
         }
         () = first_head_missed(entry) => {
-            entry.end(Refusal::Head(entry.limits().head_time_max));
+            entry.end(ConnectionRefusal::Head(entry.limits().head_time_max));
             close(serving, entry).await
         }
         () = stopping.cancelled() => {
@@ -223,7 +228,7 @@ async fn close(
     serving: impl Future<Output = hyper::Result<()>>,
     entry: &ConnectionEntry,
 ) -> hyper::Result<()> {
-    if entry.is_authenticated() || entry.phase() == Phase::FirstHead {
+    if entry.is_authenticated() || entry.phase() == ConnectionPhase::FirstHead {
         return tokio::time::timeout(CLOSING_GRACE, serving).await.unwrap_or(Ok(()));
     }
     Ok(())
@@ -232,7 +237,7 @@ async fn close(
 /// Returns when the first head has not arrived in time, and never where it has.
 async fn first_head_missed(entry: &ConnectionEntry) {
     tokio::time::sleep(entry.limits().head_time_max).await;
-    if entry.phase() != Phase::FirstHead {
+    if entry.phase() != ConnectionPhase::FirstHead {
         std::future::pending().await
     }
 }
@@ -241,18 +246,18 @@ async fn first_head_missed(entry: &ConnectionEntry) {
 pub(crate) async fn upgrade(
     request: Request,
     secret: Option<&[u8; 32]>,
-) -> Result<WebSocketUpgrade, Problem> {
+) -> Result<WebSocketUpgrade, RequestError> {
     let (mut parts, _) = request.into_parts();
     if let Some(secret) = secret {
         let is_known =
             presented_to_lone_door(&parts).is_some_and(|text| same(secret, &digest(&text)));
         if !is_known {
-            return Err(Problem::unauthorized());
+            return Err(RequestError::unauthorized());
         }
     }
     WebSocketUpgrade::from_request_parts(&mut parts, &())
         .await
-        .map_err(|_| Problem::bad_request("This address speaks WebSocket only."))
+        .map_err(|_| RequestError::bad_request("This address speaks WebSocket only."))
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 mod callers;
 mod capacity;
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::edge::ConnectionTable;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use engine::{CallerReport, CapacityUse};
-use lifecycle::{Outcome, Phase};
+use lifecycle::{ExecutionOutcome, ExecutionPhase};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,20 +22,20 @@ use std::time::{Duration, Instant};
 /// Paused executions are counted up to this many.
 const PAUSED_COUNTED_MAX: usize = 10_000;
 
-pub(crate) struct Metrics {
+pub(crate) struct ServerMetrics {
     since: Instant,
     started: AtomicU64,
     completed: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
     /// By route, then by method and status: all three from short lists of ours.
-    requests: Mutex<BTreeMap<String, Counts>>,
+    requests: Mutex<BTreeMap<String, RequestCounts>>,
 }
 
 /// How many requests, by method and status.
-type Counts = BTreeMap<(&'static str, u16), u64>;
+type RequestCounts = BTreeMap<(&'static str, u16), u64>;
 
-impl Default for Metrics {
+impl Default for ServerMetrics {
     fn default() -> Self {
         Self {
             since: Instant::now(),
@@ -48,7 +48,7 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl ServerMetrics {
     /// How long the server has been up.
     pub(crate) fn uptime(&self) -> Duration {
         self.since.elapsed()
@@ -58,11 +58,11 @@ impl Metrics {
         self.started.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn count_end(&self, outcome: &Outcome) {
+    pub(crate) fn count_end(&self, outcome: &ExecutionOutcome) {
         let counter = match outcome {
-            Outcome::Completed { .. } => &self.completed,
-            Outcome::Failed(_) => &self.failed,
-            Outcome::Cancelled { .. } => &self.cancelled,
+            ExecutionOutcome::Completed { .. } => &self.completed,
+            ExecutionOutcome::Failed(_) => &self.failed,
+            ExecutionOutcome::Cancelled { .. } => &self.cancelled,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ impl Metrics {
         *of_route.entry((method, status)).or_default() += 1;
     }
 
-    fn render(&self, now: &Now, connections: &ConnectionTable) -> String {
+    fn render(&self, now: &CurrentGauges, connections: &ConnectionTable) -> String {
         let mut text = String::new();
         let mut family = |name: &str, kind: &str, help: &str, lines: &[(String, u64)]| {
             write_family(&mut text, (name, kind, help), lines);
@@ -95,7 +95,7 @@ impl Metrics {
             let line = |route: &str, (method, status): &(&str, u16), n: u64| {
                 (format!("{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}}"), n)
             };
-            let of_route = |(route, counts): (&String, &Counts)| {
+            let of_route = |(route, counts): (&String, &RequestCounts)| {
                 counts.iter().map(|(key, n)| line(route, key, *n)).collect::<Vec<_>>()
             };
             requests.iter().flat_map(of_route).collect()
@@ -188,7 +188,7 @@ fn write_connections(text: &mut String, connections: &ConnectionTable) {
 }
 
 /// What is not counted but looked at.
-struct Now {
+struct CurrentGauges {
     live: u64,
     paused: u64,
     runners: u64,
@@ -202,13 +202,13 @@ struct Now {
 
 /// `GET /metrics`.
 pub(crate) async fn metrics(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))?;
-    let paused = app.engine.count(Phase::Paused, PAUSED_COUNTED_MAX).await?;
+) -> Result<Response, RequestError> {
+    caller.may_administer().map_err(|denied| RequestError::denied(denied, ""))?;
+    let paused = app.engine.count(ExecutionPhase::Paused, PAUSED_COUNTED_MAX).await?;
     let load = app.engine.load();
-    let now = Now {
+    let now = CurrentGauges {
         live: app.engine.n_live() as u64,
         paused: paused as u64,
         runners: load.live_runners as u64,
@@ -228,12 +228,20 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_prometheus_reads_them() {
-        let metrics = Metrics::default();
+        let metrics = ServerMetrics::default();
         metrics.count_start();
-        metrics.count_end(&Outcome::Completed { value: None });
+        metrics.count_end(&ExecutionOutcome::Completed { value: None });
         metrics.count_request("GET", "/api/executions/{id}", 404);
         let (callers, capacity) = (vec![], CapacityUse::default());
-        let now = Now { live: 1, paused: 2, runners: 3, idle: 4, waiting: 5, callers, capacity };
+        let now = CurrentGauges {
+            live: 1,
+            paused: 2,
+            runners: 3,
+            idle: 4,
+            waiting: 5,
+            callers,
+            capacity,
+        };
         let table = ConnectionTable::new(ConnectionLimits::default());
         let _open = table.admit("127.0.0.1:1".parse().unwrap()).unwrap();
         let text = metrics.render(&now, &table);

@@ -1,6 +1,6 @@
 //! What stands behind the question mark, and the id in a path.
 
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use std::collections::BTreeMap;
@@ -9,24 +9,29 @@ use std::str::FromStr;
 
 /// The query's members; of repeated ones the last.
 #[derive(Debug, Default)]
-pub(crate) struct Query(BTreeMap<String, String>);
+pub(crate) struct QueryMembers(BTreeMap<String, String>);
 
-impl Query {
+impl QueryMembers {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
     /// A member of some form, such as a number.
-    pub(crate) fn get<T: FromStr>(&self, name: &str, form: &str) -> Result<Option<T>, Problem> {
+    pub(crate) fn get<T: FromStr>(
+        &self,
+        name: &str,
+        form: &str,
+    ) -> Result<Option<T>, RequestError> {
         let read = |text: &str| {
-            text.parse()
-                .map_err(|_| Problem::bad_request(format!("The query's {name} must be {form}.")))
+            text.parse().map_err(|_| {
+                RequestError::bad_request(format!("The query's {name} must be {form}."))
+            })
         };
         self.text(name).map(read).transpose()
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Query {
+impl<S: Sync> FromRequestParts<S> for QueryMembers {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -36,13 +41,13 @@ impl<S: Sync> FromRequestParts<S> for Query {
 }
 
 /// The part of the path that names something.
-pub(crate) struct Id(pub(crate) String);
+pub(crate) struct PathId(pub(crate) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
-    type Rejection = Problem;
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
+    type Rejection = RequestError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RequestError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        path.map(|Path(id)| Self(id)).map_err(|_| Problem::no_route("this path"))
+        path.map(|Path(id)| Self(id)).map_err(|_| RequestError::no_route("this path"))
     }
 }

@@ -1,8 +1,8 @@
 //! A thread for answers that read much of a journal: rendering its entries keeps a processor busy, and the threads that
 //! serve connections must be free for short requests.
 
-use crate::error::Problem;
-use crate::tasks::Tasks;
+use crate::error::RequestError;
+use crate::tasks::TaskSpawner;
 use futures_util::{Stream, StreamExt as _, stream};
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Handle};
@@ -17,12 +17,12 @@ const UNSENT_CHUNKS_MAX: usize = 2;
 
 /// Started when the first answer needs it.
 pub(crate) struct RenderThread {
-    tasks: Tasks,
+    tasks: TaskSpawner,
     thread: OnceLock<Option<(Handle, DropGuard)>>,
 }
 
 impl RenderThread {
-    pub(crate) const fn new(tasks: Tasks) -> Self {
+    pub(crate) const fn new(tasks: TaskSpawner) -> Self {
         Self { tasks, thread: OnceLock::new() }
     }
 
@@ -53,8 +53,8 @@ impl RenderThread {
     /// Does this on the thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl Future<Output = Result<T, Problem>> + Send + 'static,
-    ) -> Result<T, Problem> {
+        work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
+    ) -> Result<T, RequestError> {
         let (mut done, result) = oneshot::channel();
         let working = async move {
             tokio::select! {
@@ -64,7 +64,7 @@ impl RenderThread {
             }
         };
         self.tasks.spawn_on(working, &self.handle());
-        result.await.map_err(|gone| Problem::broken(&gone))?
+        result.await.map_err(|gone| RequestError::broken(&gone))?
     }
 
     fn handle(&self) -> Handle {
@@ -97,7 +97,7 @@ mod tests {
 
     #[tokio::test]
     async fn items_are_produced_by_another_thread_and_no_more_than_are_taken() {
-        let render = RenderThread::new(Tasks::new());
+        let render = RenderThread::new(TaskSpawner::new());
         let n_produced = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&n_produced);
         let items = stream::iter(0..10_000).map(move |n| {
@@ -122,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_done_by_another_thread() {
-        let render = RenderThread::new(Tasks::new());
+        let render = RenderThread::new(TaskSpawner::new());
         let thread = render.run(async { Ok(std::thread::current().id()) }).await;
         assert_ne!(thread.ok().unwrap(), std::thread::current().id());
     }

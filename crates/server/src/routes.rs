@@ -1,10 +1,10 @@
 //! What is where: the server's own routes, and those of its doors.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{ADMIN, ANY, PUBLIC, route};
-use crate::config::{Config, Doors};
-use crate::error::Problem;
+use crate::config::{Config, DoorSelection};
+use crate::error::RequestError;
 use crate::guard::guard;
 use crate::{metrics, pages};
 use axum::Router;
@@ -21,25 +21,25 @@ const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// The whole server without a socket.
 pub fn router(config: Config) -> Router {
-    build(&App::new(config))
+    build(&AppState::new(config))
 }
 
-pub(crate) fn build(app: &Arc<App>) -> Router {
+pub(crate) fn build(app: &Arc<AppState>) -> Router {
     let own = match app.which {
-        Doors::All => full(),
-        Doors::Repl => health(),
+        DoorSelection::All => full(),
+        DoorSelection::Repl => health(),
     };
     let doors = app.doors.iter().map(|door| door.routes(app));
     doors
         .fold(own.with_state(Arc::clone(app)), Router::merge)
         .method_not_allowed_fallback(async |method: Method, uri: Uri| {
-            Problem::not_allowed(method.as_str(), uri.path())
+            RequestError::not_allowed(method.as_str(), uri.path())
         })
         .layer(from_fn_with_state(Arc::clone(app), guard))
 }
 
 /// What every server has.
-fn health() -> Router<Arc<App>> {
+fn health() -> Router<Arc<AppState>> {
     Router::new()
         .route("/healthz", get(async || "ok"))
         .route("/readyz", get(ready))
@@ -47,7 +47,7 @@ fn health() -> Router<Arc<App>> {
 }
 
 /// The same with pages, metrics and the description of the API.
-fn full() -> Router<Arc<App>> {
+fn full() -> Router<Arc<AppState>> {
     health()
         .route("/", get(pages::shell))
         .route("/resume/{id}", get(pages::shell))
@@ -83,7 +83,7 @@ async fn openapi() -> impl IntoResponse {
 }
 
 /// Whether work is taken. What is still to be read about sources follows the first line, and holds nothing up.
-async fn ready(State(app): State<Arc<App>>) -> (StatusCode, String) {
+async fn ready(State(app): State<Arc<AppState>>) -> (StatusCode, String) {
     if app.stopping.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping".into());
     }

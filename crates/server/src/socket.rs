@@ -8,12 +8,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// The socket of an accepted connection.
-pub(crate) struct Socket {
+pub(crate) struct AcceptedSocket {
     stream: TcpStream,
     place: ConnectionGuard,
 }
 
-impl Socket {
+impl AcceptedSocket {
     pub(crate) fn new(stream: TcpStream, place: ConnectionGuard) -> io::Result<Self> {
         // An answer is one small write: waiting for more to send would only delay it.
         stream.set_nodelay(true)?;
@@ -31,7 +31,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for AcceptedSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for AcceptedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -7,9 +7,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// Where every task is started. Cheap to clone; all clones count together.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks(TaskTracker);
+pub(crate) struct TaskSpawner(TaskTracker);
 
-impl Tasks {
+impl TaskSpawner {
     pub(crate) fn new() -> Self {
         Self::default()
     }

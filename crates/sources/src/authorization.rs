@@ -1,16 +1,16 @@
 //! What a person does in a browser for a connection: signs in at an authorization server, or enters a secret.
 
-use crate::{ConnectionView, SourceError, Sources};
+use crate::{ConnectionView, SourceError, SourceRegistry};
 use credentials::{CallbackOutcome, ConnectionKey, ConnectionProof, FlowStart, HandoffForm};
 use lifecycle::Answer;
 use std::collections::BTreeMap;
-use tools::Slug;
+use tools::IntegrationSlug;
 
-impl Sources {
+impl SourceRegistry {
     /// The page where a person agrees that this connection is used, unless nobody has to.
     pub async fn authorize(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<FlowStart, SourceError> {
@@ -38,7 +38,7 @@ impl Sources {
     /// Ends the current flow of this connection. Returns whether there was one.
     pub async fn cancel_flow(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<bool, SourceError> {
@@ -49,7 +49,7 @@ impl Sources {
     /// The address of a page where a person enters this connection's secret, once.
     pub async fn hand_off(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<String, SourceError> {
@@ -85,7 +85,7 @@ impl Sources {
     }
 
     /// Reads a source again that could not be read without a token.
-    fn reread_unreadable(&self, slug: Slug) {
+    fn reread_unreadable(&self, slug: IntegrationSlug) {
         let (sources, closing) = (self.clone(), self.0.closing.clone());
         let reading = async move {
             let snapshot = sources.0.setup.engine.catalogue().snapshot();

@@ -2,13 +2,13 @@
 
 use crate::live::unreadable;
 use crate::source_state::{ConnectionView, view};
-use crate::{SourceError, Sources, records};
+use crate::{SourceError, SourceRegistry, records};
 use credentials::ConnectionConfig;
-use tools::{Change, Credential, Slug, SourceConfig};
+use tools::{CatalogueChange, IntegrationSlug, SourceConfig, ToolCredential};
 
-impl Sources {
+impl SourceRegistry {
     /// What is written about a source, and whether it stands in a file.
-    pub async fn spec(&self, slug: &Slug) -> Result<(SourceConfig, bool), SourceError> {
+    pub async fn spec(&self, slug: &IntegrationSlug) -> Result<(SourceConfig, bool), SourceError> {
         let states = self.0.states.lock().await;
         let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         Ok((entry.spec.clone(), entry.is_configured))
@@ -16,7 +16,11 @@ impl Sources {
 
     /// Writes something else about a source that was added. Where that is more than other words, it is read anew,
     /// as a source of its own: one that cannot be read changes nothing.
-    pub async fn change(&self, slug: &Slug, spec: SourceConfig) -> Result<Change, SourceError> {
+    pub async fn change(
+        &self,
+        slug: &IntegrationSlug,
+        spec: SourceConfig,
+    ) -> Result<CatalogueChange, SourceError> {
         let (before, is_configured) = self.spec(slug).await?;
         if is_configured {
             return Err(SourceError::Configured(slug.to_string()));
@@ -27,7 +31,7 @@ impl Sources {
         let opened = match bare(&before) == bare(&spec) {
             true => None,
             false => {
-                let opened = self.open(&spec, &Credential::none()).await;
+                let opened = self.open(&spec, &ToolCredential::none()).await;
                 Some(opened.map_err(|error| unreadable(slug, error.message))?)
             }
         };
@@ -40,7 +44,7 @@ impl Sources {
             let title = title.unwrap_or_else(|| slug.to_string());
             let catalogue = self.0.setup.engine.catalogue();
             catalogue.rename(slug, title, description.unwrap_or_default());
-            return Ok(Change::default());
+            return Ok(CatalogueChange::default());
         };
         if let Some(server) = entry.server.take() {
             server.close().await;
@@ -51,7 +55,7 @@ impl Sources {
     /// One connection, with what it proves: for whoever changes a part of it.
     pub async fn connection(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Option<ConnectionConfig> {
@@ -64,7 +68,7 @@ impl Sources {
     /// One connection as it is shown.
     pub async fn connection_view(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Option<ConnectionView> {

@@ -5,13 +5,15 @@ mod processes;
 mod quotas;
 mod repl;
 
-pub use network::{ListenerLimits, Network};
-pub use processes::{ProcessNetwork, ProcessRun, ProcessSandbox, Processes, RETENTION_SECONDS_MAX};
-pub use quotas::{CallerQuotas, Quotas};
-pub use repl::{Repl, ReplCommand, ReplCommands, ReplDeed, WrittenCommand};
+pub use network::{ListenerLimits, NetworkConfig};
+pub use processes::{
+    ProcessNetwork, ProcessRun, ProcessSandbox, ProcessesConfig, RETENTION_SECONDS_MAX,
+};
+pub use quotas::{CallerQuotas, QuotasConfig};
+pub use repl::{ReplCommand, ReplCommands, ReplConfig, ReplDeed, WrittenCommand};
 
 use credentials::{ConnectionConfig, SecretText};
-use lifecycle::{Action, Pattern, ToolPath};
+use lifecycle::{PolicyAction, ToolPath, ToolPattern};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,22 +34,22 @@ const ALIASES_MAX: usize = 1_000;
 /// A whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct File {
+pub struct ConfigDocument {
     /// By name.
     pub sources: BTreeMap<String, SourceConfig>,
     /// By source, then by name.
     pub connections: BTreeMap<String, BTreeMap<String, ConnectionConfig>>,
     /// What enclave's programs find.
-    pub enclave: Enclave,
+    pub enclave: EnclaveConfig,
     /// Who may call what; the first match counts.
-    pub policies: Vec<Rule>,
+    pub policies: Vec<PolicyConfig>,
     /// What programs may use.
-    pub limits: Limits,
+    pub limits: LimitsConfig,
     /// What callers may use at a time.
-    pub quotas: Quotas,
+    pub quotas: QuotasConfig,
     /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
     #[serde(skip)]
-    pub lists: Vec<Vec<Rule>>,
+    pub lists: Vec<Vec<PolicyConfig>>,
     /// What of project files does not count, a sentence each.
     #[serde(skip)]
     pub notices: Vec<String>,
@@ -55,13 +57,13 @@ pub struct File {
     #[serde(skip)]
     pub named_files: Vec<PathBuf>,
     /// Who is told when something asks.
-    pub notify: Option<Notify>,
+    pub notify: Option<NotifyConfig>,
     /// Processes of clients and of programs.
-    pub processes: Processes,
+    pub processes: ProcessesConfig,
     /// What the REPL offers besides the catalogue.
-    pub repl: Repl,
+    pub repl: ReplConfig,
     /// Which addresses requests may reach.
-    pub network: Network,
+    pub network: NetworkConfig,
     /// How many connections the server takes.
     pub listener: ListenerLimits,
 }
@@ -69,24 +71,24 @@ pub struct File {
 /// Who is told when something asks.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Notify {
+pub struct NotifyConfig {
     /// A program and its arguments; `{title}`, `{url}`, `{tool}` and the like stand for what is told.
     pub command: Vec<String>,
     /// An address that is sent the same.
-    pub webhook: Option<Webhook>,
+    pub webhook: Option<WebhookConfig>,
 }
 
 /// An address that is told, and what proves to it who tells.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Webhook {
+pub struct WebhookConfig {
     /// Where.
     pub url: String,
     /// What notices are signed with.
     pub secret: SecretText,
 }
 
-impl Webhook {
+impl WebhookConfig {
     /// Reads the secret from where it is.
     pub fn secret(&self) -> Result<String, String> {
         let secret = self.secret.read()?;
@@ -98,11 +100,11 @@ impl Webhook {
 /// One policy.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct PolicyConfig {
     /// Which tools.
     pub pattern: String,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// Where it asks: whether whoever answers may change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
@@ -114,7 +116,7 @@ pub struct Rule {
 /// What programs may use, where it is not as usual.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct LimitsConfig {
     /// Processor time.
     pub cpu_ms_max: Option<u64>,
     /// Time in which the program is active: not while it waits for tools and people.
@@ -136,12 +138,12 @@ pub struct Limits {
 /// What enclave's programs find.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Enclave {
+pub struct EnclaveConfig {
     /// Other names for tools of the catalogue: what a program says, and the tool that is meant.
     pub tools: BTreeMap<String, String>,
 }
 
-impl Enclave {
+impl EnclaveConfig {
     /// The names, each checked.
     pub fn aliases(&self) -> Result<BTreeMap<ToolPath, ToolPath>, String> {
         if self.tools.len() > ALIASES_MAX {
@@ -154,7 +156,7 @@ impl Enclave {
     }
 }
 
-impl Limits {
+impl LimitsConfig {
     fn check(&self) -> Result<(), String> {
         let numbers = [
             ("cpu_ms_max", self.cpu_ms_max),
@@ -190,8 +192,8 @@ impl Limits {
 
     /// These in place of the usual ones.
     #[must_use]
-    pub fn on(self, usual: lifecycle::Limits) -> lifecycle::Limits {
-        lifecycle::Limits {
+    pub fn on(self, usual: lifecycle::ExecutionLimits) -> lifecycle::ExecutionLimits {
+        lifecycle::ExecutionLimits {
             cpu_ms_max: self.cpu_ms_max.unwrap_or(usual.cpu_ms_max),
             active_ms_max: self.active_ms_max.unwrap_or(usual.active_ms_max),
             total_ms_max: self.total_ms_max.unwrap_or(usual.total_ms_max),
@@ -205,7 +207,7 @@ impl Limits {
     }
 }
 
-impl File {
+impl ConfigDocument {
     /// Reads a file's text. What is wrong with it is told with its line or its key.
     pub fn parse(text: &str) -> Result<Self, String> {
         let read: Result<Self, _> = toml::from_str(text);
@@ -214,7 +216,7 @@ impl File {
             return Err(format!("policies: there are {RULES_MAX} at most"));
         }
         for (at, rule) in file.policies.iter().enumerate() {
-            Pattern::parse(&rule.pattern)
+            ToolPattern::parse(&rule.pattern)
                 .map_err(|bad| format!("policies[{at}].pattern \"{}\": {bad}", rule.pattern))?;
         }
         for (source, connections) in &mut file.connections {
@@ -267,7 +269,8 @@ mod tests {
                     [enclave.tools]\nadd = 'x.y'\n'users:list' = 'u.list'\n";
         let project = "[sources.a]\nurl = 'http://p'\n[connections.a.other]\n\
                        [enclave.tools]\nadd = 'demo.add'\n";
-        let merged = File::parse(project).unwrap().over(File::parse(user).unwrap());
+        let merged =
+            ConfigDocument::parse(project).unwrap().over(ConfigDocument::parse(user).unwrap());
         let path = |text| ToolPath::parse(text).unwrap();
         let aliases = [(path("add"), path("demo.add")), (path("users:list"), path("u.list"))];
         assert_eq!(merged.enclave.aliases().unwrap(), aliases.into());
@@ -282,16 +285,20 @@ mod tests {
         };
         let user = format!("{}[limits]\ncalls_max = 5\nbytes_max = 7\n", rule("*", "block"));
         let project = format!("{}[limits]\ncalls_max = 9\n", rule("a.*", "approve"));
-        let merged = File::parse(&project).unwrap().over(File::parse(&user).unwrap());
+        let merged =
+            ConfigDocument::parse(&project).unwrap().over(ConfigDocument::parse(&user).unwrap());
         let patterns: Vec<Vec<_>> = merged
             .lists
             .iter()
             .map(|list| list.iter().map(|rule| rule.pattern.as_str()).collect())
             .collect();
         assert_eq!(patterns, [["*"], ["a.*"]]);
-        let limits = merged.limits.on(lifecycle::Limits::default());
-        let expected =
-            lifecycle::Limits { calls_max: 9, bytes_max: 7, ..lifecycle::Limits::default() };
+        let limits = merged.limits.on(lifecycle::ExecutionLimits::default());
+        let expected = lifecycle::ExecutionLimits {
+            calls_max: 9,
+            bytes_max: 7,
+            ..lifecycle::ExecutionLimits::default()
+        };
         assert_eq!(limits, expected);
     }
 
@@ -299,13 +306,14 @@ mod tests {
     fn a_bad_policy_or_limit_is_told_with_its_key() {
         let bad = "[[policies]]\npattern = 'a'\naction = 'block'\n\
                    [[policies]]\npattern = 'a..b'\naction = 'block'\n";
-        let why = File::parse(bad).unwrap_err();
+        let why = ConfigDocument::parse(bad).unwrap_err();
         assert_eq!(why, "policies[1].pattern \"a..b\": a pattern has no empty names");
         assert_eq!(
-            File::parse("[limits]\ncalls_max = 0\n").unwrap_err(),
+            ConfigDocument::parse("[limits]\ncalls_max = 0\n").unwrap_err(),
             "limits.calls_max is 1 or more"
         );
-        let why = File::parse("[[policies]]\npattern = 'a'\naction = 'aprove'\n").unwrap_err();
+        let why =
+            ConfigDocument::parse("[[policies]]\npattern = 'a'\naction = 'aprove'\n").unwrap_err();
         assert!(why.contains("line 3") && why.contains("aprove"), "{why}");
     }
 
@@ -315,7 +323,7 @@ mod tests {
                     [connections.a.two]\nheaders = { 'x-key' = { cmd = ['op', 'read', 'op://a b/c'] } }\n\
                     [connections.a.three]\ntemplate = 'apikey-0'\nvalues = { value = 'cmd:pass show key' }\n\
                     [connections.a.four]\noauth = { flow = 'device', scopes = ['read'] }\n";
-        let connections = File::parse(text).unwrap().connections.remove("a").unwrap();
+        let connections = ConfigDocument::parse(text).unwrap().connections.remove("a").unwrap();
         assert_eq!(connections["one"].bearer, Some(SecretText::Env { env: "TOKEN".into() }));
         let SecretText::Cmd { cmd } = &connections["two"].headers["x-key"] else { panic!() };
         assert_eq!(cmd.argv(), ["op", "read", "op://a b/c"]);
@@ -325,7 +333,7 @@ mod tests {
             .map(|name| connections[name].template_name().to_owned());
         assert_eq!(kinds, ["bearer", "header", "apikey-0", "oauth"]);
         let twice = "[connections.a.b]\nbearer = 'x'\noauth = {}\n";
-        let why = File::parse(twice).unwrap_err();
+        let why = ConfigDocument::parse(twice).unwrap_err();
         assert_eq!(
             why,
             "connections.a.b: a connection has one of bearer, basic, template and oauth"
@@ -334,16 +342,16 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_told_with_its_line() {
-        let why = File::parse("[sources.a]\nurll = 'x'\n").unwrap_err();
+        let why = ConfigDocument::parse("[sources.a]\nurll = 'x'\n").unwrap_err();
         assert!(why.contains("line 2") && why.contains("urll"), "{why}");
-        let why = File::parse("[enclave.tools]\nadd = 'demo..add'\n").unwrap_err();
+        let why = ConfigDocument::parse("[enclave.tools]\nadd = 'demo..add'\n").unwrap_err();
         assert!(why.contains("demo..add"), "{why}");
         for (text, expected) in [
             ("[network]\nallow = ['metadata']\n", "network.allow: \"metadata\" is no address"),
             ("[network]\nproxy = 'socks5://p:1'\n", "network.proxy: \"socks5://p:1\" is no proxy"),
             ("[listener]\nhead_ms_max = 0\n", "listener.head_ms_max is 1 to 75000"),
         ] {
-            let why = File::parse(text).unwrap_err();
+            let why = ConfigDocument::parse(text).unwrap_err();
             assert!(why.starts_with(expected), "{why}");
         }
     }

@@ -1,9 +1,9 @@
 //! Which configuration files count, and on whose authority. A project's file lies where an agent with an edit tool can
 //! write, so it counts in the version that a person trusted; another version can only tighten.
 
-use crate::config::File;
+use crate::config::ConfigDocument;
 use crate::trusted::TrustedFile;
-use lifecycle::Action;
+use lifecycle::PolicyAction;
 use std::path::{Path, PathBuf};
 
 /// The configuration files of a server, the most important first.
@@ -76,12 +76,12 @@ pub(crate) fn project_part(
     path: &Path,
     text: Option<&str>,
     trusted: Option<&TrustedFile>,
-) -> Result<(File, Vec<String>), String> {
+) -> Result<(ConfigDocument, Vec<String>), String> {
     let shown = path.display();
     let advice = format!("read it, then run: airlock trust {shown}");
     let trusted = trusted.map(|trusted| (trusted, changed_reason(trusted)));
     let (mut file, mut notices) = match (text, trusted) {
-        (None, None) => return Ok((File::default(), vec![])),
+        (None, None) => return Ok((ConfigDocument::default(), vec![])),
         (Some(text), Some((trusted, Some(why)))) => {
             let (file, notice) = tightening(text, &shown.to_string());
             let (before, _) = tightening(&trusted.text, "");
@@ -89,13 +89,15 @@ pub(crate) fn project_part(
                 "{shown} is not trusted any more, because {why}: only its policies that block or require approval count; \
                  {advice}"
             );
-            let before = if trusted.is_of(text) { File::default() } else { before };
+            let before = if trusted.is_of(text) { ConfigDocument::default() } else { before };
             (file.over(before), notice.into_iter().chain([why]).collect())
         }
-        (Some(text), Some((trusted, None))) if trusted.is_of(text) => (File::parse(text)?, vec![]),
+        (Some(text), Some((trusted, None))) if trusted.is_of(text) => {
+            (ConfigDocument::parse(text)?, vec![])
+        }
         (Some(text), Some((trusted, None))) => {
             let (changed, notice) = tightening(text, &shown.to_string());
-            let trusted = File::parse(&trusted.text)?;
+            let trusted = ConfigDocument::parse(&trusted.text)?;
             let why = format!(
                 "{shown} has changed since it was trusted: the trusted version counts, and of the new one only policies \
                  that block or require approval; {advice}"
@@ -133,33 +135,40 @@ fn changed_reason(trusted: &TrustedFile) -> Option<String> {
 
 /// Policies that block or require approval, and nothing else. A text that is no configuration contributes nothing: an
 /// agent must not be able to keep a server from starting.
-fn tightening(text: &str, shown: &str) -> (File, Option<String>) {
-    let file = match File::parse(text) {
+fn tightening(text: &str, shown: &str) -> (ConfigDocument, Option<String>) {
+    let file = match ConfigDocument::parse(text) {
         Ok(file) => file,
-        Err(why) => return (File::default(), Some(format!("{shown} is wrong and ignored: {why}"))),
+        Err(why) => {
+            return (
+                ConfigDocument::default(),
+                Some(format!("{shown} is wrong and ignored: {why}")),
+            );
+        }
     };
     let mut lists = file.lists;
     for list in &mut lists {
-        list.retain(|rule| matches!(rule.action, Action::Block | Action::RequireApproval));
+        list.retain(|rule| {
+            matches!(rule.action, PolicyAction::Block | PolicyAction::RequireApproval)
+        });
         list.iter_mut().for_each(|rule| rule.editable = false);
     }
-    (File { lists, ..File::default() }, None)
+    (ConfigDocument { lists, ..ConfigDocument::default() }, None)
 }
 
 /// Removes what is never taken from a project's file, trusted or not.
-fn without_operators_sections(file: &mut File, shown: &str) -> Vec<String> {
+fn without_operators_sections(file: &mut ConfigDocument, shown: &str) -> Vec<String> {
     let mut ignored = vec![];
     if file.notify.take().is_some() {
         ignored.push("[notify]");
     }
-    if std::mem::take(&mut file.quotas) != crate::config::Quotas::default() {
+    if std::mem::take(&mut file.quotas) != crate::config::QuotasConfig::default() {
         ignored.push("[quotas]");
     }
-    if file.processes != crate::config::Processes::default() {
-        file.processes = crate::config::Processes::default();
+    if file.processes != crate::config::ProcessesConfig::default() {
+        file.processes = crate::config::ProcessesConfig::default();
         ignored.push("[processes]");
     }
-    if std::mem::take(&mut file.network) != crate::config::Network::default() {
+    if std::mem::take(&mut file.network) != crate::config::NetworkConfig::default() {
         ignored.push("[network]");
     }
     if std::mem::take(&mut file.listener) != crate::config::ListenerLimits::default() {
@@ -183,7 +192,7 @@ mod tests {
                         [processes.run]\n[network]\nallow = ['169.254.169.254']\nproxy = 'http://p'\n\
                         [listener]\nconnections_max = 1\n";
 
-    fn patterns(file: &File) -> Vec<&str> {
+    fn patterns(file: &ConfigDocument) -> Vec<&str> {
         file.lists.iter().flatten().map(|rule| rule.pattern.as_str()).collect()
     }
 
@@ -206,7 +215,7 @@ mod tests {
         assert!(file.sources.is_empty() && patterns(&file) == ["b.*"]);
         assert!(notices[0].contains("is not trusted") && notices[0].contains("airlock trust"));
         let (file, notices) = project_part(path, Some("policies = 3"), None).unwrap();
-        assert_eq!((file, notices.len()), (File::default(), 2));
+        assert_eq!((file, notices.len()), (ConfigDocument::default(), 2));
     }
 
     #[test]

@@ -1,25 +1,25 @@
 //! A source gets one more credential, or another in place of one: nothing is let go before the new one holds.
 
 use crate::source_state::{ConnectionView, view};
-use crate::{SourceError, Sources};
+use crate::{SourceError, SourceRegistry};
 use credentials::{ConnectionConfig, records};
-use tools::{ConnectionName, Slug};
+use tools::{ConnectionName, IntegrationSlug};
 
 /// Connections of one source: people have a handful, and each has every tool of its source.
 const CONNECTIONS_MAX: usize = 100;
 
 /// What a connection took the place of.
-struct Replaced {
+struct ReplacedConnection {
     owner: String,
     name: String,
     before: Option<ConnectionConfig>,
 }
 
-impl Sources {
+impl SourceRegistry {
     /// Binds a source by one more credential; one of the same name gives way.
     pub async fn connect(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         name: &str,
         connection: ConnectionConfig,
     ) -> Result<ConnectionView, SourceError> {
@@ -31,7 +31,7 @@ impl Sources {
     /// The same, where more has to be done with it: if that fails, all is as it was.
     pub async fn connect_and<T, E: From<SourceError>>(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         name: &str,
         connection: ConnectionConfig,
         then: impl AsyncFnOnce(&ConnectionView) -> Result<T, E>,
@@ -52,10 +52,10 @@ impl Sources {
     /// Puts a connection in its place. The secrets of what was there stay in the vault.
     async fn exchange(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         name: &str,
         mut connection: ConnectionConfig,
-    ) -> Result<(ConnectionView, Replaced), SourceError> {
+    ) -> Result<(ConnectionView, ReplacedConnection), SourceError> {
         let name = ConnectionName::normalised(name)
             .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
         connection.check().map_err(SourceError::Wrong)?;
@@ -78,11 +78,15 @@ impl Sources {
         let view = view(slug, &name, &connection);
         entry.connections.insert(place, (connection, false));
         self.0.setup.engine.catalogue().bind(slug, entry.bound(&self.0.credentials, slug));
-        Ok((view, Replaced { owner, name, before }))
+        Ok((view, ReplacedConnection { owner, name, before }))
     }
 
     /// Forgets the secrets of what gave way.
-    async fn let_go(&self, slug: &Slug, replaced: &Replaced) -> Result<(), SourceError> {
+    async fn let_go(
+        &self,
+        slug: &IntegrationSlug,
+        replaced: &ReplacedConnection,
+    ) -> Result<(), SourceError> {
         let now = self.connection(slug, &replaced.owner, &replaced.name).await;
         let needed = now.map(|connection| connection.sealed_names()).unwrap_or_default();
         let before =
@@ -94,8 +98,12 @@ impl Sources {
     }
 
     /// Makes it what it was.
-    async fn take_back(&self, slug: &Slug, replaced: Replaced) -> Result<(), SourceError> {
-        let Replaced { owner, name, before } = replaced;
+    async fn take_back(
+        &self,
+        slug: &IntegrationSlug,
+        replaced: ReplacedConnection,
+    ) -> Result<(), SourceError> {
+        let ReplacedConnection { owner, name, before } = replaced;
         match before {
             None => self.disconnect(slug, &owner, &name).await.map(drop),
             Some(before) => self.connect(slug, &name, before).await.map(drop),

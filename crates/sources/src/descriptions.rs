@@ -2,7 +2,7 @@
 //! before anything runs, whether or not the source can be reached. Files hold no secret and no address.
 
 use crate::tool_first_seen;
-use lifecycle::Revision;
+use lifecycle::ToolRevision;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
-use tools::{Slug, SourceConfig, SourceKinds, StoredDescription};
+use tools::{IntegrationSlug, SourceConfig, SourceKinds, StoredDescription};
 
 /// Largest description that is stored; a larger one is read from its source at each start.
 const DESCRIPTION_BYTES_MAX: usize = 48 << 20;
@@ -26,12 +26,12 @@ const FORMAT: u32 = 1;
 
 /// The first line of a file; the text follows.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Header {
+struct DescriptionHeader {
     format: u32,
     /// What is configured about the source: a description of another configuration does not count.
-    source: Revision,
+    source: ToolRevision,
     kind: String,
-    text: Revision,
+    text: ToolRevision,
     n_bytes: usize,
 }
 
@@ -50,7 +50,7 @@ impl DescriptionStore {
     /// The description of a source as it is configured now. One that is damaged counts as not stored.
     pub(crate) async fn load(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         source: &SourceConfig,
     ) -> Option<StoredDescription> {
         let (path, source) = (self.path(slug)?, tool_first_seen::revision(source));
@@ -65,7 +65,7 @@ impl DescriptionStore {
     /// Stores a description in place of the one before. A failure costs nothing but the next start's patience.
     pub(crate) async fn save(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         source: &SourceConfig,
         description: StoredDescription,
     ) {
@@ -84,7 +84,7 @@ impl DescriptionStore {
     }
 
     /// Deletes the description of a source that is gone.
-    pub(crate) fn remove(&self, slug: &Slug) {
+    pub(crate) fn remove(&self, slug: &IntegrationSlug) {
         let Some(path) = self.path(slug) else { return };
         match fs::remove_file(&path) {
             Ok(()) => {}
@@ -96,7 +96,7 @@ impl DescriptionStore {
     }
 
     /// Deletes every file that belongs to none of these sources, also what a crash left half written.
-    pub(crate) fn retain<'a>(&self, slugs: impl Iterator<Item = &'a Slug>) {
+    pub(crate) fn retain<'a>(&self, slugs: impl Iterator<Item = &'a IntegrationSlug>) {
         let Some(folder) = &self.folder else { return };
         let wanted: BTreeSet<OsString> = slugs.map(|slug| file_name(slug).into()).collect();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -109,26 +109,31 @@ impl DescriptionStore {
         }
     }
 
-    fn path(&self, slug: &Slug) -> Option<PathBuf> {
+    fn path(&self, slug: &IntegrationSlug) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(file_name(slug)))
     }
 }
 
-fn file_name(slug: &Slug) -> String {
+fn file_name(slug: &IntegrationSlug) -> String {
     format!("{slug}.description")
 }
 
-fn header(source: Revision, description: &StoredDescription) -> Header {
-    Header {
+fn header(source: ToolRevision, description: &StoredDescription) -> DescriptionHeader {
+    DescriptionHeader {
         format: FORMAT,
         source,
         kind: description.kind.to_owned(),
-        text: Revision::of(&description.text),
+        text: ToolRevision::of(&description.text),
         n_bytes: description.text.len(),
     }
 }
 
-fn write(folder: &PathBuf, path: &PathBuf, header: &Header, text: &str) -> io::Result<()> {
+fn write(
+    folder: &PathBuf,
+    path: &PathBuf,
+    header: &DescriptionHeader,
+    text: &str,
+) -> io::Result<()> {
     if text.len() > DESCRIPTION_BYTES_MAX {
         // The one before describes something else by now.
         let _ = fs::remove_file(path);
@@ -157,7 +162,7 @@ fn write(folder: &PathBuf, path: &PathBuf, header: &Header, text: &str) -> io::R
 /// The text, if the file describes the source as it is configured now and is whole.
 fn read(
     path: &PathBuf,
-    source: Revision,
+    source: ToolRevision,
     kinds: &SourceKinds,
 ) -> io::Result<Option<StoredDescription>> {
     let Some((header, mut file)) = read_header(path)? else { return Ok(None) };
@@ -168,13 +173,13 @@ fn read(
     }
     let mut text = String::with_capacity(header.n_bytes);
     file.by_ref().take(DESCRIPTION_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    if Revision::of(&text) != header.text {
+    if ToolRevision::of(&text) != header.text {
         return Err(io::Error::other("it is damaged"));
     }
     Ok(Some(StoredDescription { kind: kind.name(), text: text.into() }))
 }
 
-fn read_header(path: &PathBuf) -> io::Result<Option<(Header, io::BufReader<fs::File>)>> {
+fn read_header(path: &PathBuf) -> io::Result<Option<(DescriptionHeader, io::BufReader<fs::File>)>> {
     use io::BufRead as _;
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -202,7 +207,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store =
             DescriptionStore::new(Some(dir.path().join("descriptions")), SourceKinds::default());
-        let (slug, other) = (Slug::parse("pets").unwrap(), Slug::parse("cats").unwrap());
+        let (slug, other) =
+            (IntegrationSlug::parse("pets").unwrap(), IntegrationSlug::parse("cats").unwrap());
         let description = StoredDescription { kind: "openapi", text: "{\"a\":\n1}".into() };
         let configured = source("http://a.example/?key=hidden");
         store.save(&slug, &configured, description.clone()).await;
@@ -225,7 +231,7 @@ mod tests {
     async fn what_belongs_to_no_source_is_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let store = DescriptionStore::new(Some(dir.path().to_owned()), SourceKinds::default());
-        let [pets, cats] = ["pets", "cats"].map(|name| Slug::parse(name).unwrap());
+        let [pets, cats] = ["pets", "cats"].map(|name| IntegrationSlug::parse(name).unwrap());
         let description = StoredDescription { kind: "mcp", text: "[]".into() };
         for slug in [&pets, &cats] {
             store.save(slug, &source("http://a.example"), description.clone()).await;

@@ -5,10 +5,11 @@ use engine::Engine;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    Answer, BuiltinCaller, CallerName, ExecutionId, Phase, QuestionId, QuestionKind, Timestamp,
+    Answer, BuiltinCaller, CallerName, ExecutionId, ExecutionPhase, QuestionId, QuestionKind,
+    Timestamp,
 };
 use std::sync::Arc;
-use tools::Snapshot;
+use tools::CatalogueSnapshot;
 
 /// The engine as connections see it.
 pub(crate) struct EngineHost(pub(crate) Engine);
@@ -22,7 +23,7 @@ impl CredentialHost for EngineHost {
         self.0.clock_generation()
     }
 
-    fn catalogue(&self) -> Arc<Snapshot> {
+    fn catalogue(&self) -> Arc<CatalogueSnapshot> {
         self.0.catalogue().snapshot()
     }
 
@@ -51,7 +52,7 @@ async fn answer_link(engine: &Engine, execution: ExecutionId, url: &str, answer:
                 tracing::warn!(%question, %error, "a question could not be answered");
             }
         }
-        if !open.is_empty() || found.state.phase == Phase::Finished {
+        if !open.is_empty() || found.state.phase == ExecutionPhase::Finished {
             return;
         }
     }

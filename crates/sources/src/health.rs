@@ -1,21 +1,24 @@
 //! Whether a connection is good: its values are there, and its source takes them.
 
-use crate::{SourceError, Sources};
+use crate::{SourceError, SourceRegistry};
 use credentials::ConnectionProof;
 use lifecycle::{CallOutcome, Json, ToolPath};
 use serde_json::Value;
 use std::time::Duration;
-use tools::{CancelSignal, Credential, Person, Progress, Request, Slug, SourceCheck, SourceHealth};
+use tools::{
+    CancelSignal, IntegrationSlug, PersonHandle, ProgressHandle, SourceCheck, SourceHealth,
+    ToolCredential, ToolRequest,
+};
 use url::Url;
 
 /// How long a source may take to show whether it takes a credential.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 
-impl Sources {
+impl SourceRegistry {
     /// Looks whether a connection is good, and asks nobody.
     pub async fn health(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<SourceHealth, SourceError> {
@@ -47,7 +50,7 @@ impl Sources {
         let Ok(args) = Json::parse("{}".to_owned()) else {
             return SourceHealth::unhealthy("internal", "");
         };
-        let request = Request {
+        let request = ToolRequest {
             execution: lifecycle::ExecutionId::from_uuid(uuid::Uuid::nil()),
             call: lifecycle::CallId(1),
             attempt: 1,
@@ -55,8 +58,8 @@ impl Sources {
             args,
             caller: lifecycle::BuiltinCaller::HealthCheck.into(),
             cancelled: CancelSignal::never(),
-            person: Person::absent(),
-            progress: Progress::unwatched(),
+            person: PersonHandle::absent(),
+            progress: ProgressHandle::unwatched(),
         };
         match self.0.setup.engine.catalogue().call(request).await {
             CallOutcome::Returned { value } => {
@@ -77,7 +80,7 @@ impl Sources {
     }
 
     /// Checks it as the kind of its source does.
-    async fn checked(&self, proof: &ConnectionProof, credential: &Credential) -> SourceHealth {
+    async fn checked(&self, proof: &ConnectionProof, credential: &ToolCredential) -> SourceHealth {
         let slug = &proof.key.slug;
         let (server, config) = match self.0.states.lock().await.get(slug) {
             Some(entry) => (entry.server.clone(), entry.spec.clone()),

@@ -22,10 +22,10 @@ mod trusted;
 mod watch;
 
 pub use config_files::{ConfigFile, ConfigFiles, FileAuthority};
-pub use manage::{Management, management_tools};
+pub use manage::{ManagementTools, management_tools};
 pub use process_tool::ProcessTool;
 pub use source_state::ConnectionView;
-pub use sources::{Setup, SourceError, Sources};
+pub use sources::{SourceError, SourceRegistry, SourcesSetup};
 pub use trusted::TrustedFile;
 pub use watch::{
     check, configured, listener_limits, notices, notify, processes, project_file, quotas, user_file,

@@ -2,7 +2,7 @@
 //! everything else, and servers whose lists change.
 
 use crate::source_state::{SourceState, card, wanted_sources};
-use crate::{SourceError, Sources, policy_first_seen, records, tool_first_seen, watch};
+use crate::{SourceError, SourceRegistry, policy_first_seen, records, tool_first_seen, watch};
 use credentials::ConnectionProof;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use store::StoreError;
 use tokio::sync::watch as watch_channel;
 use tokio_util::sync::CancellationToken;
 use tools::{
-    Arrival, Change, Credential, OpenError, OpenedSource, Slug, SourceConfig, SourceContext,
-    SourceServer,
+    CatalogueChange, IntegrationArrival, IntegrationSlug, OpenedSource, SourceConfig,
+    SourceContext, SourceOpenError, SourceServer, ToolCredential,
 };
 
 /// How often configuration files are looked at.
@@ -27,8 +27,8 @@ const DEMAND_EVERY: Duration = Duration::from_millis(500);
 /// Names in one line of the log; the routes tell them all.
 const LOGGED_NAMES_MAX: usize = 20;
 
-impl Sources {
-    pub(crate) async fn watch(&self, mut seen: watch::Look) {
+impl SourceRegistry {
+    pub(crate) async fn watch(&self, mut seen: watch::FileSignature) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let commands = self.commands().borrow().clone();
@@ -119,7 +119,7 @@ impl Sources {
     }
 
     /// Opens a source beside everything else, again and again until it can be read.
-    pub(crate) fn open_later(&self, slug: &Slug, entry: &SourceState) {
+    pub(crate) fn open_later(&self, slug: &IntegrationSlug, entry: &SourceState) {
         let catalogue = self.0.setup.engine.catalogue();
         if catalogue.snapshot().integration(slug.as_str()).is_none() {
             let card = card(slug, &entry.spec, entry.spec.kind.as_deref().unwrap_or_default());
@@ -128,7 +128,7 @@ impl Sources {
             return;
         }
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());
-        let loading = Loading::begin(&self.0.loading, &slug);
+        let loading = LoadingSource::begin(&self.0.loading, &slug);
         let opening = async move {
             let (mut pause, mut loading) = (RETRY_MIN, Some(loading));
             while let Err(error) = sources.refresh(&slug).await {
@@ -141,7 +141,7 @@ impl Sources {
     }
 
     /// Waits before a source is tried again, less where a call or an answer needs it. Returns the next pause.
-    async fn pause_before_retry(&self, slug: &Slug, pause: Duration) -> Duration {
+    async fn pause_before_retry(&self, slug: &IntegrationSlug, pause: Duration) -> Duration {
         tokio::time::sleep(RETRY_MIN).await;
         let demand = self.0.setup.engine.catalogue().demand(slug);
         let demanded = async {
@@ -157,7 +157,7 @@ impl Sources {
     }
 
     /// Puts what is stored about a source, or configured in full, into the catalogue without reading it.
-    async fn show_offline(&self, slug: &Slug, entry: &mut SourceState) {
+    async fn show_offline(&self, slug: &IntegrationSlug, entry: &mut SourceState) {
         let stored = self.0.descriptions.load(slug, &entry.spec).await;
         let kinds = &self.0.setup.kinds;
         match kinds.open_offline(&entry.spec, stored, self.context()).await {
@@ -174,7 +174,7 @@ impl Sources {
     }
 
     /// Reads a source anew. What it offers now takes the place of what it offered; the difference is told.
-    pub async fn refresh(&self, slug: &Slug) -> Result<Change, SourceError> {
+    pub async fn refresh(&self, slug: &IntegrationSlug) -> Result<CatalogueChange, SourceError> {
         let unknown = || SourceError::Unknown(slug.to_string());
         let reading = match self.0.states.lock().await.get(slug) {
             Some(entry) => entry.reading.clone(),
@@ -220,8 +220,8 @@ impl Sources {
     pub(crate) async fn open(
         &self,
         spec: &SourceConfig,
-        credential: &Credential,
-    ) -> Result<OpenedSource, OpenError> {
+        credential: &ToolCredential,
+    ) -> Result<OpenedSource, SourceOpenError> {
         self.0.setup.kinds.open(spec, credential, self.context()).await
     }
 
@@ -234,10 +234,10 @@ impl Sources {
     /// that nobody remembers could widen what is allowed after the next start.
     pub(crate) async fn show(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         entry: &mut SourceState,
         opened: OpenedSource,
-    ) -> Result<Change, SourceError> {
+    ) -> Result<CatalogueChange, SourceError> {
         let mut card = card(slug, &entry.spec, opened.integration.kind());
         card.can_remove = !entry.is_configured;
         card.title = entry.spec.title.clone().or(opened.title).unwrap_or(card.title);
@@ -248,7 +248,7 @@ impl Sources {
         card.may_elicit =
             self.0.setup.kinds.by_name(&card.kind).is_some_and(|kind| kind.may_elicit());
         let (integration, bound) = (opened.integration, entry.bound(&self.0.credentials, slug));
-        let mut arrival = Arrival::new(slug, card, integration, bound);
+        let mut arrival = IntegrationArrival::new(slug, card, integration, bound);
         let after = arrival.age(before.as_ref(), now);
         if before.as_ref() != Some(&after) {
             tool_first_seen::save(records, slug, &entry.spec, after).await?;
@@ -270,7 +270,12 @@ impl Sources {
     }
 
     /// Reads a server's list anew whenever it says that it changed, and whenever it is needed and was lost.
-    fn follow(&self, slug: &Slug, server: Arc<dyn SourceServer>, watching: CancellationToken) {
+    fn follow(
+        &self,
+        slug: &IntegrationSlug,
+        server: Arc<dyn SourceServer>,
+        watching: CancellationToken,
+    ) {
         let (sources, slug) = (self.clone(), slug.clone());
         let following = async move {
             loop {
@@ -289,7 +294,7 @@ impl Sources {
         self.0.tasks.spawn(watching.run_until_cancelled_owned(following));
     }
 
-    pub(crate) async fn forget(&self, slug: &Slug, entry: SourceState) {
+    pub(crate) async fn forget(&self, slug: &IntegrationSlug, entry: SourceState) {
         entry.watching.cancel();
         self.0.setup.engine.catalogue().remove(slug);
         if let Some(server) = entry.server {
@@ -299,16 +304,19 @@ impl Sources {
 }
 
 /// A source whose first reading is under way.
-struct Loading(watch_channel::Sender<Vec<Slug>>, Slug);
+struct LoadingSource(watch_channel::Sender<Vec<IntegrationSlug>>, IntegrationSlug);
 
-impl Loading {
-    fn begin(loading: &watch_channel::Sender<Vec<Slug>>, slug: &Slug) -> Self {
+impl LoadingSource {
+    fn begin(
+        loading: &watch_channel::Sender<Vec<IntegrationSlug>>,
+        slug: &IntegrationSlug,
+    ) -> Self {
         loading.send_modify(|slugs| slugs.push(slug.clone()));
         Self(loading.clone(), slug.clone())
     }
 }
 
-impl Drop for Loading {
+impl Drop for LoadingSource {
     fn drop(&mut self) {
         self.0.send_modify(|slugs| {
             if let Some(at) = slugs.iter().position(|slug| *slug == self.1) {
@@ -319,21 +327,21 @@ impl Drop for Loading {
 }
 
 /// What a source is read with: the first proof that is at hand.
-async fn listing(proofs: Vec<ConnectionProof>) -> Credential {
+async fn listing(proofs: Vec<ConnectionProof>) -> ToolCredential {
     for proof in proofs {
         if let Ok(credential) = proof.available().await {
             return credential;
         }
     }
-    Credential::none()
+    ToolCredential::none()
 }
 
 /// The error of a source that could not be opened.
-pub(crate) fn unreadable(slug: &Slug, why: String) -> SourceError {
+pub(crate) fn unreadable(slug: &IntegrationSlug, why: String) -> SourceError {
     SourceError::Unreadable { source_name: slug.to_string(), why }
 }
 
-fn log(slug: &Slug, change: &Change) {
+fn log(slug: &IntegrationSlug, change: &CatalogueChange) {
     let names = |names: &[String]| {
         let mut shown = names.iter().take(LOGGED_NAMES_MAX).cloned().collect::<Vec<_>>().join(" ");
         if names.len() > LOGGED_NAMES_MAX {

@@ -5,34 +5,34 @@
 mod policies;
 mod question;
 
-use crate::{ConnectionView, SourceError, Sources};
+use crate::{ConnectionView, SourceError, SourceRegistry};
 use credentials::{ConnectionConfig, CredentialOffer, FlowStart, OAuthConfig};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
+use lifecycle::{Failure, FailureCode, Json, ToolHost, ToolNature, ToolPath};
 use serde_json::{Map, Value, json};
 use std::pin::pin;
 use std::time::Duration;
-use tools::envelope::{self, Trouble};
+use tools::envelope::{self, ToolFailure};
 use tools::{
-    Card, Change, Request, Slug, Source, SourceConfig, SourceKind, Tool, graphql, mcp, openapi,
-    slug_of_host,
+    CatalogueChange, IntegrationSlug, Source, SourceCard, SourceConfig, SourceKind, Tool,
+    ToolRequest, graphql, mcp, openapi, slug_of_host,
 };
 
 /// `executor.coreTools.*`, `executor.openapi.*`, `executor.graphql.*` and `executor.mcp.*`.
 #[derive(Debug)]
-pub struct Management(Sources);
+pub struct ManagementTools(SourceRegistry);
 
-impl Management {
+impl ManagementTools {
     /// Manages these.
-    pub const fn new(sources: Sources) -> Self {
+    pub const fn new(sources: SourceRegistry) -> Self {
         Self(sources)
     }
 }
 
 /// Every management tool by its path, and whether each of its calls needs an answer.
 pub fn management_tools() -> impl Iterator<Item = (&'static str, bool)> {
-    LIST.iter().map(|Listed(path, _, _, effect)| (*path, *effect != ToolEffect::Shows))
+    LIST.iter().map(|ManagementTool(path, _, _, effect)| (*path, *effect != ToolEffect::Shows))
 }
 
 /// What a call does, which decides whether it asks.
@@ -48,120 +48,125 @@ enum ToolEffect {
 
 /// A management tool: its path, what it does, the names of its arguments, all of them texts, and its effect. An argument
 /// with a question mark may be left out.
-struct Listed(&'static str, &'static str, &'static [&'static str], ToolEffect);
+struct ManagementTool(&'static str, &'static str, &'static [&'static str], ToolEffect);
 
-const LIST: [Listed; 21] = [
-    Listed(
+const LIST: [ManagementTool; 21] = [
+    ManagementTool(
         "executor.coreTools.integrations.list",
         "Lists the sources of tools.",
         &[],
         ToolEffect::Shows,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.integrations.detect",
         "Finds out whether an address has a description: OpenAPI, GraphQL or MCP. An empty list where none can be read.",
         &["url"],
         ToolEffect::Examines,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.integrations.refresh",
         "Reads a source anew and says what changed.",
         &["slug"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.integrations.remove",
         "Removes a source and its connections.",
         &["slug"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.connections.list",
         "Lists connections, without their secrets.",
         &["integration?", "owner?"],
         ToolEffect::Shows,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.connections.create",
         "Binds a source without a credential; people enter those that have one.",
         &["integration", "name", "owner?", "description?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.connections.createHandoff",
         "Gives the address of a page where a person enters a connection's secret; makes the connection where there is none.",
         &["integration", "name", "owner?", "template?", "description?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.oauth.start",
         "Gives the address where a person agrees that a connection is used; makes the connection where there is none.",
         &["integration", "name", "owner?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.oauth.cancel",
         "Ends what was begun for a connection: nobody needs to agree any more.",
         &["integration", "name", "owner?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.connections.remove",
         "Removes a connection.",
         &["integration", "owner", "name"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.coreTools.connections.refresh",
         "Reads a connection's source anew and says what changed.",
         &["integration", "owner", "name"],
         ToolEffect::Changes,
     ),
-    Listed(policies::LIST, "Lists the policies: who may call what.", &[], ToolEffect::Examines),
-    Listed(
+    ManagementTool(
+        policies::LIST,
+        "Lists the policies: who may call what.",
+        &[],
+        ToolEffect::Examines,
+    ),
+    ManagementTool(
         policies::CREATE,
         "Makes a policy: approve, require_approval or block.",
         &["owner", "pattern", "action", "position?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         policies::UPDATE,
         "Changes a policy.",
         &["id", "owner?", "pattern?", "action?", "position?"],
         ToolEffect::Changes,
     ),
-    Listed(policies::REMOVE, "Removes a policy.", &["id", "owner?"], ToolEffect::Changes),
-    Listed(
+    ManagementTool(policies::REMOVE, "Removes a policy.", &["id", "owner?"], ToolEffect::Changes),
+    ManagementTool(
         "executor.openapi.previewSpec",
         "Says what an OpenAPI description would become.",
         &["spec"],
         ToolEffect::Examines,
     ),
-    Listed(
+    ManagementTool(
         "executor.openapi.addSpec",
         "Adds an API by the address of its OpenAPI description.",
         &["slug", "url", "baseUrl?"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.graphql.addIntegration",
         "Adds a GraphQL API by its address.",
         &["slug", "endpoint"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.mcp.probe",
         "Finds out whether an address is an MCP server. An empty list where none answers.",
         &["url"],
         ToolEffect::Examines,
     ),
-    Listed(
+    ManagementTool(
         "executor.mcp.addServer",
         "Adds an MCP server by its address.",
         &["slug", "url"],
         ToolEffect::Changes,
     ),
-    Listed(
+    ManagementTool(
         "executor.mcp.refreshServer",
         "Lists a server's tools anew.",
         &["slug"],
@@ -169,7 +174,7 @@ const LIST: [Listed; 21] = [
     ),
 ];
 
-impl Source for Management {
+impl Source for ManagementTools {
     fn name(&self) -> &'static str {
         "management"
     }
@@ -189,7 +194,7 @@ impl Source for Management {
         Some(question.map_err(|trouble| trouble.told()))
     }
 
-    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let sources = self.0.clone();
         async move {
             let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
@@ -204,7 +209,7 @@ impl Source for Management {
     }
 }
 
-fn tool(Listed(path, about, names, effect): &Listed) -> Tool {
+fn tool(ManagementTool(path, about, names, effect): &ManagementTool) -> Tool {
     let text = || json!({"type": "string"});
     let bare = |name: &&str| name.trim_end_matches('?').to_owned();
     let members: Map<_, _> = names.iter().map(|name| (bare(name), text())).collect();
@@ -214,17 +219,18 @@ fn tool(Listed(path, about, names, effect): &Listed) -> Tool {
     Tool {
         description: (*about).into(),
         input_schema: Some(input),
-        nature: Nature { read_only: *effect != ToolEffect::Changes, runs: Runs::Here },
+        nature: ToolNature { read_only: *effect != ToolEffect::Changes, runs: ToolHost::Here },
         asks,
         answer_only: asks,
         ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
     }
 }
 
-async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, Trouble> {
+async fn perform(sources: &SourceRegistry, tool: &str, args: &Value) -> Result<Value, ToolFailure> {
     let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
     let some = |name: &str| args[name].as_str().map(str::to_owned);
-    let slug = |name: &str| Slug::parse(&text(name)).map_err(|bad| wrong(bad.to_string()));
+    let slug =
+        |name: &str| IntegrationSlug::parse(&text(name)).map_err(|bad| wrong(bad.to_string()));
     let add = async |kind: &dyn SourceKind, url: &str| {
         let (kind, url) = (Some(kind.name().to_owned()), Some(text(url)));
         let spec = SourceConfig { kind, url, base_url: some("baseUrl"), ..SourceConfig::default() };
@@ -299,11 +305,11 @@ async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, T
 
 /// Makes a connection without a secret where there is none of that name. Its owner.
 async fn prepared(
-    sources: &Sources,
-    slug: &Slug,
+    sources: &SourceRegistry,
+    slug: &IntegrationSlug,
     args: &Value,
     offer: CredentialOffer,
-) -> Result<String, Trouble> {
+) -> Result<String, ToolFailure> {
     let text = |name: &str| args[name].as_str().map(str::to_owned);
     let (owner, name) =
         (text("owner").unwrap_or_else(|| "org".into()), text("name").unwrap_or_default());
@@ -315,8 +321,8 @@ async fn prepared(
     Ok(owner)
 }
 
-fn wrong(why: String) -> Trouble {
-    Trouble::new("invalid_tool_arguments", why)
+fn wrong(why: String) -> ToolFailure {
+    ToolFailure::new("invalid_tool_arguments", why)
 }
 
 /// When it is answered that an address has no description, whatever is there: a port that refuses, one that says
@@ -342,7 +348,7 @@ async fn found_before<T>(
 
 /// What an address is. Every failure looks alike, so that a program cannot use the server to find out which hosts and ports
 /// answer; the name and the slug come from the address, not from what was read there.
-async fn detected(sources: &Sources, url: &str, wanted: Option<&mcp::McpKind>) -> Value {
+async fn detected(sources: &SourceRegistry, url: &str, wanted: Option<&mcp::McpKind>) -> Value {
     let detection = async {
         let found = sources.detect(url).await;
         let found = found.inspect_err(|why| {
@@ -359,7 +365,7 @@ async fn detected(sources: &Sources, url: &str, wanted: Option<&mcp::McpKind>) -
 }
 
 /// The connections, of one source or owner where the arguments name it.
-async fn connections(sources: &Sources, args: &Value) -> Value {
+async fn connections(sources: &SourceRegistry, args: &Value) -> Value {
     let fits = |name: &str, value: &str| args[name].as_str().is_none_or(|wanted| wanted == value);
     let views = sources.connections().await;
     let fitting = views
@@ -369,9 +375,9 @@ async fn connections(sources: &Sources, args: &Value) -> Value {
     json!({ "connections": rows })
 }
 
-fn cards(sources: &Sources) -> Value {
+fn cards(sources: &SourceRegistry) -> Value {
     let snapshot = sources.0.setup.engine.catalogue().snapshot();
-    let card = |(card, n_tools): (&Card, usize)| {
+    let card = |(card, n_tools): (&SourceCard, usize)| {
         json!({
             "slug": card.name, "name": card.title, "description": card.about(), "kind": card.kind,
             "canRemove": card.can_remove, "canRefresh": card.can_refresh, "toolCount": n_tools,
@@ -381,7 +387,7 @@ fn cards(sources: &Sources) -> Value {
     snapshot.cards().map(card).collect()
 }
 
-fn changed(change: &Change) -> Value {
+fn changed(change: &CatalogueChange) -> Value {
     json!({
         "addedTools": change.added,
         "removedTools": change.removed,
@@ -398,7 +404,7 @@ const UNREADABLE: &str =
 /// What the program receives where a sign-in cannot be started, for whatever reason.
 const NOT_STARTED: &str = "the sign-in could not be started; the server's log states why";
 
-impl From<SourceError> for Trouble {
+impl From<SourceError> for ToolFailure {
     fn from(error: SourceError) -> Self {
         if let SourceError::Unreadable { .. } = &error {
             // The reason would tell a program which hosts and ports answer.
@@ -410,10 +416,10 @@ impl From<SourceError> for Trouble {
 }
 
 /// Why a sign-in did not start, without what the other side answered.
-fn sign_in_trouble(error: SourceError) -> Trouble {
+fn sign_in_trouble(error: SourceError) -> ToolFailure {
     if let SourceError::Wrong(why) = error {
         tracing::warn!(why, "a management tool could not start a sign-in");
-        return Trouble::new("oauth_start_failed", NOT_STARTED);
+        return ToolFailure::new("oauth_start_failed", NOT_STARTED);
     }
     error.into()
 }

@@ -1,7 +1,7 @@
 //! Local files that a project's configuration names: descriptions, programs and scripts. An agent that can change one of
 //! them can change what a trusted configuration does, so trust covers their contents too.
 
-use crate::config::File;
+use crate::config::ConfigDocument;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ pub(crate) type FileDigests = BTreeMap<PathBuf, String>;
 ///
 /// Outside of the folder are programs of the system, which are upgraded, and files of the operator. Data that a program
 /// reads or writes is not covered either.
-pub(crate) fn named_files(file: &File, folder: &Path) -> Result<FileDigests, String> {
+pub(crate) fn named_files(file: &ConfigDocument, folder: &Path) -> Result<FileDigests, String> {
     let Ok(root) = folder.canonicalize() else { return Ok(FileDigests::new()) };
     let mut digests = FileDigests::new();
     let sources = file.sources.values().flat_map(|source| candidates(source, &root));
@@ -111,7 +111,7 @@ mod tests {
         let text = "[sources.a]\nfile = 'api.json'\n[sources.b]\ncommand = ['node', 'server.js', 'data.db']\n\
                     [sources.c.tools.x]\nargv = ['./run', 'missing.js']\n\
                     [sources.c.tools.y]\nargv = ['/bin/sh', 'tool.py']\n";
-        let digests = named_files(&File::parse(text).unwrap(), &root).unwrap();
+        let digests = named_files(&ConfigDocument::parse(text).unwrap(), &root).unwrap();
         let names: Vec<_> = digests
             .keys()
             .map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap())

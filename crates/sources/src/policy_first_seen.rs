@@ -1,10 +1,10 @@
 //! When each policy of the configuration files was first seen: an approval covers tools as they were then.
 
-use crate::config::Rule as Written;
+use crate::config::PolicyConfig;
 use credentials::records;
-use lifecycle::{Pattern, Policy, Revision, Rule, Timestamp};
+use lifecycle::{Policy, PolicyRule, Timestamp, ToolPattern, ToolRevision};
 use std::collections::BTreeMap;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 /// The kind of the record, and the key of the only one.
 const KIND: &str = "file-policies";
@@ -12,8 +12,8 @@ const KEY: &str = "said";
 
 /// The policy of the files, each rule with the time when it was first seen. Times of deleted rules are dropped.
 pub(crate) async fn policy(
-    records: &dyn Records,
-    lists: &[Vec<Written>],
+    records: &dyn RecordStore,
+    lists: &[Vec<PolicyConfig>],
     now: Timestamp,
 ) -> Result<Policy, StoreError> {
     let before: BTreeMap<String, Timestamp> = match records.get(KIND, KEY).await? {
@@ -23,15 +23,15 @@ pub(crate) async fn policy(
         None => BTreeMap::new(),
     };
     let mut seen = BTreeMap::new();
-    let mut rules = |list: &Vec<Written>| {
-        let rule = |written: &Written| {
+    let mut rules = |list: &Vec<PolicyConfig>| {
+        let rule = |written: &PolicyConfig| {
             let key = serde_json::to_string(written).unwrap_or_default();
-            let key = Revision::of(&key).to_string();
+            let key = ToolRevision::of(&key).to_string();
             let at = before.get(&key).copied().unwrap_or(now);
             seen.insert(key, at);
-            let pattern = Pattern::parse(&written.pattern).ok()?;
-            let Written { action, editable, .. } = *written;
-            Some(Rule { pattern, action, said: Some(at), editable })
+            let pattern = ToolPattern::parse(&written.pattern).ok()?;
+            let PolicyConfig { action, editable, .. } = *written;
+            Some(PolicyRule { pattern, action, said: Some(at), editable })
         };
         list.iter().filter_map(rule).collect()
     };
@@ -45,7 +45,7 @@ pub(crate) async fn policy(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{Action, ToolPath, Traits, Verdict};
+    use lifecycle::{PolicyAction, PolicyVerdict, ToolPath, ToolTraits};
     use store::sqlite::SqliteStore;
 
     #[tokio::test]
@@ -53,15 +53,15 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let rule = |note: Option<&str>| {
             let note = note.map(str::to_owned);
-            let (pattern, action) = ("a.*".into(), Action::Approve);
-            vec![vec![Written { pattern, action, editable: false, note }]]
+            let (pattern, action) = ("a.*".into(), PolicyAction::Approve);
+            vec![vec![PolicyConfig { pattern, action, editable: false, note }]]
         };
-        let newer = Traits { since: Timestamp(2), ..Traits::lasting(true) };
+        let newer = ToolTraits { since: Timestamp(2), ..ToolTraits::lasting(true) };
         let tool = ToolPath::parse("a.b").unwrap();
         let cases = [
-            (None, 1, Verdict::Ask { pattern: None, editable: false }),
-            (None, 3, Verdict::Ask { pattern: None, editable: false }),
-            (Some("reviewed"), 3, Verdict::Allow),
+            (None, 1, PolicyVerdict::Ask { pattern: None, editable: false }),
+            (None, 3, PolicyVerdict::Ask { pattern: None, editable: false }),
+            (Some("reviewed"), 3, PolicyVerdict::Allow),
         ];
         for (note, now, expected) in cases {
             let policy = policy(&store, &rule(note), Timestamp(now)).await.unwrap();

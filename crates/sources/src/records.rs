@@ -1,10 +1,10 @@
 //! Records of the sources that were added while serving.
 
 use credentials::records::{SOURCE, SOURCE_TEXT, all, put, remove};
-use lifecycle::Revision;
+use lifecycle::ToolRevision;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tools::SourceConfig;
 
 /// Longest text within the record of a source, and longest part beside it: JSON writes a character as six bytes at most,
@@ -15,7 +15,7 @@ const TEXT_PART_BYTES_MAX: usize = 160 << 10;
 const TEXT_PARTS: &str = "textParts";
 
 pub(crate) async fn sources(
-    records: &dyn Records,
+    records: &dyn RecordStore,
 ) -> Result<BTreeMap<String, SourceConfig>, StoreError> {
     let mut records_by_slug = all::<Value>(records, SOURCE).await?;
     for (slug, value) in &mut records_by_slug {
@@ -35,7 +35,7 @@ pub(crate) async fn sources(
 
 /// Writes the record of a source. A long text is written in parts, before the record that names them.
 pub(crate) async fn put_source(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     slug: &str,
     source: &SourceConfig,
 ) -> Result<(), StoreError> {
@@ -45,7 +45,7 @@ pub(crate) async fn put_source(
     let long = source.text.as_deref().filter(|text| text.len() > TEXT_PART_BYTES_MAX);
     let mut keys = vec![];
     if let Some(text) = long {
-        let revision = Revision::of(text).to_string();
+        let revision = ToolRevision::of(text).to_string();
         for (n, part) in parts(text).enumerate() {
             let key = format!("{slug}/{revision}/{n:04}");
             put(records, SOURCE_TEXT, &key, &part).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn put_source(
 }
 
 /// Removes a source, and the parts of its text.
-pub(crate) async fn remove_source(records: &dyn Records, slug: &str) -> Result<(), StoreError> {
+pub(crate) async fn remove_source(records: &dyn RecordStore, slug: &str) -> Result<(), StoreError> {
     let parts = part_keys(records, slug).await?;
     remove(records, SOURCE, slug).await?;
     for key in parts {
@@ -73,7 +73,7 @@ pub(crate) async fn remove_source(records: &dyn Records, slug: &str) -> Result<(
     Ok(())
 }
 
-async fn part_keys(records: &dyn Records, slug: &str) -> Result<Vec<String>, StoreError> {
+async fn part_keys(records: &dyn RecordStore, slug: &str) -> Result<Vec<String>, StoreError> {
     let record = records.get(SOURCE, slug).await?;
     let value: Value =
         record.and_then(|it| serde_json::from_str(&it.value).ok()).unwrap_or_default();
@@ -83,7 +83,7 @@ async fn part_keys(records: &dyn Records, slug: &str) -> Result<Vec<String>, Sto
 /// The text of a source whose record names its parts, which it no longer does afterwards. A part that is missing leaves the
 /// text incomplete, and the importer reports that.
 async fn joined_text(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     slug: &str,
     value: &mut Value,
 ) -> Result<Option<String>, StoreError> {

@@ -1,13 +1,13 @@
 //! The state of a source: its configuration, its connections, its server, and the task that follows it.
 
-use crate::config::File;
+use crate::config::ConfigDocument;
 use credentials::{ConnectionConfig, ConnectionKey, ConnectionProof, Credentials};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use tools::{Card, ConnectionName, Slug, SourceConfig, SourceServer};
+use tools::{ConnectionName, IntegrationSlug, SourceCard, SourceConfig, SourceServer};
 use url::Url;
 
 /// Connections by owner and name, and whether a file contains them.
@@ -78,7 +78,7 @@ impl SourceState {
     pub(crate) fn proofs(
         &self,
         credentials: &Arc<Credentials>,
-        slug: &Slug,
+        slug: &IntegrationSlug,
     ) -> Vec<ConnectionProof> {
         let proof = |(owner, name): &(String, String)| self.proof(credentials, slug, (owner, name));
         self.connections.keys().filter_map(proof).collect()
@@ -88,7 +88,7 @@ impl SourceState {
     pub(crate) fn proof(
         &self,
         credentials: &Arc<Credentials>,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         (owner, name): (&str, &str),
     ) -> Option<ConnectionProof> {
         let (connection, _) = self.connections.get(&(owner.to_owned(), name.to_owned()))?;
@@ -110,7 +110,7 @@ impl SourceState {
     pub(crate) fn bound(
         &self,
         credentials: &Arc<Credentials>,
-        slug: &Slug,
+        slug: &IntegrationSlug,
     ) -> Vec<Arc<tools::Connection>> {
         let mut bound = vec![];
         for proof in self.proofs(credentials, slug) {
@@ -135,15 +135,15 @@ impl SourceState {
 
 /// The sources that there should be: files win over records. A source of a file without connections has `org.main`.
 pub(crate) fn wanted_sources(
-    file: File,
+    file: ConfigDocument,
     recorded: BTreeMap<String, SourceConfig>,
     recorded_connections: BTreeMap<String, ConnectionConfig>,
-) -> BTreeMap<Slug, SourceState> {
+) -> BTreeMap<IntegrationSlug, SourceState> {
     let mut wanted = BTreeMap::new();
     let sources = recorded.into_iter().map(|(name, spec)| (name, spec, false));
     let sources = sources.chain(file.sources.into_iter().map(|(name, spec)| (name, spec, true)));
     for (name, spec, is_configured) in sources {
-        let Ok(slug) = Slug::parse(&name) else {
+        let Ok(slug) = IntegrationSlug::parse(&name) else {
             tracing::error!(source = name, "a source is left out: its name cannot stand in a path");
             continue;
         };
@@ -170,18 +170,22 @@ pub(crate) fn wanted_sources(
     wanted
 }
 
-pub(crate) fn card(slug: &Slug, spec: &SourceConfig, kind: &str) -> Card {
-    Card {
+pub(crate) fn card(slug: &IntegrationSlug, spec: &SourceConfig, kind: &str) -> SourceCard {
+    SourceCard {
         name: slug.to_string(),
         title: spec.title.clone().unwrap_or_else(|| slug.to_string()),
         kind: kind.to_owned(),
         url: spec.url.clone(),
         can_refresh: true,
-        ..Card::default()
+        ..SourceCard::default()
     }
 }
 
-pub(crate) fn view(slug: &Slug, name: &str, connection: &ConnectionConfig) -> ConnectionView {
+pub(crate) fn view(
+    slug: &IntegrationSlug,
+    name: &str,
+    connection: &ConnectionConfig,
+) -> ConnectionView {
     ConnectionView {
         integration: slug.to_string(),
         owner: connection.owner_name().to_owned(),

@@ -13,18 +13,19 @@ use credentials::{
     Credentials, Vault, VaultError, VaultImport, connection_from_offer,
 };
 use engine::Engine;
-use lifecycle::{Limits, ToolPath};
+use lifecycle::{ExecutionLimits, ToolPath};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tokio::sync::{self, Mutex};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tools::http::HttpClient;
+use tools::http::ApiClient;
 use tools::{
-    Change, Credential, DetectedSource, Minding, Slug, SourceConfig, SourceKinds, openapi,
+    CatalogueChange, ChildSupervision, DetectedSource, IntegrationSlug, SourceConfig, SourceKinds,
+    ToolCredential, openapi,
 };
 use url::Url;
 
@@ -36,30 +37,30 @@ const RESERVED: [&str; 2] = ["executor", "management"];
 
 /// What sources are made of.
 #[derive(Clone)]
-pub struct Setup {
+pub struct SourcesSetup {
     /// Whose catalogue their tools go to, and whose policies and limits the files speak about.
     pub engine: Engine,
     /// What programs may use where no file says otherwise.
-    pub usual: Limits,
+    pub usual: ExecutionLimits,
     /// The kinds of sources.
     pub kinds: SourceKinds,
     /// Where what is added is kept.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn RecordStore>,
     /// Where the last good description of each source is stored; none stores nothing.
     pub descriptions: Option<PathBuf>,
     /// Configuration files, the most important first.
     pub files: ConfigFiles,
     /// Who looks after programs that are started.
-    pub minding: Minding,
+    pub minding: ChildSupervision,
     /// Where secrets are kept.
     pub vault: Vault,
     /// What the network is reached by.
-    pub http: HttpClient,
-    /// Whether browsers will find us: see [`Sources::listens_at`].
+    pub http: ApiClient,
+    /// Whether browsers will find us: see [`SourceRegistry::listens_at`].
     pub serves: bool,
 }
 
-impl std::fmt::Debug for Setup {
+impl std::fmt::Debug for SourcesSetup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setup").field("files", &self.files).finish_non_exhaustive()
     }
@@ -67,13 +68,13 @@ impl std::fmt::Debug for Setup {
 
 /// A handle to the sources of a server. Clones share them.
 #[derive(Clone)]
-pub struct Sources(pub(crate) Arc<Inner>);
+pub struct SourceRegistry(pub(crate) Arc<SourcesInner>);
 
-pub(crate) struct Inner {
-    pub(crate) setup: Setup,
+pub(crate) struct SourcesInner {
+    pub(crate) setup: SourcesSetup,
     pub(crate) credentials: Arc<Credentials>,
     /// One change at a time.
-    pub(crate) states: Mutex<BTreeMap<Slug, SourceState>>,
+    pub(crate) states: Mutex<BTreeMap<IntegrationSlug, SourceState>>,
     /// Why the newest edit of a configuration file does not count.
     pub(crate) trouble: RwLock<Option<String>>,
     /// Other names by which enclave's programs call tools.
@@ -83,7 +84,7 @@ pub(crate) struct Inner {
     /// Commands that the files give to the REPL.
     pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
     /// Sources whose first reading is under way.
-    pub(crate) loading: sync::watch::Sender<Vec<Slug>>,
+    pub(crate) loading: sync::watch::Sender<Vec<IntegrationSlug>>,
     pub(crate) descriptions: DescriptionStore,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -145,10 +146,10 @@ impl From<VaultError> for SourceError {
     }
 }
 
-impl Sources {
+impl SourceRegistry {
     /// Puts everything that is configured or was added into the catalogue: what is stored about it first, and what
     /// it offers now as soon as it is read, without waiting for that.
-    pub async fn start(setup: Setup) -> Result<Self, StoreError> {
+    pub async fn start(setup: SourcesSetup) -> Result<Self, StoreError> {
         match credentials::records::seal_connections(&*setup.records, &setup.vault).await {
             Ok(()) => {}
             Err(VaultError::Store(error)) => return Err(error),
@@ -157,7 +158,7 @@ impl Sources {
         let (closing, tasks) = (CancellationToken::new(), TaskTracker::new());
         let credentials = Arc::new(Credentials::new(credential_setup(&setup, &closing, &tasks)));
         let descriptions = DescriptionStore::new(setup.descriptions.clone(), setup.kinds.clone());
-        let sources = Self(Arc::new(Inner {
+        let sources = Self(Arc::new(SourcesInner {
             setup,
             credentials,
             states: Mutex::default(),
@@ -215,7 +216,8 @@ impl Sources {
 
     /// Names of the sources whose first reading since the start is under way, sorted.
     pub fn loading(&self) -> Vec<String> {
-        let names: BTreeSet<_> = self.0.loading.borrow().iter().map(Slug::to_string).collect();
+        let names: BTreeSet<_> =
+            self.0.loading.borrow().iter().map(IntegrationSlug::to_string).collect();
         names.into_iter().collect()
     }
 
@@ -229,7 +231,7 @@ impl Sources {
     pub async fn troubles(&self) -> Vec<(String, String)> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
         let states = self.0.states.lock().await;
-        let trouble = |slug: &Slug| {
+        let trouble = |slug: &IntegrationSlug| {
             let why = snapshot.card(slug.as_str())?.trouble.clone()?;
             Some((slug.to_string(), why))
         };
@@ -252,20 +254,20 @@ impl Sources {
     }
 
     /// Whether there is a source of this name.
-    pub async fn has(&self, slug: &Slug) -> bool {
+    pub async fn has(&self, slug: &IntegrationSlug) -> bool {
         self.0.states.lock().await.contains_key(slug)
     }
 
     /// Reads a source and keeps it. One that cannot be read is not kept.
     pub async fn add(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         spec: SourceConfig,
         connect: bool,
-    ) -> Result<Change, SourceError> {
+    ) -> Result<CatalogueChange, SourceError> {
         self.has_room(slug).await?;
         // Others go on while it is read.
-        let opened = match self.open(&spec, &Credential::none()).await {
+        let opened = match self.open(&spec, &ToolCredential::none()).await {
             Ok(opened) => Some(opened),
             // It is read once there is a credential.
             Err(error) if error.wants_credential => None,
@@ -290,14 +292,14 @@ impl Sources {
             Some(opened) => self.show(slug, &mut entry, opened).await?,
             None => {
                 self.open_later(slug, &entry);
-                Change::default()
+                CatalogueChange::default()
             }
         };
         states.insert(slug.clone(), entry);
         Ok(change)
     }
 
-    async fn has_room(&self, slug: &Slug) -> Result<(), SourceError> {
+    async fn has_room(&self, slug: &IntegrationSlug) -> Result<(), SourceError> {
         if RESERVED.contains(&slug.as_str()) {
             return Err(SourceError::Wrong(format!("{slug} is the name of built-in tools")));
         }
@@ -313,7 +315,7 @@ impl Sources {
     }
 
     /// Forgets a source and its connections.
-    pub async fn remove(&self, slug: &Slug) -> Result<(), SourceError> {
+    pub async fn remove(&self, slug: &IntegrationSlug) -> Result<(), SourceError> {
         let mut states = self.0.states.lock().await;
         let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         if entry.is_configured {
@@ -349,7 +351,7 @@ impl Sources {
     /// The proof of one connection.
     pub(crate) async fn proof(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<ConnectionProof, SourceError> {
@@ -382,7 +384,11 @@ impl Sources {
     }
 
     /// The connection that somebody offers, by the ways that the source knows.
-    pub fn offered(&self, slug: &Slug, offer: CredentialOffer) -> Result<ConnectionConfig, String> {
+    pub fn offered(
+        &self,
+        slug: &IntegrationSlug,
+        offer: CredentialOffer,
+    ) -> Result<ConnectionConfig, String> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
         let integration = snapshot.integration(slug.as_str());
         let own = integration.map(|integration| integration.auth_methods()).unwrap_or_default();
@@ -392,7 +398,7 @@ impl Sources {
     /// Takes a credential away. Says whether it was there.
     pub async fn disconnect(
         &self,
-        slug: &Slug,
+        slug: &IntegrationSlug,
         owner: &str,
         name: &str,
     ) -> Result<bool, SourceError> {
@@ -441,7 +447,7 @@ impl Sources {
 }
 
 fn credential_setup(
-    setup: &Setup,
+    setup: &SourcesSetup,
     closing: &CancellationToken,
     tasks: &TaskTracker,
 ) -> CredentialSetup {
@@ -456,7 +462,7 @@ fn credential_setup(
     }
 }
 
-impl std::fmt::Debug for Sources {
+impl std::fmt::Debug for SourceRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Sources")
     }

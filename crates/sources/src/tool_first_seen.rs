@@ -2,11 +2,11 @@
 //! reading adds.
 
 use credentials::records;
-use lifecycle::{Revision, Timestamp};
+use lifecycle::{Timestamp, ToolRevision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::{Records, StoreError};
-use tools::{Age, Ages, Slug, SourceConfig};
+use store::{RecordStore, StoreError};
+use tools::{IntegrationSlug, SourceConfig, ToolAge, ToolAges};
 
 /// The kind of record.
 const AGES: &str = "tool-ages";
@@ -15,14 +15,14 @@ const AGES: &str = "tool-ages";
 #[derive(Serialize, Deserialize)]
 struct ToolAgesRecord {
     /// The configuration of the source: after an edit it is another source, not a refreshed one.
-    source: Revision,
+    source: ToolRevision,
     /// By name.
     tools: BTreeMap<String, ToolAgeRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct ToolAgeRecord {
-    shape: Revision,
+    shape: ToolRevision,
     #[serde(default, skip_serializing_if = "is_never")]
     since: Timestamp,
     #[serde(default, skip_serializing_if = "is_never")]
@@ -31,42 +31,45 @@ struct ToolAgeRecord {
 
 /// The ages when the source was last read; none where it is new, or configured otherwise.
 pub(crate) async fn load(
-    records: &dyn Records,
-    slug: &Slug,
+    records: &dyn RecordStore,
+    slug: &IntegrationSlug,
     spec: &SourceConfig,
-) -> Result<Option<Ages>, StoreError> {
+) -> Result<Option<ToolAges>, StoreError> {
     let Some(record) = records.get(AGES, slug.as_str()).await? else { return Ok(None) };
     let damaged = || StoreError::Damaged(format!("the ages of {slug}'s tools cannot be read"));
     let written: ToolAgesRecord = serde_json::from_str(&record.value).map_err(|_| damaged())?;
     if written.source != revision(spec) {
         return Ok(None);
     }
-    let age = |(name, ToolAgeRecord { shape, since, grew })| (name, Age { shape, since, grew });
+    let age = |(name, ToolAgeRecord { shape, since, grew })| (name, ToolAge { shape, since, grew });
     Ok(Some(written.tools.into_iter().map(age).collect()))
 }
 
 /// Saves them for the next reading.
 pub(crate) async fn save(
-    records: &dyn Records,
-    slug: &Slug,
+    records: &dyn RecordStore,
+    slug: &IntegrationSlug,
     spec: &SourceConfig,
-    ages: Ages,
+    ages: ToolAges,
 ) -> Result<(), StoreError> {
-    let age = |(name, Age { shape, since, grew })| (name, ToolAgeRecord { shape, since, grew });
+    let age = |(name, ToolAge { shape, since, grew })| (name, ToolAgeRecord { shape, since, grew });
     let tools = ages.into_iter().map(age).collect();
     records::put(records, AGES, slug.as_str(), &ToolAgesRecord { source: revision(spec), tools })
         .await
 }
 
 /// Deletes the ages of a source that was removed: added again, it is a new source.
-pub(crate) async fn forget(records: &dyn Records, slug: &Slug) -> Result<(), StoreError> {
+pub(crate) async fn forget(
+    records: &dyn RecordStore,
+    slug: &IntegrationSlug,
+) -> Result<(), StoreError> {
     records::remove(records, AGES, slug.as_str()).await
 }
 
 /// The revision of a configuration. Title and description do not count.
-pub(crate) fn revision(spec: &SourceConfig) -> Revision {
+pub(crate) fn revision(spec: &SourceConfig) -> ToolRevision {
     let bare = SourceConfig { title: None, description: None, ..spec.clone() };
-    Revision::of(&serde_json::to_string(&bare).unwrap_or_default())
+    ToolRevision::of(&serde_json::to_string(&bare).unwrap_or_default())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

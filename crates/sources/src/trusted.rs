@@ -1,6 +1,6 @@
 //! Project files that a person trusted: one record per path in the data directory, with the text that was trusted.
 
-use crate::config::File;
+use crate::config::ConfigDocument;
 use crate::named_files::named_files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -35,7 +35,7 @@ impl TrustedFile {
     /// A file with this text, trusted now with the present contents of the files that it names.
     pub fn new(path: &Path, text: &str, by: &str, at: i64) -> Result<Self, String> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let files = named_files(&File::parse(text)?, folder)?;
+        let files = named_files(&ConfigDocument::parse(text)?, folder)?;
         let (path, sha256) = (path.to_owned(), digest(text.as_bytes()));
         Ok(Self { path, sha256, text: text.to_owned(), files, by: by.to_owned(), at })
     }
@@ -43,7 +43,7 @@ impl TrustedFile {
     /// The first file that the trusted text names and that is not what it was; none where all are.
     pub fn changed_file(&self) -> Result<Option<PathBuf>, String> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        let present = named_files(&File::parse(&self.text)?, folder)?;
+        let present = named_files(&ConfigDocument::parse(&self.text)?, folder)?;
         let changed =
             present.into_iter().find(|(path, sha256)| self.files.get(path) != Some(sha256));
         Ok(changed.map(|(path, _)| path))

@@ -1,13 +1,15 @@
 //! The configuration files, looked at again and again: a look costs two system calls.
 
-use crate::config::{FILE_BYTES_MAX, File, ListenerLimits, Notify, Processes};
+use crate::config::{
+    ConfigDocument, FILE_BYTES_MAX, ListenerLimits, NotifyConfig, ProcessesConfig,
+};
 use crate::config_files::{ConfigFile, ConfigFiles, FileAuthority, project_part};
 use crate::trusted::TrustedFile;
 use engine::QuotaSettings;
-use lifecycle::{Limits, Policy, Timestamp};
+use lifecycle::{ExecutionLimits, Policy, Timestamp};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use store::Records;
+use store::RecordStore;
 
 /// `airlock.toml` in `from` or above it.
 pub fn project_file(from: &Path) -> Option<PathBuf> {
@@ -23,12 +25,12 @@ pub fn user_file() -> Option<PathBuf> {
 }
 
 /// Who is told when something asks, if anybody is.
-pub fn notify(files: &ConfigFiles) -> Result<Option<Notify>, String> {
+pub fn notify(files: &ConfigFiles) -> Result<Option<NotifyConfig>, String> {
     read(files).map(|file| file.notify)
 }
 
 /// What the files say of processes.
-pub fn processes(files: &ConfigFiles) -> Result<Processes, String> {
+pub fn processes(files: &ConfigFiles) -> Result<ProcessesConfig, String> {
     Ok(read(files)?.processes)
 }
 
@@ -61,10 +63,10 @@ pub fn quotas(files: &ConfigFiles) -> Result<QuotaSettings, String> {
 /// was under way: a source can come later, a rule that blocks must not.
 pub async fn configured(
     files: &ConfigFiles,
-    records: &dyn Records,
+    records: &dyn RecordStore,
     now: Timestamp,
-    usual: Limits,
-) -> Result<(Policy, Limits), String> {
+    usual: ExecutionLimits,
+) -> Result<(Policy, ExecutionLimits), String> {
     let file = read(files)?;
     let policy = crate::policy_first_seen::policy(records, &file.lists, now).await;
     Ok((policy.map_err(|error| error.to_string())?, file.limits.on(usual)))
@@ -72,25 +74,25 @@ pub async fn configured(
 
 /// What tells whether a file changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Look(Vec<Option<(SystemTime, u64)>>);
+pub(crate) struct FileSignature(Vec<Option<(SystemTime, u64)>>);
 
-pub(crate) fn look<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Look {
+pub(crate) fn look<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> FileSignature {
     let seen = |file: &PathBuf| {
         let data = std::fs::metadata(file).ok()?;
         Some((data.modified().ok()?, data.len()))
     };
-    Look(files.into_iter().map(seen).collect())
+    FileSignature(files.into_iter().map(seen).collect())
 }
 
 /// All files, the first over the others. One that is not there says nothing.
-pub(crate) fn read(files: &ConfigFiles) -> Result<File, String> {
-    let mut merged = File::default();
+pub(crate) fn read(files: &ConfigFiles) -> Result<ConfigDocument, String> {
+    let mut merged = ConfigDocument::default();
     for file in files.files.iter().rev() {
         let name = file.path.display();
         let (mut read, notices) = match (file.authority, text_of(&file.path)?) {
             (FileAuthority::Operator, None) => continue,
             (FileAuthority::Operator, Some(text)) => {
-                (File::parse(&text).map_err(|why| format!("{name}: {why}"))?, vec![])
+                (ConfigDocument::parse(&text).map_err(|why| format!("{name}: {why}"))?, vec![])
             }
             (FileAuthority::Project, text) => {
                 let trusted = TrustedFile::load(&files.data_dir, &file.path)?;

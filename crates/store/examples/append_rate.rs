@@ -4,26 +4,26 @@
 #![expect(clippy::print_stdout, reason = "printing rates is what it is for")]
 
 use lifecycle::{
-    CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, OutputMark, Phase, Seq, Standing,
-    Strength, Timestamp,
+    CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, InputIndex, LogLevel,
+    OutputMark, Seq, Timestamp, WriteStrength,
 };
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use store::sqlite::SqliteStore;
-use store::{Append, Journal};
+use store::{Journal, JournalAppend};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 const TIME: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 5;
-const CASES: [(Strength, usize); 5] = [
-    (Strength::Synced, 1),
-    (Strength::Synced, 64),
-    (Strength::Synced, 512),
-    (Strength::Written, 1),
-    (Strength::Written, 64),
+const CASES: [(WriteStrength, usize); 5] = [
+    (WriteStrength::Synced, 1),
+    (WriteStrength::Synced, 64),
+    (WriteStrength::Synced, 512),
+    (WriteStrength::Written, 1),
+    (WriteStrength::Written, 64),
 ];
 const LINE_BYTES: usize = 180;
 
@@ -75,7 +75,7 @@ async fn bare(path: &Path) -> Result<f64, Box<dyn std::error::Error>> {
 async fn journal(
     dir: &Path,
     n_writers: usize,
-    strength: Strength,
+    strength: WriteStrength,
 ) -> Result<f64, Box<dyn std::error::Error>> {
     let store = SqliteStore::open(dir)?;
     let start = Instant::now();
@@ -94,16 +94,21 @@ async fn journal(
 
 async fn write(
     store: SqliteStore,
-    strength: Strength,
+    strength: WriteStrength,
     start: Instant,
 ) -> Result<u64, store::StoreError> {
     let execution = ExecutionId::from_uuid(Uuid::now_v7());
-    let standing =
-        Standing { phase: Phase::Running, caller: CallerName("bench".into()), due: None };
+    let standing = ExecutionSummary {
+        phase: ExecutionPhase::Running,
+        caller: CallerName("bench".into()),
+        due: None,
+    };
     let mut last = Seq(0);
     while start.elapsed() < TIME {
         let (entries, standing) = (vec![entry(last.next())], standing.clone());
-        store.append(Append { execution, expected: last, entries, standing, strength }).await?;
+        store
+            .append(JournalAppend { execution, expected: last, entries, standing, strength })
+            .await?;
         last = last.next();
     }
     Ok(last.0)

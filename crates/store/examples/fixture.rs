@@ -3,11 +3,12 @@
 //! `cargo run -p store --example fixture -- DIR`; `crates/store/fixtures/README.md` has the rest.
 #![expect(clippy::unwrap_used, reason = "it stops when it cannot go on")]
 use lifecycle::{
-    CallerName, Entry, Event, ExecutionId, Limits, Phase, Seq, Standing, Strength, Timestamp,
+    CallerName, Entry, Event, ExecutionId, ExecutionLimits, ExecutionPhase, ExecutionSummary, Seq,
+    Timestamp, WriteStrength,
 };
 use std::path::Path;
 use store::sqlite::SqliteStore;
-use store::{Append, Journal, Notes, Records};
+use store::{Journal, JournalAppend, NoteStore, RecordStore};
 use uuid::Uuid;
 
 fn id(n: u128) -> ExecutionId {
@@ -23,14 +24,14 @@ fn entries(first: u64, events: &[serde_json::Value]) -> Vec<Entry> {
     (0..).zip(events).map(entry).collect()
 }
 
-fn standing(phase: Phase, due: Option<i64>) -> Standing {
-    Standing { phase, caller: CallerName("ann".into()), due: due.map(Timestamp) }
+fn standing(phase: ExecutionPhase, due: Option<i64>) -> ExecutionSummary {
+    ExecutionSummary { phase, caller: CallerName("ann".into()), due: due.map(Timestamp) }
 }
 
 fn started() -> serde_json::Value {
     serde_json::json!({"started": {
         "program": {"source": "return await tools.mail.send({ to: 'ann' })", "convention": "explicit_return"},
-        "caller": "ann", "limits": serde_json::to_value(Limits::default()).unwrap(), "seed": "07".repeat(32),
+        "caller": "ann", "limits": serde_json::to_value(ExecutionLimits::default()).unwrap(), "seed": "07".repeat(32),
     }})
 }
 
@@ -48,28 +49,45 @@ async fn main() {
     let asked = serde_json::json!({"call_asked": {"id": serde_json::to_value(lifecycle::QuestionId::from_uuid(Uuid::from_u128(77))).unwrap(), "call": 1, "kind": "approval",
         "message": "Approve mail.send?"}});
     let paused = serde_json::json!({"paused": {"inputs": 0, "active_ms": 2}});
-    let append = |n, first: u64, events: &[serde_json::Value], standing| Append {
+    let append = |n, first: u64, events: &[serde_json::Value], standing| JournalAppend {
         execution: id(n),
         expected: Seq(first - 1),
         entries: entries(first, events),
         standing,
-        strength: Strength::Synced,
+        strength: WriteStrength::Synced,
     };
     let due = Some(1_702_592_000_001);
     store
-        .append(append(1, 1, &[started(), prepared.clone()], standing(Phase::Running, due)))
+        .append(append(
+            1,
+            1,
+            &[started(), prepared.clone()],
+            standing(ExecutionPhase::Running, due),
+        ))
         .await
         .unwrap();
-    store.append(append(1, 3, &[made, asked, paused], standing(Phase::Paused, due))).await.unwrap();
     store
-        .append(append(2, 1, &[started(), prepared.clone()], standing(Phase::Running, due)))
+        .append(append(1, 3, &[made, asked, paused], standing(ExecutionPhase::Paused, due)))
         .await
         .unwrap();
-    store.append(append(2, 3, &[finished()], standing(Phase::Finished, None))).await.unwrap();
-    let whole = append(3, 1, &[started(), prepared, finished()], standing(Phase::Finished, None));
-    store.append(Append { strength: Strength::Written, ..whole }).await.unwrap();
     store
-        .append(append(4, 1, &[started(), finished()], standing(Phase::Finished, None)))
+        .append(append(
+            2,
+            1,
+            &[started(), prepared.clone()],
+            standing(ExecutionPhase::Running, due),
+        ))
+        .await
+        .unwrap();
+    store
+        .append(append(2, 3, &[finished()], standing(ExecutionPhase::Finished, None)))
+        .await
+        .unwrap();
+    let whole =
+        append(3, 1, &[started(), prepared, finished()], standing(ExecutionPhase::Finished, None));
+    store.append(JournalAppend { strength: WriteStrength::Written, ..whole }).await.unwrap();
+    store
+        .append(append(4, 1, &[started(), finished()], standing(ExecutionPhase::Finished, None)))
         .await
         .unwrap();
     assert!(store.forget(id(4)).await.unwrap());

@@ -5,14 +5,14 @@
 #![expect(clippy::print_stdout, reason = "printing rates is what it is for")]
 
 use lifecycle::{
-    CallId, CallerName, Entry, Event, ExecutionId, Phase, Question, QuestionId, QuestionKind, Seq,
-    Standing, Strength, Timestamp,
+    CallId, CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, Question,
+    QuestionId, QuestionKind, Seq, Timestamp, WriteStrength,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use store::sqlite::SqliteStore;
-use store::{Append, Journal};
+use store::{Journal, JournalAppend};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ const N_PER_ROUND: i64 = 500;
 
 const N_ROUNDS: usize = 7;
 
-fn pause(at: i64) -> Append {
+fn pause(at: i64) -> JournalAppend {
     let execution = ExecutionId::from_uuid(Uuid::now_v7());
     let question = Question {
         id: QuestionId::from_uuid(Uuid::new_v4()),
@@ -33,8 +33,15 @@ fn pause(at: i64) -> Append {
     };
     let entries = vec![Entry { seq: Seq(1), at: Timestamp(at), event: Event::CallAsked(question) }];
     let due = Some(Timestamp(at).after_ms(30 * 24 * 3_600_000));
-    let standing = Standing { phase: Phase::Paused, caller: CallerName("run".into()), due };
-    Append { execution, expected: Seq(0), entries, standing, strength: Strength::Synced }
+    let standing =
+        ExecutionSummary { phase: ExecutionPhase::Paused, caller: CallerName("run".into()), due };
+    JournalAppend {
+        execution,
+        expected: Seq(0),
+        entries,
+        standing,
+        strength: WriteStrength::Synced,
+    }
 }
 
 /// Asks what is due whenever it is told that something may be, as `engine::alarm` does.

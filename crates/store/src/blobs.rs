@@ -4,7 +4,7 @@ use crate::StoreError;
 use futures_util::future::BoxFuture;
 
 /// Large values under the hash of their content.
-pub trait Blobs: Send + Sync {
+pub trait BlobStore: Send + Sync {
     /// Keeps `bytes`, synced, and returns their name: the SHA-256 in hex. Keeping the same bytes twice keeps them once.
     fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>>;
     /// The bytes of that name.

@@ -4,7 +4,8 @@ use crate::{DataLoss, ExecutionSearch, SearchPage, StoreError};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use lifecycle::{
-    CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp,
+    CallerName, Entry, ExecutionId, ExecutionPhase, ExecutionSummary, QuestionId, Seq, Timestamp,
+    WriteStrength,
 };
 
 /// Numbered events, one list per execution.
@@ -13,7 +14,7 @@ pub trait Journal: Send + Sync {
     /// before this returns, and the future resolves once it is as strong as asked. Callers may go on
     /// appending without waiting; after a failure every later append of that execution fails with
     /// [`StoreError::Conflict`] until somebody appends at the real end.
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>>;
+    fn append(&self, append: JournalAppend) -> BoxFuture<'static, Result<(), StoreError>>;
 
     /// At most `n_max` entries after `after`, in order, and fewer where they are large; empty when there are none (yet).
     fn read(
@@ -32,14 +33,21 @@ pub trait Journal: Send + Sync {
     ) -> BoxStream<'static, Result<Entry, StoreError>>;
 
     /// Executions that match, newest first (by creation, then id).
-    fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>>;
+    fn list(
+        &self,
+        filter: ListFilter,
+    ) -> BoxFuture<'static, Result<Vec<ListedExecution>, StoreError>>;
 
     /// The same with what happened in them, as far as a bounded piece of work finds it; the page says where to continue.
     fn search(&self, search: ExecutionSearch)
     -> BoxFuture<'static, Result<SearchPage, StoreError>>;
 
     /// How many executions are in a phase, counted up to `n_max`. Far cheaper than their list.
-    fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>>;
+    fn count(
+        &self,
+        phase: ExecutionPhase,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<usize, StoreError>>;
 
     /// What can be known of an execution without reading its entries. None where there is no such execution.
     fn overview(
@@ -50,7 +58,7 @@ pub trait Journal: Send + Sync {
     /// How many executions each caller has in a phase.
     fn count_by_caller(
         &self,
-        phase: Phase,
+        phase: ExecutionPhase,
     ) -> BoxFuture<'static, Result<Vec<(CallerName, u64)>, StoreError>>;
 
     /// The execution that asked a question, also after it was answered.
@@ -83,9 +91,9 @@ pub trait Journal: Send + Sync {
     /// At most `n_max` finished executions, oldest first (by creation, then id), after this one.
     fn finished(
         &self,
-        after: Option<&Finished>,
+        after: Option<&FinishedTimes>,
         n_max: usize,
-    ) -> BoxFuture<'static, Result<Vec<Finished>, StoreError>>;
+    ) -> BoxFuture<'static, Result<Vec<FinishedTimes>, StoreError>>;
 
     /// How much of the disk holds something, about.
     fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>>;
@@ -107,7 +115,7 @@ pub trait Journal: Send + Sync {
 
 /// What to append, and where it must fit.
 #[derive(Debug, Clone)]
-pub struct Append {
+pub struct JournalAppend {
     /// Whose journal.
     pub execution: ExecutionId,
     /// The last seq there now; 0 for a new execution. `entries` are numbered from the next.
@@ -115,16 +123,16 @@ pub struct Append {
     /// What to append.
     pub entries: Vec<Entry>,
     /// The execution's new line in the list.
-    pub standing: Standing,
+    pub standing: ExecutionSummary,
     /// How surely.
-    pub strength: Strength,
+    pub strength: WriteStrength,
 }
 
 /// Which executions to list.
 #[derive(Debug, Clone)]
 pub struct ListFilter {
     /// Only in one of these phases; empty for all.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<ExecutionPhase>,
     /// Only this caller's.
     pub caller: Option<CallerName>,
     /// Only those that come after this one in the list.
@@ -135,7 +143,7 @@ pub struct ListFilter {
 
 /// An execution's line in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedExecution {
     /// Which.
     pub execution: ExecutionId,
     /// When its first entry was made.
@@ -143,21 +151,21 @@ pub struct Listed {
     /// Its newest seq.
     pub last: Seq,
     /// Where it stands.
-    pub standing: Standing,
+    pub standing: ExecutionSummary,
 }
 
 /// What an index says of an execution, however long its journal is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionOverview {
     /// Its line in the list.
-    pub listed: Listed,
+    pub listed: ListedExecution,
     /// Whether it ever asked a question.
     pub has_asked: bool,
 }
 
 /// When a finished execution began and ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedTimes {
     /// Which.
     pub execution: ExecutionId,
     /// When its first entry was made.

@@ -23,12 +23,14 @@ mod records;
 mod search;
 pub mod sqlite;
 
-pub use blobs::Blobs;
+pub use blobs::BlobStore;
 pub use error::StoreError;
-pub use journal::{Append, ExecutionOverview, Finished, Journal, ListFilter, Listed};
+pub use journal::{
+    ExecutionOverview, FinishedTimes, Journal, JournalAppend, ListFilter, ListedExecution,
+};
 pub use loss::{DataLoss, LossCause};
-pub use notes::Notes;
-pub use records::{Record, Records};
+pub use notes::NoteStore;
+pub use records::{RecordStore, StoredRecord};
 pub use search::{
     ExecutionDetails, ExecutionSearch, OutcomeFilter, OutcomeKind, SearchHit, SearchPage,
 };

@@ -4,7 +4,7 @@ use crate::StoreError;
 use futures_util::future::BoxFuture;
 
 /// Lines in books, in the order in which they were written.
-pub trait Notes: Send + Sync {
+pub trait NoteStore: Send + Sync {
     /// Adds a line. Written, not synced; its place in line is taken when this returns. Of a book, about
     /// the newest `n_max` lines are kept.
     fn note(

@@ -4,13 +4,13 @@ use crate::StoreError;
 use futures_util::future::BoxFuture;
 
 /// Small values under a key, changed by compare-and-set.
-pub trait Records: Send + Sync {
+pub trait RecordStore: Send + Sync {
     /// The value and its version.
     fn get(
         &self,
         kind: &'static str,
         key: &str,
-    ) -> BoxFuture<'static, Result<Option<Record>, StoreError>>;
+    ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>>;
     /// Writes if the current version is `expected` (0: there is none); returns the new version. Synced.
     fn put(
         &self,
@@ -27,12 +27,12 @@ pub trait Records: Send + Sync {
         expected: u64,
     ) -> BoxFuture<'static, Result<(), StoreError>>;
     /// All of a kind, by key.
-    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>>;
+    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<StoredRecord>, StoreError>>;
 }
 
 /// A record as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct StoredRecord {
     /// Its key within the kind.
     pub key: String,
     /// JSON text.

@@ -1,7 +1,7 @@
 //! Searching executions by when they began, how they ended and which tools they called.
 
-use crate::{ListFilter, Listed};
-use lifecycle::{ExecutionId, FailureCode, Pattern, Timestamp, ToolPath};
+use crate::{ListFilter, ListedExecution};
+use lifecycle::{ExecutionId, FailureCode, Timestamp, ToolPath, ToolPattern};
 
 /// How a finished execution ended, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct ExecutionSearch {
     /// Only those that ended like this.
     pub outcome: Option<OutcomeFilter>,
     /// Only those that called such a tool.
-    pub tool: Option<Pattern>,
+    pub tool: Option<ToolPattern>,
 }
 
 impl From<ListFilter> for ExecutionSearch {
@@ -73,7 +73,7 @@ pub struct ExecutionDetails {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
     /// Its line in the list.
-    pub listed: Listed,
+    pub listed: ListedExecution,
     /// How it ended, and what it called.
     pub details: ExecutionDetails,
 }

@@ -1,12 +1,12 @@
 //! The tools that find tools: `search`, `describe.tool`, and the list of sources under both its names.
 
-use crate::catalogue::{Catalogue, Found, Snapshot};
-use crate::search::{Search, words};
+use crate::catalogue::{Catalogue, CatalogueSnapshot, FoundTool};
+use crate::search::{ToolSearch, words};
 use crate::suggest::suggest;
-use crate::{Card, Request, Source, Tool};
+use crate::{Source, SourceCard, Tool, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
-use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath};
+use lifecycle::{Failure, FailureCode, Json, ToolHost, ToolNature, ToolPath};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ const SUGGESTIONS_MAX: usize = 5;
 const HIT_CHARS_MAX: usize = 240;
 
 /// Says which tools may be seen: those that policy blocks may not.
-pub type Shows = Arc<dyn Fn(&Found) -> bool + Send + Sync>;
+pub type ToolVisibility = Arc<dyn Fn(&FoundTool) -> bool + Send + Sync>;
 
 /// The tools that find tools.
-pub struct Builtin {
+pub struct BuiltinTools {
     catalogue: crate::catalogue::WeakCatalogue,
-    shows: Shows,
+    shows: ToolVisibility,
 }
 
-impl Builtin {
+impl BuiltinTools {
     /// Finds tools in `catalogue`, of which they are part themselves.
-    pub fn new(catalogue: &Catalogue, shows: Shows) -> Self {
+    pub fn new(catalogue: &Catalogue, shows: ToolVisibility) -> Self {
         Self { catalogue: catalogue.downgrade(), shows }
     }
 
-    fn answer(&self, request: &Request) -> Result<Json, Failure> {
+    fn answer(&self, request: &ToolRequest) -> Result<Json, Failure> {
         let snapshot = self.catalogue.snapshot();
         let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
         match request.tool.as_str() {
@@ -48,11 +48,11 @@ impl Builtin {
         }
     }
 
-    fn search(&self, snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
+    fn search(&self, snapshot: &CatalogueSnapshot, args: &Value) -> Result<Json, Failure> {
         let expects = "tools.search expects an object: \
                        { query?: string; namespace?: string; limit?: number; offset?: number }";
         let args = args.as_object().ok_or_else(|| wrong(expects.to_owned()))?;
-        let wish = Search {
+        let wish = ToolSearch {
             query: text(args, "tools.search", "query")?.unwrap_or_default(),
             namespace: text(args, "tools.search", "namespace")?,
             ..page(args, "tools.search")?
@@ -62,7 +62,7 @@ impl Builtin {
         Ok(paged(&items, page.total, wish.offset))
     }
 
-    fn describe(&self, snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
+    fn describe(&self, snapshot: &CatalogueSnapshot, args: &Value) -> Result<Json, Failure> {
         let path = args.get("path").and_then(Value::as_str).map(str::trim).unwrap_or_default();
         if path.is_empty() {
             return Err(wrong("describe.tool requires a path".to_owned()));
@@ -81,12 +81,12 @@ impl Builtin {
         }
     }
 
-    fn unknown(&self, snapshot: &Snapshot, path: &str) -> Json {
+    fn unknown(&self, snapshot: &CatalogueSnapshot, path: &str) -> Json {
         let (namespace, leaf) = path.rsplit_once('.').unwrap_or(("", path));
         let first = namespace.split('.').find(|name| *name != "tools").unwrap_or_default();
         let look = |namespace: Option<String>| {
             let wish =
-                Search { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
+                ToolSearch { query: leaf.to_owned(), namespace, limit: SUGGESTIONS_MAX, offset: 0 };
             let page = snapshot.search(&wish, &*self.shows);
             page.hits.into_iter().map(|(found, _)| found.path()).collect::<Vec<_>>()
         };
@@ -106,7 +106,7 @@ impl Builtin {
     }
 }
 
-impl Source for Builtin {
+impl Source for BuiltinTools {
     fn name(&self) -> &'static str {
         "executor"
     }
@@ -114,51 +114,51 @@ impl Source for Builtin {
     fn tools(&self) -> Vec<Tool> {
         let tool = |path: &str, description: &str| Tool {
             description: description.into(),
-            nature: Nature { read_only: true, runs: Runs::Here },
+            nature: ToolNature { read_only: true, runs: ToolHost::Here },
             ..Tool::new(ToolPath::parse(path).expect("our own paths are paths"))
         };
         OWN.iter().map(|own| tool(own.path, own.description)).collect()
     }
 
-    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         future::ready(self.answer(&request).map(Some)).boxed()
     }
 }
 
-impl fmt::Debug for Builtin {
+impl fmt::Debug for BuiltinTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Builtin")
     }
 }
 
 /// One of our own, described by ourselves: their arguments are checked here, in words that clients know.
-struct Own {
+struct BuiltinTool {
     path: &'static str,
     description: &'static str,
     input: &'static str,
     output: &'static str,
 }
 
-const OWN: [Own; 4] = [
-    Own {
+const OWN: [BuiltinTool; 4] = [
+    BuiltinTool {
         path: "search",
         description: "Finds tools by intent and key nouns.",
         input: "{ query?: string; namespace?: string; limit?: number; offset?: number; }",
         output: "{ items: { path: string; name: string; description?: string; integration: string; score: number; }[]; \
                  total: number; hasMore: boolean; nextOffset: number | null; }",
     },
-    Own {
+    BuiltinTool {
         path: "describe.tool",
         description: "Says what a tool takes and gives, in TypeScript.",
         input: "{ path: string; }",
         output: "{ path: string; name: string; description?: string; inputTypeScript?: string; outputTypeScript?: string; \
                  typeScriptDefinitions?: { [k: string]: string; }; }",
     },
-    Own { path: "executor.sources.list", ..SOURCES },
-    Own { path: "executor.integrations.list", ..SOURCES },
+    BuiltinTool { path: "executor.sources.list", ..SOURCES },
+    BuiltinTool { path: "executor.integrations.list", ..SOURCES },
 ];
 
-const SOURCES: Own = Own {
+const SOURCES: BuiltinTool = BuiltinTool {
     path: "",
     description: "Lists the sources of tools.",
     input: "{ query?: string; limit?: number; offset?: number; }",
@@ -178,7 +178,7 @@ fn own(path: &str) -> Option<Json> {
     ]))
 }
 
-fn described(found: &Found) -> Json {
+fn described(found: &FoundTool) -> Json {
     let told = found.describe();
     let definitions = Some(json!(told.definitions)).filter(|_| !told.definitions.is_empty());
     ordered([
@@ -191,7 +191,7 @@ fn described(found: &Found) -> Json {
     ])
 }
 
-fn hit(found: &Found, score: f32) -> Json {
+fn hit(found: &FoundTool, score: f32) -> Json {
     let spec = found.spec();
     let description = Some(shortened(&spec.description)).filter(|text| !text.is_empty());
     ordered([
@@ -217,12 +217,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn sources(snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
+fn sources(snapshot: &CatalogueSnapshot, args: &Value) -> Result<Json, Failure> {
     let empty = Map::new();
     let args = args.as_object().unwrap_or(&empty);
     let name = "tools.executor.sources.list";
     let wanted = words(&text(args, name, "query")?.unwrap_or_default());
-    let Search { limit, offset, .. } = page(args, name)?;
+    let ToolSearch { limit, offset, .. } = page(args, name)?;
     let mut fitting: Vec<_> = snapshot
         .cards()
         .filter(|(card, _)| {
@@ -237,7 +237,7 @@ fn sources(snapshot: &Snapshot, args: &Value) -> Result<Json, Failure> {
     Ok(paged(&items, total, offset))
 }
 
-fn source(card: &Card, n_tools: usize) -> Json {
+fn source(card: &SourceCard, n_tools: usize) -> Json {
     let description = Some(card.description.as_str()).filter(|text| !text.is_empty());
     ordered([
         ("id", card.name.clone().into()),
@@ -272,7 +272,7 @@ fn text(args: &Map<String, Value>, tool: &str, name: &str) -> Result<Option<Stri
     }
 }
 
-fn page(args: &Map<String, Value>, tool: &str) -> Result<Search, Failure> {
+fn page(args: &Map<String, Value>, tool: &str) -> Result<ToolSearch, Failure> {
     let number = |name: &str| match args.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_f64().map(Some).ok_or(()),
@@ -293,7 +293,7 @@ fn page(args: &Map<String, Value>, tool: &str) -> Result<Search, Failure> {
             )));
         }
     };
-    Ok(Search { limit, offset, ..Search::default() })
+    Ok(ToolSearch { limit, offset, ..ToolSearch::default() })
 }
 
 fn wrong(why: String) -> Failure {

@@ -7,23 +7,23 @@ mod found;
 mod labelled;
 mod section;
 
-use crate::envelope::{self, Trouble};
+use crate::envelope::{self, ToolFailure};
 use crate::suggest::suggest;
-use crate::{Connection, Integration, Owner, Request, Slug, Source};
+use crate::{Connection, ConnectionOwner, Integration, IntegrationSlug, Source, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
-use lifecycle::{Admission, CallOutcome, Failure, FailureCode, Json, Revision, ToolPath};
-use section::Section;
+use lifecycle::{CallAdmission, CallOutcome, Failure, FailureCode, Json, ToolPath, ToolRevision};
+use section::CatalogueSection;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use tokio::sync::watch;
 
-pub use arrival::{Age, Ages, Arrival};
-pub use found::Found;
-pub(crate) use labelled::Labelled;
+pub use arrival::{IntegrationArrival, ToolAge, ToolAges};
+pub use found::FoundTool;
+pub(crate) use labelled::LabelledSource;
 pub(crate) use section::BUILT_IN;
-pub use section::Card;
+pub use section::SourceCard;
 
 /// Every tool by its path. Clones are handles to the same catalogue.
 #[derive(Clone, Default)]
@@ -32,7 +32,7 @@ pub struct Catalogue(Arc<SharedSnapshot>);
 /// The newest snapshot, for everyone who holds the catalogue.
 #[derive(Default)]
 struct SharedSnapshot {
-    current: RwLock<Arc<Snapshot>>,
+    current: RwLock<Arc<CatalogueSnapshot>>,
     /// Rises with each new snapshot.
     version: watch::Sender<u64>,
 }
@@ -42,17 +42,17 @@ pub(crate) struct WeakCatalogue(Weak<SharedSnapshot>);
 
 impl WeakCatalogue {
     /// The catalogue as it is now; empty where nobody holds it any more.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Arc<CatalogueSnapshot> {
         self.0.upgrade().map(|shelf| Catalogue(shelf).snapshot()).unwrap_or_default()
     }
 }
 
 /// The catalogue at one moment. Nothing in it changes.
 #[derive(Default)]
-pub struct Snapshot {
-    sections: BTreeMap<String, Arc<Section>>,
+pub struct CatalogueSnapshot {
+    sections: BTreeMap<String, Arc<CatalogueSection>>,
     /// Sections by the first names of their tools' paths.
-    firsts: HashMap<String, Vec<Arc<Section>>>,
+    firsts: HashMap<String, Vec<Arc<CatalogueSection>>>,
 }
 
 /// Why a source could not be put into the catalogue.
@@ -75,7 +75,7 @@ pub enum CatalogueError {
 
 /// What the arrival of an integration changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct CatalogueChange {
     /// Tools that were not there before, by their names below a connection.
     pub added: Vec<String>,
     /// Tools that are gone.
@@ -101,7 +101,7 @@ impl Catalogue {
 
     /// Adds a source of our own tools. What it offers is asked once.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<(), CatalogueError> {
-        let section = Section::of_source(source)?;
+        let section = CatalogueSection::of_source(source)?;
         self.swap(|snapshot| {
             let taken = section.paths().find(|path| snapshot.find_text(path).is_some());
             if let Some(taken) = taken.and_then(|path| ToolPath::parse(&path).ok()) {
@@ -118,17 +118,17 @@ impl Catalogue {
     /// Puts an integration where its name says, bound by `connections`; one of that name gives way.
     pub fn put(
         &self,
-        slug: &Slug,
-        card: Card,
+        slug: &IntegrationSlug,
+        card: SourceCard,
         integration: Arc<dyn Integration>,
         connections: Vec<Arc<Connection>>,
-    ) -> Change {
-        self.welcome(Arrival::new(slug, card, integration, connections))
+    ) -> CatalogueChange {
+        self.welcome(IntegrationArrival::new(slug, card, integration, connections))
     }
 
     /// Puts an arrival where its name says; one of that name gives way.
-    pub fn welcome(&self, arrival: Arrival) -> Change {
-        let Arrival { slug, section, left_out, grown } = arrival;
+    pub fn welcome(&self, arrival: IntegrationArrival) -> CatalogueChange {
+        let IntegrationArrival { slug, section, left_out, grown } = arrival;
         self.swap(|snapshot| {
             let mut section = section;
             let before = snapshot.sections.get(slug.as_str());
@@ -136,14 +136,14 @@ impl Catalogue {
                 section.demand = Arc::clone(&before.demand);
             }
             let change = section.change_since(before.map(|before| &**before));
-            let change = Change { left_out, grown, ..change };
+            let change = CatalogueChange { left_out, grown, ..change };
             Ok::<_, CatalogueError>((snapshot.with(slug.as_str().into(), section), change))
         })
         .unwrap_or_default()
     }
 
     /// Binds an integration anew. False where there is none of that name.
-    pub fn bind(&self, slug: &Slug, connections: Vec<Arc<Connection>>) -> bool {
+    pub fn bind(&self, slug: &IntegrationSlug, connections: Vec<Arc<Connection>>) -> bool {
         self.swap(|snapshot| {
             let section = snapshot.sections.get(slug.as_str()).ok_or(())?.bound(slug, connections);
             Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
@@ -152,31 +152,31 @@ impl Catalogue {
     }
 
     /// Says that a source cannot be reached, or, with none, that it can. Its tools stay as they were.
-    pub fn set_trouble(&self, slug: &Slug, card: &Card, trouble: Option<String>) {
+    pub fn set_trouble(&self, slug: &IntegrationSlug, card: &SourceCard, trouble: Option<String>) {
         // Nothing to swap where nothing is new.
         let _ = self.swap(|snapshot| {
             let known = snapshot.sections.get(slug.as_str());
             let section = match known {
                 Some(known) if known.card.trouble == trouble => return Err(()),
                 Some(known) => known.troubled(trouble),
-                None => Section::empty(Card { trouble, ..card.clone() }),
+                None => CatalogueSection::empty(SourceCard { trouble, ..card.clone() }),
             };
             Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
         });
     }
 
     /// Says anew what people call an integration and what it is good for. False where there is none of that name.
-    pub fn rename(&self, slug: &Slug, title: String, description: String) -> bool {
+    pub fn rename(&self, slug: &IntegrationSlug, title: String, description: String) -> bool {
         self.swap(|snapshot| {
             let known = snapshot.sections.get(slug.as_str()).ok_or(())?;
-            let section = known.carded(Card { title, description, ..known.card.clone() });
+            let section = known.carded(SourceCard { title, description, ..known.card.clone() });
             Ok::<_, ()>((snapshot.with(slug.as_str().into(), section), ()))
         })
         .is_ok()
     }
 
     /// Takes an integration out. False where there is none of that name.
-    pub fn remove(&self, slug: &Slug) -> bool {
+    pub fn remove(&self, slug: &IntegrationSlug) -> bool {
         self.swap(|snapshot| {
             snapshot.sections.get(slug.as_str()).ok_or(())?;
             Ok::<_, ()>((snapshot.without(slug.as_str()), ()))
@@ -189,12 +189,12 @@ impl Catalogue {
     }
 
     /// The catalogue as it is now.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
+    pub fn snapshot(&self) -> Arc<CatalogueSnapshot> {
         Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether there is such a tool and whether it takes these arguments.
-    pub fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
+    pub fn admit(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         self.admit_seen(tool, args, |_| false)
     }
 
@@ -203,13 +203,13 @@ impl Catalogue {
         &self,
         tool: &ToolPath,
         args: &Json,
-        hides: impl Fn(&Found) -> bool,
-    ) -> Admission {
+        hides: impl Fn(&FoundTool) -> bool,
+    ) -> CallAdmission {
         let snapshot = self.snapshot();
         match snapshot.find(tool) {
             Some(found) if hides(&found) => blocked(&found, tool),
             found => match (snapshot.unavailable_source(tool), found) {
-                (Some(source), _) => Admission::Unavailable(source),
+                (Some(source), _) => CallAdmission::Unavailable(source),
                 (None, Some(found)) => found.admit(args),
                 (None, None) => snapshot.not_admitted(tool, hides),
             },
@@ -222,7 +222,7 @@ impl Catalogue {
         let first = tool.segments().find(|name| *name != "tools")?;
         let is_known = self.snapshot().firsts.contains_key(first);
         let is_missing = failure.code == FailureCode::ToolNotFound;
-        (is_missing && !is_known).then(|| Trouble::of("tool_not_found", failure).told())
+        (is_missing && !is_known).then(|| ToolFailure::of("tool_not_found", failure).told())
     }
 
     /// What is wrong with arguments that fit their schema, as the program hears it.
@@ -237,7 +237,7 @@ impl Catalogue {
     }
 
     /// Performs an admitted call. Never panics, whatever the tool does; spawns nothing.
-    pub fn call(&self, request: Request) -> BoxFuture<'static, CallOutcome> {
+    pub fn call(&self, request: ToolRequest) -> BoxFuture<'static, CallOutcome> {
         let snapshot = self.snapshot();
         match snapshot.find(&request.tool) {
             Some(found) => found.call(request).boxed(),
@@ -245,7 +245,7 @@ impl Catalogue {
                 let failure = snapshot.not_found(&request.tool, |_| false);
                 let outcome = match snapshot.is_enveloped(&request.tool) {
                     true => CallOutcome::Returned {
-                        value: Some(Trouble::of("tool_not_found", &failure).told()),
+                        value: Some(ToolFailure::of("tool_not_found", &failure).told()),
                     },
                     false => CallOutcome::Failed(failure),
                 };
@@ -255,7 +255,7 @@ impl Catalogue {
     }
 
     /// The same for a program that wants the tool's own value, and has failures thrown.
-    pub fn call_unwrapped(&self, request: Request) -> BoxFuture<'static, CallOutcome> {
+    pub fn call_unwrapped(&self, request: ToolRequest) -> BoxFuture<'static, CallOutcome> {
         let snapshot = self.snapshot();
         let is_enveloped = match snapshot.find(&request.tool) {
             Some(found) => found.is_enveloped(),
@@ -269,19 +269,19 @@ impl Catalogue {
     }
 
     /// The tool at a path.
-    pub fn find(&self, tool: &ToolPath) -> Option<Found> {
+    pub fn find(&self, tool: &ToolPath) -> Option<FoundTool> {
         self.snapshot().find(tool)
     }
 
     /// What an approval of this tool is good for: it changes when the tool does.
-    pub fn revision(&self, tool: &ToolPath) -> Option<Revision> {
+    pub fn revision(&self, tool: &ToolPath) -> Option<ToolRevision> {
         self.find(tool).map(|found| found.revision())
     }
 
     /// Readers keep the snapshot they have; the next one sees what `change` made of it.
     fn swap<T, E>(
         &self,
-        change: impl FnOnce(&Snapshot) -> Result<(Snapshot, T), E>,
+        change: impl FnOnce(&CatalogueSnapshot) -> Result<(CatalogueSnapshot, T), E>,
     ) -> Result<T, E> {
         let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
         let (next, outcome) = change(&current)?;
@@ -292,34 +292,34 @@ impl Catalogue {
     }
 }
 
-impl Snapshot {
+impl CatalogueSnapshot {
     /// The tool at a path. The word `tools.` before it is not needed.
-    pub fn find(&self, tool: &ToolPath) -> Option<Found> {
+    pub fn find(&self, tool: &ToolPath) -> Option<FoundTool> {
         self.find_text(tool.as_str())
     }
 
-    fn find_text(&self, path: &str) -> Option<Found> {
+    fn find_text(&self, path: &str) -> Option<FoundTool> {
         let found = self.find_exactly(path);
         found.or_else(|| self.find_exactly(path.strip_prefix("tools.")?))
     }
 
-    fn find_exactly(&self, path: &str) -> Option<Found> {
+    fn find_exactly(&self, path: &str) -> Option<FoundTool> {
         let first = path.split('.').next().unwrap_or_default();
-        self.firsts.get(first)?.iter().find_map(|section| Found::in_section(section, path))
+        self.firsts.get(first)?.iter().find_map(|section| FoundTool::in_section(section, path))
     }
 
     /// Every tool, source by source, sorted by path within each.
-    pub fn tools(&self) -> impl Iterator<Item = Found> {
-        self.sections.values().flat_map(Found::all)
+    pub fn tools(&self) -> impl Iterator<Item = FoundTool> {
+        self.sections.values().flat_map(FoundTool::all)
     }
 
     /// Every source.
-    pub fn cards(&self) -> impl Iterator<Item = (&Card, usize)> {
+    pub fn cards(&self) -> impl Iterator<Item = (&SourceCard, usize)> {
         self.sections.values().map(|section| (&section.card, section.n_tools()))
     }
 
     /// An integration's card.
-    pub fn card(&self, slug: &str) -> Option<&Card> {
+    pub fn card(&self, slug: &str) -> Option<&SourceCard> {
         self.sections.get(slug).map(|section| &section.card)
     }
 
@@ -328,7 +328,7 @@ impl Snapshot {
         self.sections.get(slug)?.integration()
     }
 
-    fn with(&self, key: String, section: Section) -> Self {
+    fn with(&self, key: String, section: CatalogueSection) -> Self {
         let mut sections = self.sections.clone();
         sections.insert(key, Arc::new(section));
         Self::of(sections)
@@ -340,7 +340,7 @@ impl Snapshot {
         Self::of(sections)
     }
 
-    fn of(sections: BTreeMap<String, Arc<Section>>) -> Self {
+    fn of(sections: BTreeMap<String, Arc<CatalogueSection>>) -> Self {
         let mut firsts: HashMap<String, Vec<_>> = HashMap::new();
         for section in sections.values() {
             for first in section.firsts() {
@@ -355,22 +355,22 @@ impl Snapshot {
     fn is_enveloped(&self, tool: &ToolPath) -> bool {
         let mut names = tool.segments().skip_while(|name| *name == "tools");
         let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-        let has_owner = Owner::parse(second).is_some() && names.nth(1).is_some();
+        let has_owner = ConnectionOwner::parse(second).is_some() && names.nth(1).is_some();
         let is_integration = self.card(first).is_some_and(|card| card.kind != BUILT_IN);
         let mut sections = self.firsts.get(first).into_iter().flatten();
         has_owner || is_integration || sections.any(|section| section.is_enveloped())
     }
 
-    fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Admission {
+    fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&FoundTool) -> bool) -> CallAdmission {
         let failure = self.not_found(tool, hides);
         match self.is_enveloped(tool) {
-            true => Admission::Told(Trouble::of("tool_not_found", &failure).told()),
-            false => Admission::Unfit(failure),
+            true => CallAdmission::Told(ToolFailure::of("tool_not_found", &failure).told()),
+            false => CallAdmission::Unfit(failure),
         }
     }
 
     /// There is no such tool: what may have been meant, and whether its source is in trouble.
-    pub(crate) fn not_found(&self, tool: &ToolPath, hides: impl Fn(&Found) -> bool) -> Failure {
+    pub(crate) fn not_found(&self, tool: &ToolPath, hides: impl Fn(&FoundTool) -> bool) -> Failure {
         let first = tool.segments().next().unwrap_or_default();
         let trouble = self.card(first).and_then(|card| card.trouble.as_deref());
         let known = self.tools().filter(|found| !hides(found)).map(|found| found.path());
@@ -389,10 +389,10 @@ impl Snapshot {
 }
 
 /// What a call of a blocked tool receives: the form in which this tool reports its errors.
-fn blocked(found: &Found, tool: &ToolPath) -> Admission {
+fn blocked(found: &FoundTool, tool: &ToolPath) -> CallAdmission {
     let failure = Failure::blocked(tool);
     if !found.is_enveloped() {
-        return Admission::Unfit(failure);
+        return CallAdmission::Unfit(failure);
     }
     // As in the catalogue over HTTP: what no connection binds has no `tools.` before its path.
     let address = match found.connection() {
@@ -401,8 +401,8 @@ fn blocked(found: &Found, tool: &ToolPath) -> Admission {
     };
     let details = serde_json::json!({ "_tag": "ToolBlockedError", "address": address });
     let trouble =
-        Trouble { details: Some(details), ..Trouble::new("tool_blocked", failure.message) };
-    Admission::Told(trouble.told())
+        ToolFailure { details: Some(details), ..ToolFailure::new("tool_blocked", failure.message) };
+    CallAdmission::Told(trouble.told())
 }
 
 impl fmt::Debug for Catalogue {
@@ -411,7 +411,7 @@ impl fmt::Debug for Catalogue {
     }
 }
 
-impl fmt::Debug for Snapshot {
+impl fmt::Debug for CatalogueSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.sections.keys()).finish()
     }

@@ -13,7 +13,7 @@ const PASSED_ON: [&str; 9] =
 
 /// Whether the programs that we start run below a reaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Minding {
+pub enum ChildSupervision {
     /// Below a process of this binary, whose `main` calls [`processes::enter_if_asked`] first. It ends a program and
     /// everything that the program started when the server is killed.
     #[default]
@@ -24,7 +24,7 @@ pub enum Minding {
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Program {
+pub struct ChildProgram {
     /// Name and arguments; at least a name.
     pub argv: Vec<String>,
     /// Variables beside the usual few.
@@ -35,29 +35,32 @@ pub struct Program {
 
 /// A program at work. Dropping it kills it and what it started.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningChild {
     child: Child,
     /// The process group, by the number of its leader.
     group: Option<u32>,
 }
 
 /// The ends of its pipes.
-pub(crate) struct Pipes {
+pub(crate) struct ChildPipes {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place of this room that starts programs")]
-pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running, Pipes)> {
+pub(crate) fn start(
+    minding: ChildSupervision,
+    program: &ChildProgram,
+) -> io::Result<(RunningChild, ChildPipes)> {
     let name = program.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
     // The reaper itself would start, and could report this only by its exit code.
     if is_missing(name, program) {
         return Err(io::ErrorKind::NotFound.into());
     }
     let mut command = match minding {
-        Minding::ThisBinary => reaper::command(&program.argv),
-        Minding::Nobody => {
+        ChildSupervision::ThisBinary => reaper::command(&program.argv),
+        ChildSupervision::Nobody => {
             let mut command = tokio::process::Command::new(name);
             command.args(&program.argv[1..]);
             command
@@ -74,15 +77,17 @@ pub(crate) fn start(minding: Minding, program: &Program) -> io::Result<(Running,
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn()?;
     let group = child.id();
     let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let running = Running { child, group };
+    let running = RunningChild { child, group };
     match taken {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok((running, Pipes { stdin, stdout, stderr })),
+        (Some(stdin), Some(stdout), Some(stderr)) => {
+            Ok((running, ChildPipes { stdin, stdout, stderr }))
+        }
         _ => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }
 
 /// Whether there is no such program, neither where its path leads nor in a folder of `PATH`.
-fn is_missing(name: &str, program: &Program) -> bool {
+fn is_missing(name: &str, program: &ChildProgram) -> bool {
     if name.contains('/') {
         let folder = program.directory.clone().unwrap_or_default();
         return !folder.join(name).exists();
@@ -95,14 +100,14 @@ fn is_missing(name: &str, program: &Program) -> bool {
     }
 }
 
-impl Running {
+impl RunningChild {
     /// Waits until it has ended.
     pub(crate) async fn ended(&mut self) -> io::Result<std::process::ExitStatus> {
         self.child.wait().await
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         // Not reaped yet, so the number is still its own.
         if let (Ok(None), Some(group)) = (self.child.try_wait(), self.group) {

@@ -1,7 +1,7 @@
 //! One configured credential for an integration.
 
 use crate::integration::camel_case;
-use crate::{Proof, scrub};
+use crate::{CredentialProvider, scrub};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
@@ -10,14 +10,14 @@ use url::{Origin, Url};
 
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Owner {
+pub enum ConnectionOwner {
     /// Everybody's.
     Org,
     /// One person's.
     User,
 }
 
-impl Owner {
+impl ConnectionOwner {
     /// `org` or `user`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -36,7 +36,7 @@ impl Owner {
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for ConnectionOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -69,11 +69,11 @@ impl fmt::Display for ConnectionName {
 #[derive(Clone)]
 pub struct Connection {
     /// Whose.
-    pub owner: Owner,
+    pub owner: ConnectionOwner,
     /// Its name in paths.
     pub name: ConnectionName,
     /// What proves who calls, when a call needs it.
-    pub proof: Arc<dyn Proof>,
+    pub proof: Arc<dyn CredentialProvider>,
 }
 
 impl fmt::Debug for Connection {
@@ -84,26 +84,26 @@ impl fmt::Debug for Connection {
 
 /// What proves who calls: values, and where they go. Nothing here is ever shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Credential {
-    placements: Vec<Placement>,
+pub struct ToolCredential {
+    placements: Vec<CredentialPlacement>,
     /// The only origin that it is meant for; none is good wherever the source's calls go.
     audience: Option<Origin>,
 }
 
 /// One value of a credential, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
+pub struct CredentialPlacement {
     /// Where it goes.
-    pub place: Place,
+    pub place: PlacementKind,
     /// Under which name.
     pub name: String,
     /// Prefix and all.
-    pub value: Secret,
+    pub value: SecretString,
 }
 
 /// Where a value goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum PlacementKind {
     /// A header of each request.
     Header,
     /// A parameter of each request's query.
@@ -112,14 +112,14 @@ pub enum Place {
     Environment,
 }
 
-impl Credential {
+impl ToolCredential {
     /// No proof at all.
     pub const fn none() -> Self {
         Self::new(vec![])
     }
 
     /// Any values, anywhere.
-    pub const fn new(placements: Vec<Placement>) -> Self {
+    pub const fn new(placements: Vec<CredentialPlacement>) -> Self {
         Self { placements, audience: None }
     }
 
@@ -147,23 +147,31 @@ impl Credential {
 
     /// A header with a value.
     pub fn header(name: &str, value: &str) -> Self {
-        Self::new(vec![Placement { place: Place::Header, name: name.into(), value: value.into() }])
+        Self::new(vec![CredentialPlacement {
+            place: PlacementKind::Header,
+            name: name.into(),
+            value: value.into(),
+        }])
     }
 
     /// A parameter with a value.
     pub fn query(name: &str, value: &str) -> Self {
-        Self::new(vec![Placement { place: Place::Query, name: name.into(), value: value.into() }])
+        Self::new(vec![CredentialPlacement {
+            place: PlacementKind::Query,
+            name: name.into(),
+            value: value.into(),
+        }])
     }
 
     /// Names and values that go to `place`.
-    pub fn at(&self, place: Place) -> impl Iterator<Item = (&str, &str)> {
+    pub fn at(&self, place: PlacementKind) -> impl Iterator<Item = (&str, &str)> {
         let here = self.placements.iter().filter(move |placement| placement.place == place);
         here.map(|placement| (placement.name.as_str(), placement.value.reveal()))
     }
 
     /// From now on nothing that it holds leaves, whoever repeats it.
     pub(crate) fn learn(&self) {
-        for Placement { value, .. } in &self.placements {
+        for CredentialPlacement { value, .. } in &self.placements {
             // `Bearer key` may come back as `key`, and `sid=key` too. A short key must not make its prefix a secret.
             let whole = value.reveal();
             let bare = whole.rsplit([' ', '=']).find(|part| !part.is_empty()).unwrap_or(whole);
@@ -181,22 +189,22 @@ impl Credential {
 
 /// A text that is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct SecretString(String);
 
-impl Secret {
+impl SecretString {
     /// The text, for the one place that sends it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-impl From<&str> for Secret {
+impl From<&str> for SecretString {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -208,22 +216,22 @@ mod tests {
 
     #[test]
     fn a_credential_goes_where_it_belongs_and_is_never_printed() {
-        let basic = Credential::basic("ann", "secret");
-        let sent: Vec<_> = basic.at(Place::Header).collect();
+        let basic = ToolCredential::basic("ann", "secret");
+        let sent: Vec<_> = basic.at(PlacementKind::Header).collect();
         assert_eq!(sent, [("authorization", "Basic YW5uOnNlY3JldA==")]);
-        assert_eq!(basic.at(Place::Query).count(), 0);
+        assert_eq!(basic.at(PlacementKind::Query).count(), 0);
         assert!(!format!("{basic:?}").contains("YW5u"));
     }
 
     #[test]
     fn a_token_is_for_the_origin_it_was_asked_for_and_no_other() {
         let url = |text: &str| Url::parse(text).unwrap();
-        let token = Credential::bearer("t").only_for(&url("https://a.example/mcp"));
+        let token = ToolCredential::bearer("t").only_for(&url("https://a.example/mcp"));
         assert!(token.is_for(&url("https://a.example/other")));
         for other in ["https://b.example/mcp", "http://a.example/mcp", "https://a.example:8443/"] {
             assert!(!token.is_for(&url(other)), "{other}");
         }
-        assert!(Credential::bearer("t").is_for(&url("https://b.example")));
+        assert!(ToolCredential::bearer("t").is_for(&url("https://b.example")));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Tools to try things with: `demo.add`, `demo.echo`, `demo.sleep`, `demo.fail`, `demo.ask`, `demo.form`,
 //! `demo.link`, `demo.append`.
 
-use crate::{Progress, Request, Source, Tool};
+use crate::{ProgressHandle, Source, Tool, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
-use lifecycle::{Failure, FailureCode, Json, Nature, Runs, ToolPath, Wish};
+use lifecycle::{Failure, FailureCode, Json, ToolHost, ToolNature, ToolPath, ToolPrompt};
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value, json};
 use std::fs::{DirBuilder, OpenOptions};
@@ -28,22 +28,22 @@ const LINE_CHARS_MAX: usize = 1_000;
 /// The file that `demo.append` writes to.
 const APPEND_FILE: &str = "demo-append.txt";
 
-type Outcome = Result<Option<Json>, Failure>;
+type DemoResult = Result<Option<Json>, Failure>;
 
 /// The demonstration tools.
 #[derive(Debug)]
-pub struct Demo {
+pub struct DemoTools {
     directory: PathBuf,
 }
 
-impl Demo {
+impl DemoTools {
     /// `demo.append` writes to a file in `directory`, which must exist by then.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 }
 
-impl Source for Demo {
+impl Source for DemoTools {
     fn name(&self) -> &'static str {
         "demo"
     }
@@ -77,14 +77,14 @@ impl Source for Demo {
             ),
             Tool {
                 asks: true,
-                nature: Nature { read_only: false, runs: Runs::Here },
+                nature: ToolNature { read_only: false, runs: ToolHost::Here },
                 output_schema: Some(appended),
                 ..tool("append", "Appends a line to a file.", &[("line", &line)])
             },
         ]
     }
 
-    fn call(&self, request: Request) -> BoxFuture<'static, Outcome> {
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, DemoResult> {
         match request.tool.as_str() {
             "demo.add" => future::ready(add(&request)).boxed(),
             "demo.echo" => future::ready(Ok(Some(request.args))).boxed(),
@@ -113,12 +113,12 @@ fn tool(name: &str, description: &str, properties: &[(&str, &Value)]) -> Tool {
         input_schema: Some(
             json!({"type": "object", "properties": properties, "required": required}),
         ),
-        nature: Nature { read_only: true, runs: Runs::Here },
+        nature: ToolNature { read_only: true, runs: ToolHost::Here },
         ..Tool::new(path)
     }
 }
 
-fn add(request: &Request) -> Outcome {
+fn add(request: &ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         a: Number,
@@ -137,7 +137,7 @@ fn add(request: &Request) -> Outcome {
     }
 }
 
-async fn sleep(request: Request) -> Outcome {
+async fn sleep(request: ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         // JavaScript's integers may be written with a fraction of zero.
@@ -157,7 +157,7 @@ async fn sleep(request: Request) -> Outcome {
 }
 
 /// Sleeps, and says now and then how much of it is over.
-async fn asleep(nap: Duration, progress: &Progress) {
+async fn asleep(nap: Duration, progress: &ProgressHandle) {
     let ms = |time: Duration| time.as_millis() as f64;
     let pause = (nap / 20).clamp(TOLD_EVERY_MIN, TOLD_EVERY_MAX);
     let (began, mut slept) = (Instant::now(), Duration::ZERO);
@@ -168,7 +168,7 @@ async fn asleep(nap: Duration, progress: &Progress) {
     }
 }
 
-fn fail(request: &Request) -> Outcome {
+fn fail(request: &ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         message: String,
@@ -177,41 +177,41 @@ fn fail(request: &Request) -> Outcome {
     Err(Failure::new(FailureCode::Tool, message))
 }
 
-fn ask(request: &Request) -> Outcome {
+fn ask(request: &ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         text: Json,
     }
     let Args { text } = arguments(request)?;
     #[derive(serde::Serialize)]
-    struct Approved {
+    struct ApprovedReply {
         approved: bool,
         text: Json,
     }
-    rendered(&Approved { approved: true, text })
+    rendered(&ApprovedReply { approved: true, text })
 }
 
-async fn form(request: Request) -> Outcome {
+async fn form(request: ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         message: String,
         schema: Json,
     }
     let Args { message, schema } = arguments(&request)?;
-    request.ask(Wish::Form { message, schema }).await.map(Some)
+    request.ask(ToolPrompt::Form { message, schema }).await.map(Some)
 }
 
-async fn link(request: Request) -> Outcome {
+async fn link(request: ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         message: String,
         url: String,
     }
     let Args { message, url } = arguments(&request)?;
-    request.ask(Wish::Link { message, url, is_prior: false }).await.map(Some)
+    request.ask(ToolPrompt::Link { message, url, is_prior: false }).await.map(Some)
 }
 
-async fn append(directory: PathBuf, request: Request) -> Outcome {
+async fn append(directory: PathBuf, request: ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         line: String,
@@ -238,14 +238,14 @@ fn append_line(directory: &Path, mut line: String) -> io::Result<()> {
     file.sync_all()
 }
 
-fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, Failure> {
+fn arguments<A: DeserializeOwned>(request: &ToolRequest) -> Result<A, Failure> {
     serde_json::from_str(request.args.text()).map_err(|error| {
         let message = format!("The arguments of \"{}\" cannot be read: {error}.", request.tool);
         Failure::new(FailureCode::Validation, message)
     })
 }
 
-fn rendered(value: &impl serde::Serialize) -> Outcome {
+fn rendered(value: &impl serde::Serialize) -> DemoResult {
     Json::from_value(value)
         .map(Some)
         .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string()))

@@ -1,7 +1,7 @@
 //! A tool in the words of whoever writes the call: compact TypeScript.
 
-use crate::{Found, SharedSchema};
-use protocols::typescript::Types;
+use crate::{FoundTool, SharedSchema};
+use protocols::typescript::TypeDefinitions;
 use std::collections::BTreeMap;
 
 /// Longest description that is repeated; what follows is for a manual.
@@ -15,7 +15,7 @@ const TOOL_FILE: &str = "{ _tag: \"ToolFile\"; name?: string; mimeType: string; 
 
 /// What is told about one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Description {
+pub struct ToolDescriptionText {
     /// What it does.
     pub description: String,
     /// What it takes; none takes anything.
@@ -26,13 +26,13 @@ pub struct Description {
     pub definitions: BTreeMap<String, String>,
 }
 
-impl Found {
+impl FoundTool {
     /// What is told about it.
-    pub fn describe(&self) -> Description {
+    pub fn describe(&self) -> ToolDescriptionText {
         let spec = self.spec();
         let [input, output] =
             [&spec.input, &spec.output].map(|schema| schema.as_ref().map(SharedSchema::whole));
-        let mut types = Types::default();
+        let mut types = TypeDefinitions::default();
         let mut written = [None, None];
         for (at, schema) in [&input, &output].into_iter().enumerate() {
             if let Some(schema) = schema {
@@ -54,7 +54,7 @@ impl Found {
             output
         };
         let description = spec.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-        Description { description, input, output, definitions }
+        ToolDescriptionText { description, input, output, definitions }
     }
 }
 

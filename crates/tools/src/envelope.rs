@@ -1,6 +1,6 @@
 //! What a program gets from a tool of an integration: `{ok: true, data}`, or `{ok: false, error}`.
 
-use crate::Refused;
+use crate::ProofRefused;
 use crate::http::scopes;
 use lifecycle::{CallOutcome, Failure, FailureCode, Json};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub fn done(data: &Json, http: Option<&Value>) -> Json {
 
 /// A tool's own "no": data for the program, not an exception.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trouble {
+pub struct ToolFailure {
     /// One word for programs: `upstream_http_error`, `connection_rejected`, `mcp_tool_error`, …
     pub code: &'static str,
     /// A sentence for a person.
@@ -35,7 +35,7 @@ pub struct Trouble {
     pub retryable: Option<bool>,
 }
 
-impl Trouble {
+impl ToolFailure {
     /// Trouble with nothing but a word and a sentence.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), status: None, details: None, retryable: None }
@@ -80,7 +80,7 @@ pub(crate) fn recovery() -> Value {
 
 /// The value in an envelope, or the failure that it tells of. What is no envelope is a value.
 pub fn unwrapped(told: &Json) -> Result<Json, Failure> {
-    let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(told.text()) else {
+    let Ok(envelope) = serde_json::from_str::<ResultEnvelope<'_>>(told.text()) else {
         return Ok(told.clone());
     };
     match (envelope.ok, envelope.data, envelope.error) {
@@ -104,7 +104,7 @@ pub(crate) fn unwrapped_outcome(outcome: CallOutcome) -> CallOutcome {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct ResultEnvelope<'a> {
     ok: bool,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
@@ -148,7 +148,7 @@ fn own_code(error: &Value) -> Option<String> {
 pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
 
 /// Why the other side did not take the credential, where another one may help.
-pub(crate) fn refused(told: &Json) -> Option<Refused> {
+pub(crate) fn refused(told: &Json) -> Option<ProofRefused> {
     // Most results are good, and some are large: only what may be a refusal is read.
     if !told.text().contains("connection_rejected") {
         return None;
@@ -159,8 +159,8 @@ pub(crate) fn refused(told: &Json) -> Option<Refused> {
         return None;
     }
     match (error["status"].as_u64(), error["details"][WANTED_SCOPES].as_str()) {
-        (Some(401), _) => Some(Refused::Unknown),
-        (Some(403), Some(wanted)) => Some(Refused::Narrow(scopes(wanted))),
+        (Some(401), _) => Some(ProofRefused::Unknown),
+        (Some(403), Some(wanted)) => Some(ProofRefused::Narrow(scopes(wanted))),
         (_, _) => None,
     }
 }
@@ -178,7 +178,8 @@ mod tests {
             done(&Json::null(), Some(&http)).text(),
             r#"{"ok":true,"data":null,"http":{"status":200}}"#
         );
-        let trouble = Trouble { status: Some(404), ..Trouble::new("upstream_http_error", "gone") };
+        let trouble =
+            ToolFailure { status: Some(404), ..ToolFailure::new("upstream_http_error", "gone") };
         assert_eq!(
             trouble.told().text(),
             r#"{"ok":false,"error":{"code":"upstream_http_error","message":"gone","status":404}}"#
@@ -201,10 +202,10 @@ mod tests {
             assert_eq!(value(plain).unwrap().text(), plain);
         }
         let cases = [
-            (Trouble::new("command_failed", "no"), FailureCode::Tool, "command_failed"),
-            (Trouble::new("tool_not_found", "no"), FailureCode::ToolNotFound, "tool_not_found"),
+            (ToolFailure::new("command_failed", "no"), FailureCode::Tool, "command_failed"),
+            (ToolFailure::new("tool_not_found", "no"), FailureCode::ToolNotFound, "tool_not_found"),
             (
-                Trouble::new("invalid_tool_arguments", "no"),
+                ToolFailure::new("invalid_tool_arguments", "no"),
                 FailureCode::Validation,
                 "invalid_tool_arguments",
             ),
@@ -212,9 +213,9 @@ mod tests {
         for (trouble, code, own) in cases {
             assert_eq!(value(trouble.told().text()), Err((code, "no".into(), own.into())));
         }
-        let custom = Trouble {
+        let custom = ToolFailure {
             details: Some(json!({"body": {"error": {"code": "E_X"}}})),
-            ..Trouble::new("upstream_http_error", "no")
+            ..ToolFailure::new("upstream_http_error", "no")
         };
         assert_eq!(
             value(custom.told().text()),
@@ -227,11 +228,12 @@ mod tests {
         let told = |status: u16, details: Value| {
             let (status, details) = (Some(status), Some(details));
             refused(
-                &Trouble { status, details, ..Trouble::new("connection_rejected", "no") }.told(),
+                &ToolFailure { status, details, ..ToolFailure::new("connection_rejected", "no") }
+                    .told(),
             )
         };
-        assert_eq!(told(401, Value::Null), Some(Refused::Unknown));
-        let narrow = Some(Refused::Narrow(vec!["a".into(), "b".into()]));
+        assert_eq!(told(401, Value::Null), Some(ProofRefused::Unknown));
+        let narrow = Some(ProofRefused::Narrow(vec!["a".into(), "b".into()]));
         assert_eq!(told(403, json!({ WANTED_SCOPES: "a b" })), narrow);
         assert_eq!(told(403, json!({})), None);
         let data = Json::from_value(&json!("connection_rejected")).unwrap();

@@ -2,7 +2,7 @@
 //! place gets the text.
 
 use crate::SharedSchema;
-use crate::schema::Issue;
+use crate::schema::SchemaIssue;
 use lifecycle::Json;
 use serde_json::Value;
 
@@ -27,12 +27,12 @@ pub(crate) fn placed(schema: &SharedSchema, args: &Json) -> Option<Json> {
 }
 
 /// What a program is told about issues at places where it passed a file.
-pub(crate) fn hint(issues: &[Issue], args: &Json) -> Option<&'static str> {
+pub(crate) fn hint(issues: &[SchemaIssue], args: &Json) -> Option<&'static str> {
     if !args.text().contains(TAG) {
         return None;
     }
     let value: Value = serde_json::from_str(args.text()).ok()?;
-    let is_file = |issue: &Issue| value.pointer(&issue.path).is_some_and(is_tool_file);
+    let is_file = |issue: &SchemaIssue| value.pointer(&issue.path).is_some_and(is_tool_file);
     issues.iter().any(is_file).then_some(HINT)
 }
 
@@ -126,12 +126,12 @@ fn has_type(schema: &Value, name: &str) -> bool {
 
 /// How a schema wants bytes as text.
 #[derive(Clone, Copy)]
-enum Encoding {
+enum BytesEncoding {
     Base64,
     Base64Url,
 }
 
-impl Encoding {
+impl BytesEncoding {
     fn of_base64(self, data: &str) -> String {
         match self {
             Self::Base64 => data.to_owned(),
@@ -140,14 +140,16 @@ impl Encoding {
     }
 }
 
-fn encoding(schema: &Value) -> Option<Encoding> {
+fn encoding(schema: &Value) -> Option<BytesEncoding> {
     if schema.get("type").is_some() && !has_type(schema, "string") {
         return None;
     }
     let text = |name: &str| schema.get(name).and_then(Value::as_str);
     match (text("contentEncoding"), text("format")) {
-        (Some("base64"), _) | (None, Some("byte" | "binary" | "base64")) => Some(Encoding::Base64),
-        (Some("base64url"), _) | (None, Some("base64url")) => Some(Encoding::Base64Url),
+        (Some("base64"), _) | (None, Some("byte" | "binary" | "base64")) => {
+            Some(BytesEncoding::Base64)
+        }
+        (Some("base64url"), _) | (None, Some("base64url")) => Some(BytesEncoding::Base64Url),
         (Some(_), _) | (None, _) => None,
     }
 }
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_file_in_the_place_of_text_has_a_hint() {
-        let issue = |path: &str| Issue { path: path.to_owned(), message: String::new() };
+        let issue = |path: &str| SchemaIssue { path: path.to_owned(), message: String::new() };
         let args = Json::from_value(&json!({"a": file(), "b": 1})).unwrap();
         assert_eq!(hint(&[issue("/b"), issue("/a")], &args), Some(HINT));
         assert_eq!(hint(&[issue("/b"), issue("")], &args), None);

@@ -10,7 +10,7 @@
 //! # Ok::<(), lifecycle::BadToolPath>(())
 //! ```
 
-use crate::{Request, Source, Tool};
+use crate::{Source, Tool, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{BadToolPath, Failure, FailureCode, Json, ToolPath};
@@ -20,12 +20,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-type Run = Box<dyn Fn(Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> + Send + Sync>;
+type ToolFunction =
+    Box<dyn Fn(ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> + Send + Sync>;
 
 /// A source of tools that are closures.
 pub struct FunctionSource {
     name: String,
-    functions: BTreeMap<ToolPath, (Tool, Run)>,
+    functions: BTreeMap<ToolPath, (Tool, ToolFunction)>,
 }
 
 impl FunctionSource {
@@ -59,7 +60,7 @@ impl FunctionSource {
         R: Serialize,
         F: Future<Output = Result<R, Failure>> + Send + 'static,
     {
-        let run: Run = Box::new(move |request| match arguments(&request) {
+        let run: ToolFunction = Box::new(move |request| match arguments(&request) {
             Ok(args) => run(args).map(|result| rendered(&result?)).boxed(),
             Err(failure) => future::ready(Err(failure)).boxed(),
         });
@@ -74,12 +75,12 @@ impl FunctionSource {
     pub fn calling<F>(
         mut self,
         tool: Tool,
-        run: impl Fn(Request) -> F + Send + Sync + 'static,
+        run: impl Fn(ToolRequest) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result<Option<Json>, Failure>> + Send + 'static,
     {
-        let run: Run = Box::new(move |request| run(request).boxed());
+        let run: ToolFunction = Box::new(move |request| run(request).boxed());
         self.functions.insert(tool.path.clone(), (tool, run));
         self
     }
@@ -94,7 +95,7 @@ impl Source for FunctionSource {
         self.functions.values().map(|(tool, _)| tool.clone()).collect()
     }
 
-    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         match self.functions.get(&request.tool) {
             Some((_, run)) => run(request),
             None => {
@@ -111,7 +112,7 @@ impl fmt::Debug for FunctionSource {
     }
 }
 
-fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, Failure> {
+fn arguments<A: DeserializeOwned>(request: &ToolRequest) -> Result<A, Failure> {
     serde_json::from_str(request.args.text()).map_err(|error| {
         let message = format!("The arguments of \"{}\" do not fit: {error}.", request.tool);
         Failure::new(FailureCode::Validation, message)

@@ -4,7 +4,7 @@
 //! takes the old one's place. A [`Connection`](crate::Connection) binds it at
 //! `<integration>.<owner>.<connection>`, and each of its tools is found below that.
 
-use crate::{Credential, Place, Request, SharedSchema, TokenSource};
+use crate::{PlacementKind, SharedSchema, TokenSource, ToolCredential, ToolRequest};
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
 use std::fmt;
@@ -48,7 +48,7 @@ pub trait Integration: Send + Sync {
 
     /// What is wrong with arguments that fit their schema: they make no request, or one that is too large.
     /// Looked at before anybody is asked to agree.
-    fn objection(&self, _tool: &str, _credential: &Credential, _args: &Json) -> Option<String> {
+    fn objection(&self, _tool: &str, _credential: &ToolCredential, _args: &Json) -> Option<String> {
         None
     }
 
@@ -58,8 +58,8 @@ pub trait Integration: Send + Sync {
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
 }
 
@@ -154,7 +154,7 @@ impl AuthMethod {
     /// `Authorization: Bearer …`, under this name.
     pub fn bearer(template: &str) -> Self {
         let placement = PlacementTemplate {
-            place: Place::Header,
+            place: PlacementKind::Header,
             name: "authorization".into(),
             prefix: "Bearer ".into(),
             variable: "value".into(),
@@ -168,7 +168,7 @@ impl AuthMethod {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacementTemplate {
     /// Header, query or environment.
-    pub place: Place,
+    pub place: PlacementKind,
     /// Name of the header, parameter or variable.
     pub name: String,
     /// What stands before the value, such as `Bearer `.
@@ -179,7 +179,7 @@ pub struct PlacementTemplate {
 
 /// What an integration is called in paths: letters, digits, `_` or `-`, beginning with a letter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slug(String);
+pub struct IntegrationSlug(String);
 
 /// A text that cannot be an integration's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -191,7 +191,7 @@ pub struct BadSlug;
 /// First names of our own tools.
 const TAKEN: [&str; 5] = ["search", "describe", "executor", "tools", "process"];
 
-impl Slug {
+impl IntegrationSlug {
     /// Checks a name once, where it enters.
     pub fn parse(text: &str) -> Result<Self, BadSlug> {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
@@ -215,7 +215,7 @@ impl Slug {
     }
 }
 
-impl fmt::Display for Slug {
+impl fmt::Display for IntegrationSlug {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -243,17 +243,20 @@ mod tests {
     #[test]
     fn names_are_plain_and_ours_are_taken() {
         for good in ["github", "a", "my-api_2"] {
-            assert!(Slug::parse(good).is_ok(), "{good}");
+            assert!(IntegrationSlug::parse(good).is_ok(), "{good}");
         }
         for bad in ["", "2a", "a.b", "a b", "ä", "search", "executor", &"x".repeat(65)] {
-            assert!(Slug::parse(bad).is_err(), "{bad}");
+            assert!(IntegrationSlug::parse(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_title_becomes_a_name() {
         assert_eq!(camel_case("My Conn-1!"), "myConn1");
-        assert_eq!(Slug::resembling("GitHub v3 REST API").unwrap().as_str(), "gitHubV3RESTAPI");
-        assert_eq!(Slug::resembling("…"), None);
+        assert_eq!(
+            IntegrationSlug::resembling("GitHub v3 REST API").unwrap().as_str(),
+            "gitHubV3RESTAPI"
+        );
+        assert_eq!(IntegrationSlug::resembling("…"), None);
     }
 }

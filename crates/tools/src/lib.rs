@@ -30,22 +30,28 @@ mod suggest;
 mod token_source;
 
 use ::schema::readable;
-pub use catalogue::{Age, Ages, Arrival, Card, Catalogue, CatalogueError, Change, Found, Snapshot};
-pub use child::{Minding, Program};
-pub use connection::{Connection, ConnectionName, Credential, Owner, Place, Placement, Secret};
-pub use describe::Description;
-pub use integration::{
-    AuthKind, AuthMethod, BadSlug, Integration, PlacementTemplate, Slug, ToolSpec,
+pub use catalogue::{
+    Catalogue, CatalogueChange, CatalogueError, CatalogueSnapshot, FoundTool, IntegrationArrival,
+    SourceCard, ToolAge, ToolAges,
 };
-pub use proof::{NoProof, Proof, Refused};
+pub use child::{ChildProgram, ChildSupervision};
+pub use connection::{
+    Connection, ConnectionName, ConnectionOwner, CredentialPlacement, PlacementKind, SecretString,
+    ToolCredential,
+};
+pub use describe::ToolDescriptionText;
+pub use integration::{
+    AuthKind, AuthMethod, BadSlug, Integration, IntegrationSlug, PlacementTemplate, ToolSpec,
+};
+pub use proof::{CredentialProvider, NoProof, ProofRefused};
 pub use schema::{misfit, schema_defect, with_form_note};
-pub use search::{Page, Search};
-pub use shared_schema::{Definitions, SharedSchema};
-pub use source::{CancelSignal, Person, Progress, Request, Source, Tool};
+pub use search::{ToolSearch, ToolSearchPage};
+pub use shared_schema::{SchemaDefinitions, SharedSchema};
+pub use source::{CancelSignal, PersonHandle, ProgressHandle, Source, Tool, ToolRequest};
 pub use source_config::{CommandConfig, SourceConfig};
 pub use source_kind::{
-    DetectedSource, OpenError, OpenedSource, SourceArguments, SourceCheck, SourceContext,
-    SourceHealth, SourceKind, SourceServer, StoredDescription, slug_of_host,
+    DetectedSource, OpenedSource, SourceArguments, SourceCheck, SourceContext, SourceHealth,
+    SourceKind, SourceOpenError, SourceServer, StoredDescription, slug_of_host,
 };
 pub use source_kinds::SourceKinds;
 pub use suggest::suggest;

@@ -1,8 +1,8 @@
 //! What proves who calls, found when a call needs it and never before. One that is not taken may be renewed: the same
 //! call then goes on.
 
-use crate::envelope::{Trouble, refused};
-use crate::{Credential, Integration, Request};
+use crate::envelope::{ToolFailure, refused};
+use crate::{Integration, ToolCredential, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use lifecycle::{Failure, Json};
@@ -12,25 +12,26 @@ use std::sync::Arc;
 const RENEWALS_MAX: usize = 2;
 
 /// Finds what proves who calls.
-pub trait Proof: Send + Sync {
+pub trait CredentialProvider: Send + Sync {
     /// Where its values will go, without the values: what arguments are checked against.
-    fn outline(&self) -> Credential;
+    fn outline(&self) -> ToolCredential;
 
     /// The proof itself. Asks the person behind the call where nobody else can help, for as long as that takes.
-    fn credential(&self, call: &Request) -> BoxFuture<'static, Result<Credential, NoProof>>;
+    fn credential(&self, call: &ToolRequest)
+    -> BoxFuture<'static, Result<ToolCredential, NoProof>>;
 
     /// Another proof after the other side did not take `refused`, and said why; none where there is none.
     fn renewed(
         &self,
-        refused: &Credential,
-        why: &Refused,
-        call: &Request,
-    ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>>;
+        refused: &ToolCredential,
+        why: &ProofRefused,
+        call: &ToolRequest,
+    ) -> BoxFuture<'static, Result<Option<ToolCredential>, NoProof>>;
 }
 
 /// Why the other side did not take a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum ProofRefused {
     /// It does not know who calls.
     Unknown,
     /// It knows, and wants these scopes to be allowed.
@@ -41,13 +42,13 @@ pub enum Refused {
 #[derive(Debug)]
 pub enum NoProof {
     /// Something is missing or broken: data for the program.
-    Trouble(Trouble),
+    Trouble(ToolFailure),
     /// A person said no: thrown, as everywhere.
     Refused(Failure),
 }
 
-impl From<Trouble> for NoProof {
-    fn from(trouble: Trouble) -> Self {
+impl From<ToolFailure> for NoProof {
+    fn from(trouble: ToolFailure) -> Self {
         Self::Trouble(trouble)
     }
 }
@@ -59,21 +60,21 @@ impl From<Failure> for NoProof {
 }
 
 /// Values that are there already.
-impl Proof for Credential {
-    fn outline(&self) -> Credential {
+impl CredentialProvider for ToolCredential {
+    fn outline(&self) -> ToolCredential {
         self.clone()
     }
 
-    fn credential(&self, _: &Request) -> BoxFuture<'static, Result<Credential, NoProof>> {
+    fn credential(&self, _: &ToolRequest) -> BoxFuture<'static, Result<ToolCredential, NoProof>> {
         ready(Ok(self.clone())).boxed()
     }
 
     fn renewed(
         &self,
-        _: &Credential,
-        _: &Refused,
-        _: &Request,
-    ) -> BoxFuture<'static, Result<Option<Credential>, NoProof>> {
+        _: &ToolCredential,
+        _: &ProofRefused,
+        _: &ToolRequest,
+    ) -> BoxFuture<'static, Result<Option<ToolCredential>, NoProof>> {
         ready(Ok(None)).boxed()
     }
 }
@@ -82,9 +83,9 @@ impl Proof for Credential {
 /// has not happened.
 pub(crate) async fn perform(
     integration: Arc<dyn Integration>,
-    proof: Arc<dyn Proof>,
+    proof: Arc<dyn CredentialProvider>,
     tool: String,
-    request: Request,
+    request: ToolRequest,
 ) -> Result<Option<Json>, Failure> {
     let mut credential = match proof.credential(&request).await {
         Ok(credential) => credential,

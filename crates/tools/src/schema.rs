@@ -1,7 +1,7 @@
 //! One compiled JSON Schema, and what it says about a value in words.
 
-use ::schema::{Formats, Misfit};
-use lifecycle::{Json, Wish};
+use ::schema::{FormatMode, SchemaMisfit};
+use lifecycle::{Json, ToolPrompt};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,33 +13,33 @@ const ISSUE_CHARS_MAX: usize = 300;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(crate) struct Schema {
-    validator: ::schema::Schema,
+pub(crate) struct ToolSchema {
+    validator: ::schema::CompiledSchema,
     wants_object: bool,
 }
 
 /// One thing that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Issue {
+pub(crate) struct SchemaIssue {
     /// JSON pointer into the value; empty for the whole.
     pub(crate) path: String,
     /// What is wrong there.
     pub(crate) message: String,
 }
 
-impl Schema {
+impl ToolSchema {
     /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
-        Self::with(schema, Formats::Ignored)
+        Self::with(schema, FormatMode::Ignored)
     }
 
     /// The same, where `format` counts too: people mistype addresses and dates.
     fn of_form(schema: &Value) -> Result<Self, String> {
-        Self::with(schema, Formats::Checked)
+        Self::with(schema, FormatMode::Checked)
     }
 
-    fn with(schema: &Value, formats: Formats) -> Result<Self, String> {
-        let validator = ::schema::Schema::compile(schema, formats)
+    fn with(schema: &Value, formats: FormatMode) -> Result<Self, String> {
+        let validator = ::schema::CompiledSchema::compile(schema, formats)
             .map_err(|defect| shortened(defect.to_string()))?;
         Ok(Self { validator, wants_object: wants_object(schema) })
     }
@@ -53,10 +53,12 @@ impl Schema {
     }
 
     /// What is wrong with `json`; empty when it fits.
-    pub(crate) fn issues(&self, json: &Json) -> Vec<Issue> {
+    pub(crate) fn issues(&self, json: &Json) -> Vec<SchemaIssue> {
         match self.validator.misfits_in(json.text(), ISSUES_MAX) {
             Some(misfits) => misfits.iter().map(issue).collect(),
-            None => vec![Issue { path: String::new(), message: "value cannot be read".into() }],
+            None => {
+                vec![SchemaIssue { path: String::new(), message: "value cannot be read".into() }]
+            }
         }
     }
 }
@@ -64,16 +66,16 @@ impl Schema {
 /// What is wrong with what somebody filled in, if anything is. A schema that makes no sense asks for nothing.
 pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
     let schema = serde_json::from_str(schema.text()).ok()?;
-    let issues = Schema::of_form(&schema).ok()?.issues(content);
+    let issues = ToolSchema::of_form(&schema).ok()?.issues(content);
     (!issues.is_empty()).then(|| sentence(&issues))
 }
 
 /// What a tool wants of a person, where the question states that its form cannot be checked: a schema that cannot be used
 /// would otherwise accept every answer without a word.
-pub fn with_form_note(wish: Wish) -> Wish {
-    let Wish::Form { message, schema } = wish else { return wish };
+pub fn with_form_note(wish: ToolPrompt) -> ToolPrompt {
+    let ToolPrompt::Form { message, schema } = wish else { return wish };
     let defect = match serde_json::from_str(schema.text()) {
-        Ok(value) => Schema::of_form(&value).err(),
+        Ok(value) => ToolSchema::of_form(&value).err(),
         Err(_) => Some("it is nested too deep".to_owned()),
     };
     let message = match defect {
@@ -83,16 +85,16 @@ pub fn with_form_note(wish: Wish) -> Wish {
              used ({why})."
         ),
     };
-    Wish::Form { message, schema }
+    ToolPrompt::Form { message, schema }
 }
 
 /// What is wrong with a JSON Schema, if anything is.
 pub fn schema_defect(schema: &Value) -> Option<String> {
-    Schema::compile(schema).err()
+    ToolSchema::compile(schema).err()
 }
 
 /// "at /a: value is not of type "number"; "b" is a required property".
-pub(crate) fn sentence(issues: &[Issue]) -> String {
+pub(crate) fn sentence(issues: &[SchemaIssue]) -> String {
     let said = issues.iter().map(|issue| match issue.path.as_str() {
         "" => issue.message.clone(),
         path => format!("at {path}: {}", issue.message),
@@ -100,8 +102,11 @@ pub(crate) fn sentence(issues: &[Issue]) -> String {
     said.collect::<Vec<_>>().join("; ")
 }
 
-fn issue(misfit: &Misfit) -> Issue {
-    Issue { path: shortened(misfit.path.clone()), message: shortened(misfit.kind.to_string()) }
+fn issue(misfit: &SchemaMisfit) -> SchemaIssue {
+    SchemaIssue {
+        path: shortened(misfit.path.clone()),
+        message: shortened(misfit.kind.to_string()),
+    }
 }
 
 fn shortened(text: String) -> String {
@@ -134,7 +139,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, value: &str, expected: &str) {
-        let issues = Schema::compile(schema).unwrap().issues(&json(value));
+        let issues = ToolSchema::compile(schema).unwrap().issues(&json(value));
         assert_eq!(sentence(&issues), expected);
     }
 
@@ -171,8 +176,8 @@ mod tests {
     #[test]
     fn a_form_that_cannot_be_checked_says_so_in_its_question() {
         let asked = |schema: &str| {
-            let wish = Wish::Form { message: "Who?".into(), schema: json(schema) };
-            let Wish::Form { message, .. } = with_form_note(wish) else { panic!("a form") };
+            let wish = ToolPrompt::Form { message: "Who?".into(), schema: json(schema) };
+            let ToolPrompt::Form { message, .. } = with_form_note(wish) else { panic!("a form") };
             message
         };
         assert_eq!(asked(r#"{"type":"object"}"#), "Who?");
@@ -189,7 +194,7 @@ mod tests {
     #[test]
     fn issues_are_few_and_short() {
         let names: Vec<_> = (0..1_000).map(|n| format!("name-{n}")).collect();
-        let compiled = Schema::compile(&json!({"items": {"enum": names}})).unwrap();
+        let compiled = ToolSchema::compile(&json!({"items": {"enum": names}})).unwrap();
         let issues = compiled.issues(&json(&format!("[{}1]", "1,".repeat(99))));
         assert_eq!(issues.len(), ISSUES_MAX);
         assert!(issues.iter().all(|issue| issue.message.chars().count() <= ISSUE_CHARS_MAX + 1));
@@ -198,7 +203,7 @@ mod tests {
     #[test]
     fn no_schema_makes_us_fetch() {
         for url in ["https://example.com/s.json", "http://127.0.0.1/s", "file:///etc/passwd"] {
-            assert!(Schema::compile(&json!({"$ref": url})).is_err(), "{url}");
+            assert!(ToolSchema::compile(&json!({"$ref": url})).is_err(), "{url}");
         }
     }
 
@@ -230,7 +235,7 @@ mod tests {
             json!({"$dynamicRef": "#x", "$dynamicAnchor": "x"}),
         ];
         for circle in circles {
-            if let Ok(compiled) = Schema::compile(&circle) {
+            if let Ok(compiled) = ToolSchema::compile(&circle) {
                 compiled.issues(&json(r#"{"a": 1}"#));
             }
         }
@@ -239,7 +244,7 @@ mod tests {
     #[test]
     fn a_pattern_that_explodes_is_given_up() {
         let schema = json!({"type": "string", "pattern": "^(?=(a+)+$)(a|aa)+\\1$"});
-        let compiled = Schema::compile(&schema).unwrap();
+        let compiled = ToolSchema::compile(&schema).unwrap();
         assert_eq!(compiled.issues(&json(&format!("\"{}b\"", "a".repeat(5_000)))).len(), 1);
     }
 
@@ -254,7 +259,7 @@ mod tests {
             (json!({}), "null"),
         ];
         for (schema, expected) in cases {
-            let completed = Schema::compile(&schema).unwrap().completed(&Json::null());
+            let completed = ToolSchema::compile(&schema).unwrap().completed(&Json::null());
             assert_eq!((&schema, completed.text()), (&schema, expected));
         }
     }

@@ -7,15 +7,15 @@ mod look;
 mod stream;
 mod variants;
 
-use finder::Finder;
-use lifecycle::{Failure, Json, Wish};
-use look::Look;
+use finder::SecretFinder;
+use lifecycle::{Failure, Json, ToolPrompt};
+use look::SearchForm;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-pub use stream::Stream;
+pub use stream::StreamScrubber;
 
 /// What stands where a secret stood. No sign of it means anything in JSON, HTML or a log.
 pub const BLOT: &str = "[redacted]";
@@ -36,35 +36,35 @@ const SECRETS_BYTES_MAX: usize = 4 << 20;
 const RECENT_MAX: usize = 32;
 
 /// Secrets that this process has met. A cache, not the truth: what is forgotten is learnt when it is next used.
-fn known() -> &'static RwLock<Known> {
-    static KNOWN: OnceLock<RwLock<Known>> = OnceLock::new();
+fn known() -> &'static RwLock<KnownSecrets> {
+    static KNOWN: OnceLock<RwLock<KnownSecrets>> = OnceLock::new();
     KNOWN.get_or_init(RwLock::default)
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     secrets: HashSet<Arc<str>>,
     by_age: VecDeque<Arc<str>>,
     n_bytes: usize,
     /// Those that were learnt last, and all others; each made ready when something is first looked through.
-    recent: Layer,
-    settled: Layer,
+    recent: SecretLayer,
+    settled: SecretLayer,
 }
 
 /// Some of the secrets.
 #[derive(Default)]
-struct Layer {
+struct SecretLayer {
     secrets: Vec<Arc<str>>,
-    finder: OnceLock<Option<Arc<Finder>>>,
+    finder: OnceLock<Option<Arc<SecretFinder>>>,
 }
 
-impl Layer {
+impl SecretLayer {
     fn of(secrets: Vec<Arc<str>>) -> Self {
         Self { secrets, finder: OnceLock::new() }
     }
 
-    fn finder(&self) -> Option<Arc<Finder>> {
-        self.finder.get_or_init(|| Finder::of(&self.secrets).map(Arc::new)).clone()
+    fn finder(&self) -> Option<Arc<SecretFinder>> {
+        self.finder.get_or_init(|| SecretFinder::of(&self.secrets).map(Arc::new)).clone()
     }
 }
 
@@ -124,14 +124,14 @@ pub fn failure(mut failure: Failure) -> Failure {
 }
 
 /// What a tool wants of a person, without known secrets.
-pub(crate) fn wish(wish: Wish) -> Wish {
+pub(crate) fn wish(wish: ToolPrompt) -> ToolPrompt {
     match wish {
-        Wish::Form { message, schema } => {
-            Wish::Form { message: text(&message).into_owned(), schema: json(schema) }
+        ToolPrompt::Form { message, schema } => {
+            ToolPrompt::Form { message: text(&message).into_owned(), schema: json(schema) }
         }
-        Wish::Link { message, url, is_prior } => {
+        ToolPrompt::Link { message, url, is_prior } => {
             let (message, url) = (text(&message).into_owned(), text(&url).into_owned());
-            Wish::Link { message, url, is_prior }
+            ToolPrompt::Link { message, url, is_prior }
         }
     }
 }
@@ -139,9 +139,9 @@ pub(crate) fn wish(wish: Wish) -> Wish {
 /// Passes on what is written without known secrets. Each write is looked at by itself: whoever writes a line at once
 /// is covered.
 #[derive(Debug)]
-pub struct Scrubbed<W>(pub W);
+pub struct ScrubbedWriter<W>(pub W);
 
-impl<W: io::Write> io::Write for Scrubbed<W> {
+impl<W: io::Write> io::Write for ScrubbedWriter<W> {
     fn write(&mut self, given: &[u8]) -> io::Result<usize> {
         self.0.write_all(&bytes(given))?;
         Ok(given.len())
@@ -152,16 +152,16 @@ impl<W: io::Write> io::Write for Scrubbed<W> {
     }
 }
 
-fn read<T>(look: impl FnOnce(&Known) -> T) -> T {
+fn read<T>(look: impl FnOnce(&KnownSecrets) -> T) -> T {
     look(&known().read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What is known now, to look for it. Nobody waits for whoever looks.
-fn look() -> Look {
-    read(|known| Look::with([known.recent.finder(), known.settled.finder()]))
+fn look() -> SearchForm {
+    read(|known| SearchForm::with([known.recent.finder(), known.settled.finder()]))
 }
 
-impl Known {
+impl KnownSecrets {
     fn learn(&mut self, secret: &str) {
         let secret: Arc<str> = secret.into();
         if !self.secrets.insert(Arc::clone(&secret)) {
@@ -180,10 +180,10 @@ impl Known {
         let mut recent = std::mem::take(&mut self.recent.secrets);
         recent.push(secret);
         if recent.len() > RECENT_MAX {
-            self.settled = Layer::of(self.by_age.iter().cloned().collect());
+            self.settled = SecretLayer::of(self.by_age.iter().cloned().collect());
             recent = vec![];
         }
-        self.recent = Layer::of(recent);
+        self.recent = SecretLayer::of(recent);
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(json_of(r#"["\u0073crub-canary\/A+b\"c"]"#), r#"["[redacted]"]"#);
         assert_eq!(json_of(r#"{"scrub-canary/A+b\"c":1}"#), r#"{"[redacted]":1}"#);
         assert_eq!(json_of(r#"["a\nb", 1.50]"#), r#"["a\nb", 1.50]"#);
-        let mut log = Scrubbed(vec![]);
+        let mut log = ScrubbedWriter(vec![]);
         log.write_all(b"token=scrub-canary%2FA%2Bb%22c\n").unwrap();
         assert_eq!(log.0, b"token=[redacted]\n");
     }

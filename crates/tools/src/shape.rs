@@ -2,7 +2,7 @@
 //! change, so that whoever approved it is asked again where there is something new to approve.
 
 use crate::{SharedSchema, ToolSpec};
-use lifecycle::Revision;
+use lifecycle::ToolRevision;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -23,13 +23,13 @@ const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
 /// The fingerprint of a tool whose calls go to `target`.
-pub(crate) fn shape(spec: &ToolSpec, target: &str) -> Revision {
+pub(crate) fn shape(spec: &ToolSpec, target: &str) -> ToolRevision {
     let input = spec.input.as_ref().map(SharedSchema::accepted).unwrap_or_default();
     let about = spec.about.as_deref().unwrap_or_default();
     let (read_only, asks) = (spec.read_only, spec.asks);
     // With their lengths, so that no part can borrow from the next.
     let parts = [target, about].map(|part| format!("{} {part}", part.len())).concat();
-    Revision::of(&format!("{parts} {read_only} {asks} {input:02x?}"))
+    ToolRevision::of(&format!("{parts} {read_only} {asks} {input:02x?}"))
 }
 
 /// The fingerprint of what a schema lets through, without what it refers to.
@@ -65,7 +65,7 @@ fn feed(hash: &mut Sha256, value: &Value, is_named: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Definitions;
+    use crate::SchemaDefinitions;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -106,7 +106,7 @@ mod tests {
                 ("C", json!({"type": "string"})),
             ];
             let shared = schemas.iter().map(|(name, schema)| ((*name).to_owned(), schema));
-            let shared = Arc::new(Definitions::new(shared));
+            let shared = Arc::new(SchemaDefinitions::new(shared));
             let input = json!({"$ref": format!("#/$defs/{name}")});
             let input = Some(SharedSchema::sharing(&input, &shared));
             shape(&ToolSpec { input, ..ToolSpec::new("a") }, "")

@@ -14,33 +14,33 @@ const REACHED_BYTES_MAX: usize = 4 << 20;
 #[derive(Clone)]
 pub struct SharedSchema {
     text: Arc<str>,
-    definitions: Option<Arc<Definitions>>,
+    definitions: Option<Arc<SchemaDefinitions>>,
 }
 
 /// Schemas by name, shared by the tools of an integration.
 #[derive(Debug, Default)]
-pub struct Definitions {
+pub struct SchemaDefinitions {
     schemas: BTreeMap<String, Box<str>>,
     digest: [u8; 32],
     /// By name; made when somebody asks what a schema lets through.
-    accepted: OnceLock<BTreeMap<String, Accepted>>,
+    accepted: OnceLock<BTreeMap<String, AcceptedTypes>>,
 }
 
 /// What one schema lets through by itself, and the names of those it refers to.
 #[derive(Debug)]
-struct Accepted {
+struct AcceptedTypes {
     digest: [u8; 32],
     reaches: BTreeSet<String>,
 }
 
-impl Accepted {
+impl AcceptedTypes {
     fn of(text: &str) -> Self {
         let schema: Value = serde_json::from_str(text).unwrap_or(Value::Bool(true));
         Self { digest: accepted(&schema), reaches: names(&schema) }
     }
 }
 
-impl Definitions {
+impl SchemaDefinitions {
     /// Each schema by its name. They refer to each other as `#/$defs/Name`.
     pub fn new<'a>(schemas: impl Iterator<Item = (String, &'a Value)>) -> Self {
         Self::of_texts(schemas.map(|(name, schema)| (name, schema.to_string().into())).collect())
@@ -58,9 +58,12 @@ impl Definitions {
         Self { schemas, digest: hash.finalize().into(), accepted: OnceLock::new() }
     }
 
-    fn accepted(&self) -> &BTreeMap<String, Accepted> {
+    fn accepted(&self) -> &BTreeMap<String, AcceptedTypes> {
         self.accepted.get_or_init(|| {
-            self.schemas.iter().map(|(name, text)| (name.clone(), Accepted::of(text))).collect()
+            self.schemas
+                .iter()
+                .map(|(name, text)| (name.clone(), AcceptedTypes::of(text)))
+                .collect()
         })
     }
 }
@@ -72,12 +75,12 @@ impl SharedSchema {
     }
 
     /// A schema that refers to shared definitions. It has no `$defs` of its own.
-    pub fn sharing(schema: &Value, definitions: &Arc<Definitions>) -> Self {
+    pub fn sharing(schema: &Value, definitions: &Arc<SchemaDefinitions>) -> Self {
         Self { text: schema.to_string().into(), definitions: Some(Arc::clone(definitions)) }
     }
 
     /// As [`Self::sharing`], from the schema's text.
-    pub(crate) fn of_text(text: &str, definitions: &Arc<Definitions>) -> Self {
+    pub(crate) fn of_text(text: &str, definitions: &Arc<SchemaDefinitions>) -> Self {
         Self { text: text.into(), definitions: Some(Arc::clone(definitions)) }
     }
 
@@ -111,7 +114,7 @@ impl SharedSchema {
 
     /// The fingerprint of what it lets through, with everything it reaches. Words do not count.
     pub(crate) fn accepted(&self) -> [u8; 32] {
-        let own = Accepted::of(&self.text);
+        let own = AcceptedTypes::of(&self.text);
         let Some(shared) = self.definitions.as_ref().filter(|_| !own.reaches.is_empty()) else {
             return own.digest;
         };
@@ -196,7 +199,7 @@ mod tests {
             ("Other", json!({"type": "string"})),
         ];
         let shared = schemas.iter().map(|(name, schema)| ((*name).to_owned(), schema));
-        let shared = Arc::new(Definitions::new(shared));
+        let shared = Arc::new(SchemaDefinitions::new(shared));
         let schema = SharedSchema::sharing(&json!({"$ref": "#/$defs/Pet"}), &shared);
         let expected = json!({
             "$ref": "#/$defs/Pet",
@@ -207,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_anything() {
-        let shared = Arc::new(Definitions::default());
+        let shared = Arc::new(SchemaDefinitions::default());
         let schema = SharedSchema::sharing(&json!({"$ref": "#/$defs/Gone"}), &shared);
         assert_eq!(schema.whole(), json!({"$ref": "#/$defs/Gone", "$defs": {"Gone": true}}));
         assert_eq!(

@@ -3,7 +3,8 @@
 use crate::scrub;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    Answer, CallId, CallerName, ExecutionId, Failure, Json, Nature, Runs, ToolPath, Wish,
+    Answer, CallId, CallerName, ExecutionId, Failure, Json, ToolHost, ToolNature, ToolPath,
+    ToolPrompt,
 };
 use serde_json::Value;
 use std::fmt;
@@ -31,7 +32,7 @@ pub trait Source: Send + Sync {
     }
 
     /// Performs a call whose arguments fit the tool's schema. `None` is `undefined`.
-    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
 }
 
 /// Something that programs can call.
@@ -46,7 +47,7 @@ pub struct Tool {
     /// JSON Schema of its results; none lets anything through, unseen.
     pub output_schema: Option<Value>,
     /// What matters about it when a server dies in mid-call.
-    pub nature: Nature,
+    pub nature: ToolNature,
     /// Whether a person must agree where no policy speaks.
     pub asks: bool,
     /// What that person reads first; none names the tool.
@@ -68,7 +69,7 @@ impl Tool {
             description: String::new(),
             input_schema: None,
             output_schema: None,
-            nature: Nature { read_only: false, runs: Runs::Here },
+            nature: ToolNature { read_only: false, runs: ToolHost::Here },
             asks: false,
             about: None,
             by_name_only: false,
@@ -80,7 +81,7 @@ impl Tool {
 
 /// One call on its way to its tool.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ToolRequest {
     /// The execution that calls.
     pub execution: ExecutionId,
     /// Which of its calls this is.
@@ -96,15 +97,15 @@ pub struct Request {
     /// When to give up.
     pub cancelled: CancelSignal,
     /// The person behind the call.
-    pub person: Person,
+    pub person: PersonHandle,
     /// Those who watch it.
-    pub progress: Progress,
+    pub progress: ProgressHandle,
 }
 
-impl Request {
+impl ToolRequest {
     /// Wants something of the person in the middle of the call, and waits for it however long it takes.
     /// What was filled in fits the wish; a no is the failure that the program can catch.
-    pub async fn ask(&self, wish: Wish) -> Result<Json, Failure> {
+    pub async fn ask(&self, wish: ToolPrompt) -> Result<Json, Failure> {
         match self.person.ask(wish).await {
             Answer::Accept { content: Some(content) } => Ok(content),
             Answer::Accept { content: None } => {
@@ -116,15 +117,15 @@ impl Request {
     }
 }
 
-type Hear = dyn Fn(Wish) -> BoxFuture<'static, Answer> + Send + Sync;
+type AskFunction = dyn Fn(ToolPrompt) -> BoxFuture<'static, Answer> + Send + Sync;
 
 /// The person behind a call, whom its tool can ask. The question is journalled before anybody hears
 /// it. If the server dies while it is open, a read-only tool is called again and, when it asks for the
 /// same, meets the same question or its answer; any other call is in doubt.
 #[derive(Clone)]
-pub struct Person(Option<Arc<Hear>>);
+pub struct PersonHandle(Option<Arc<AskFunction>>);
 
-impl Person {
+impl PersonHandle {
     /// Nobody is there.
     pub const fn absent() -> Self {
         Self(None)
@@ -132,13 +133,13 @@ impl Person {
 
     /// Somebody hears what is asked.
     pub fn hearing(
-        hear: impl Fn(Wish) -> BoxFuture<'static, Answer> + Send + Sync + 'static,
+        hear: impl Fn(ToolPrompt) -> BoxFuture<'static, Answer> + Send + Sync + 'static,
     ) -> Self {
         Self(Some(Arc::new(hear)))
     }
 
     /// The person's own word, for tools that pass it on. Whom nobody hears is waved away.
-    pub async fn ask(&self, wish: Wish) -> Answer {
+    pub async fn ask(&self, wish: ToolPrompt) -> Answer {
         match &self.0 {
             Some(hear) => hear(wish).await,
             None => Answer::Cancel,
@@ -146,7 +147,7 @@ impl Person {
     }
 }
 
-impl Person {
+impl PersonHandle {
     /// The same person, to whom no known secret is told.
     pub(crate) fn spared(self) -> Self {
         match self.0 {
@@ -156,7 +157,7 @@ impl Person {
     }
 }
 
-impl fmt::Debug for Person {
+impl fmt::Debug for PersonHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Person" } else { "nobody" })
     }
@@ -165,18 +166,18 @@ impl fmt::Debug for Person {
 /// Longest word about how far a call is: it is kept for as long as the call runs.
 const MEASURE_BYTES_MAX: usize = 4 << 10;
 
-type Tell = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
-type Measure = dyn Fn(Json) + Send + Sync;
+type ReportFunction = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
+type MeasureFunction = dyn Fn(Json) + Send + Sync;
 
 /// Those who watch a call: a tool can tell them how far it is. Words, or what it prints, are journalled, as far as it is
 /// not too much; of numbers only the newest count, and they are not.
 #[derive(Clone)]
-pub struct Progress {
-    tell: Option<Arc<Tell>>,
-    measure: Option<Arc<Measure>>,
+pub struct ProgressHandle {
+    tell: Option<Arc<ReportFunction>>,
+    measure: Option<Arc<MeasureFunction>>,
 }
 
-impl Progress {
+impl ProgressHandle {
     /// Nobody watches.
     pub const fn unwatched() -> Self {
         Self { tell: None, measure: None }
@@ -230,7 +231,7 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.tell.is_some() { "Progress" } else { "unwatched" })
     }
@@ -264,7 +265,7 @@ impl From<CancellationToken> for CancelSignal {
 }
 
 #[cfg(test)]
-impl Request {
+impl ToolRequest {
     /// A first call by nobody in particular.
     pub(crate) fn sample(tool: &str, args: &str) -> Self {
         Self {
@@ -275,8 +276,8 @@ impl Request {
             args: Json::parse(args.to_owned()).unwrap(),
             caller: CallerName("test".into()),
             cancelled: CancelSignal::never(),
-            person: Person::absent(),
-            progress: Progress::unwatched(),
+            person: PersonHandle::absent(),
+            progress: ProgressHandle::unwatched(),
         }
     }
 }

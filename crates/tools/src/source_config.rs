@@ -1,8 +1,8 @@
 //! The configuration of a source, as `airlock.toml` contains it and as records of added sources store it.
 
-use crate::Program;
+use crate::ChildProgram;
 use crate::command::CommandTool;
-use protocols::executor::{BadBody, Members, member};
+use protocols::executor::{BadBody, ObjectMembers, member};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub struct CommandConfig {
 
 impl SourceConfig {
     /// The configuration of a request that names its kind by the route: `{name?, description?}`.
-    pub fn of_kind(kind: &str, members: &Members<'_>) -> Result<Self, BadBody> {
+    pub fn of_kind(kind: &str, members: &ObjectMembers<'_>) -> Result<Self, BadBody> {
         Ok(Self {
             kind: Some(kind.to_owned()),
             title: member(members, "name", "a string")?,
@@ -102,8 +102,8 @@ impl SourceConfig {
     }
 
     /// The program of an MCP server, or the frame of commands.
-    pub fn program(&self) -> Program {
-        Program {
+    pub fn program(&self) -> ChildProgram {
+        ChildProgram {
             argv: self.command.clone(),
             env: self.env.clone(),
             directory: self.directory.clone(),

@@ -1,12 +1,14 @@
 //! What a kind of source does: it recognises an address, opens a configuration, is added over HTTP and by the command
 //! line, checks a connection, and describes itself. Each kind is one folder; [`SourceKinds`] is their registry.
 
-use crate::http::{HttpClient, HttpLimits, Outgoing, Reach};
-use crate::{CancelSignal, Credential, Integration, Minding, Slug, SourceConfig};
+use crate::http::{ApiClient, ApiRequest, HttpLimits, RequestReach};
+use crate::{
+    CancelSignal, ChildSupervision, Integration, IntegrationSlug, SourceConfig, ToolCredential,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use hyper::Method;
-use protocols::executor::{BadBody, Members};
+use protocols::executor::{BadBody, ObjectMembers};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
     fn detect<'a>(
         &'a self,
         _address: &'a Url,
-        _http: &'a HttpClient,
+        _http: &'a ApiClient,
     ) -> Option<BoxFuture<'a, Result<DetectedSource, String>>> {
         None
     }
@@ -42,9 +44,9 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
         context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>>;
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>>;
 
     /// Opens a source by its stored description, without network and files.
     fn open_stored<'a>(
@@ -59,7 +61,7 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
 
     /// The configuration that the body of an HTTP request adds, where the kind has a route of its own. `POST /api/sources`
     /// adds sources of every kind.
-    fn config_from_http(&self, _members: &Members<'_>) -> Result<SourceConfig, BadBody> {
+    fn config_from_http(&self, _members: &ObjectMembers<'_>) -> Result<SourceConfig, BadBody> {
         Err(BadBody::new(format!("A source of the kind {} is added by /api/sources.", self.name())))
     }
 
@@ -105,9 +107,9 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub struct SourceContext<'a> {
     /// Who looks after programs that are started.
-    pub minding: Minding,
+    pub minding: ChildSupervision,
     /// What reaches the network.
-    pub http: &'a HttpClient,
+    pub http: &'a ApiClient,
 }
 
 /// A source that was opened.
@@ -142,7 +144,7 @@ pub trait SourceServer: Send + Sync {
     /// Lists its tools again.
     fn reread<'a>(
         &'a self,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
     ) -> BoxFuture<'a, Result<OpenedSource, String>>;
 
     /// Resolves when the server has said that its list changed.
@@ -155,20 +157,20 @@ pub trait SourceServer: Send + Sync {
 /// Why a source was not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct OpenError {
+pub struct SourceOpenError {
     /// The reason, for a person.
     pub message: String,
     /// Whether a credential would help.
     pub wants_credential: bool,
 }
 
-impl From<String> for OpenError {
+impl From<String> for SourceOpenError {
     fn from(message: String) -> Self {
         Self { message, wants_credential: false }
     }
 }
 
-impl From<&str> for OpenError {
+impl From<&str> for SourceOpenError {
     fn from(message: &str) -> Self {
         message.to_owned().into()
     }
@@ -193,7 +195,7 @@ pub struct DetectedSource {
     /// Its title.
     pub title: String,
     /// A name for it.
-    pub slug: Option<Slug>,
+    pub slug: Option<IntegrationSlug>,
 }
 
 /// The arguments of `airlock source add`.
@@ -212,13 +214,13 @@ pub struct SourceCheck<'a> {
     /// The configuration of its source.
     pub config: &'a SourceConfig,
     /// Its credential.
-    pub credential: &'a Credential,
+    pub credential: &'a ToolCredential,
     /// What reaches the network, and looks after programs.
     pub context: SourceContext<'a>,
     /// The server behind the source.
     pub server: Option<&'a dyn SourceServer>,
     /// Where calls of the source go, if that is an address, and how far a request to it may lead.
-    pub target: Option<(Url, Reach)>,
+    pub target: Option<(Url, RequestReach)>,
     /// How long the check may take.
     pub time_max: Duration,
 }
@@ -240,7 +242,7 @@ impl SourceCheck<'_> {
             response_bytes_max: 1 << 20,
             ..self.context.http.limits()
         };
-        let request = Outgoing { reach, ..Outgoing::new(Method::GET, url) };
+        let request = ApiRequest { reach, ..ApiRequest::new(Method::GET, url) };
         let http = self.context.http.limited(limits);
         match http.send(request, self.credential, &CancelSignal::never()).await {
             Ok(answer) if matches!(answer.status.as_u16(), 401 | 403) => SourceHealth::unhealthy(
@@ -279,7 +281,7 @@ impl SourceHealth {
 }
 
 /// `api.example.com` is `example`.
-pub fn slug_of_host(url: &Url) -> Option<Slug> {
+pub fn slug_of_host(url: &Url) -> Option<IntegrationSlug> {
     let host = url.host_str()?;
     let names: Vec<_> = host.split('.').collect();
     let name = match names.as_slice() {
@@ -287,5 +289,6 @@ pub fn slug_of_host(url: &Url) -> Option<Slug> {
         [name] => name,
         [] => return None,
     };
-    Slug::resembling(name).or_else(|| Slug::resembling(&format!("host {host}")))
+    IntegrationSlug::resembling(name)
+        .or_else(|| IntegrationSlug::resembling(&format!("host {host}")))
 }

@@ -1,9 +1,9 @@
 //! The registry of the kinds of sources: the only place that knows them all.
 
-use crate::http::HttpClient;
+use crate::http::ApiClient;
 use crate::{
-    Credential, DetectedSource, OpenError, OpenedSource, SourceConfig, SourceContext, SourceKind,
-    StoredDescription,
+    DetectedSource, OpenedSource, SourceConfig, SourceContext, SourceKind, SourceOpenError,
+    StoredDescription, ToolCredential,
 };
 use crate::{command, graphql, mcp, openapi};
 use url::Url;
@@ -57,7 +57,7 @@ impl SourceKinds {
     }
 
     /// Finds out what an address is.
-    pub async fn detect(&self, url: &str, http: &HttpClient) -> Result<DetectedSource, String> {
+    pub async fn detect(&self, url: &str, http: &ApiClient) -> Result<DetectedSource, String> {
         let address = Url::parse(url).map_err(|_| "that is no address".to_owned())?;
         let mut reasons = vec![];
         for detection in self.iter().filter_map(|kind| kind.detect(&address, http)) {
@@ -73,9 +73,9 @@ impl SourceKinds {
     pub async fn open(
         &self,
         config: &SourceConfig,
-        credential: &Credential,
+        credential: &ToolCredential,
         context: SourceContext<'_>,
-    ) -> Result<OpenedSource, OpenError> {
+    ) -> Result<OpenedSource, SourceOpenError> {
         let kind = match (&config.kind, self.of_config(config), &config.url) {
             (_, Some(kind), _) => kind,
             (Some(name), None, _) => return Err(self.unknown(name).into()),
@@ -99,7 +99,7 @@ impl SourceKinds {
         context: SourceContext<'_>,
     ) -> Option<Result<OpenedSource, String>> {
         if self.is_self_contained(config) {
-            let opened = self.open(config, &Credential::none(), context).await;
+            let opened = self.open(config, &ToolCredential::none(), context).await;
             return Some(opened.map_err(|error| error.message));
         }
         let StoredDescription { kind, text } = stored?;

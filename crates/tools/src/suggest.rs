@@ -12,9 +12,9 @@ const LIKENESS_MIN: f32 = 0.3;
 /// source are near. Linear in the letters of `known`, because programs may ask as often as they like.
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = wanted.strip_prefix("tools.").unwrap_or(wanted);
-    let pairs = Pairs::of(&without_connection(wanted));
+    let pairs = LetterPairs::of(&without_connection(wanted));
     // The source is given: only the tool's own name says which one is meant.
-    let own_pairs = bound_tool(wanted).map(|(_, tool)| Pairs::of(tool));
+    let own_pairs = bound_tool(wanted).map(|(_, tool)| LetterPairs::of(tool));
     let first = wanted.split('.').next().unwrap_or_default();
     let likeness = |path: &str| match (&own_pairs, bound_tool(path)) {
         (Some(own_pairs), Some((source, tool))) if source == first => own_pairs.likeness(tool),
@@ -51,12 +51,12 @@ fn bound_tool(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The neighbouring letters of a text, as a set.
-struct Pairs {
+struct LetterPairs {
     seen: Box<[bool; 1 << 16]>,
     n: usize,
 }
 
-impl Pairs {
+impl LetterPairs {
     fn of(text: &str) -> Self {
         let mut pairs = Self { seen: Box::new([false; 1 << 16]), n: 0 };
         for pair in neighbours(text) {

@@ -7,16 +7,17 @@ mod tool_list;
 use lifecycle::{CallId, CallOutcome, CallerName, Json, Timestamp, ToolPath};
 use std::sync::Arc;
 use tool_list::ToolListKind;
-use tools::http::HttpClient;
+use tools::http::ApiClient;
 use tools::{
-    Arrival, CancelSignal, Card, Catalogue, Connection, ConnectionName, Credential, Minding,
-    OpenedSource, Owner, Person, Progress, Request, Slug, SourceConfig, SourceContext, SourceKinds,
+    CancelSignal, Catalogue, ChildSupervision, Connection, ConnectionName, ConnectionOwner,
+    IntegrationArrival, IntegrationSlug, OpenedSource, PersonHandle, ProgressHandle, SourceCard,
+    SourceConfig, SourceContext, SourceKinds, ToolCredential, ToolRequest,
 };
 
 const LIST: &str = r#"{ "greeting": { "description": "Greets.", "answer": "hello" } }"#;
 
-fn request(tool: &str) -> Request {
-    Request {
+fn request(tool: &str) -> ToolRequest {
+    ToolRequest {
         execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
         call: CallId(1),
         attempt: 1,
@@ -24,19 +25,19 @@ fn request(tool: &str) -> Request {
         args: Json::parse("{}".to_owned()).unwrap(),
         caller: CallerName("test".into()),
         cancelled: CancelSignal::never(),
-        person: Person::absent(),
-        progress: Progress::unwatched(),
+        person: PersonHandle::absent(),
+        progress: ProgressHandle::unwatched(),
     }
 }
 
 async fn check_call(opened: OpenedSource) {
     let catalogue = Catalogue::new(vec![]).unwrap();
-    let slug = Slug::parse("phrases").unwrap();
-    let card = Card { name: slug.to_string(), ..Card::default() };
+    let slug = IntegrationSlug::parse("phrases").unwrap();
+    let card = SourceCard { name: slug.to_string(), ..SourceCard::default() };
     let name = ConnectionName::normalised("main").unwrap();
-    let proof = Arc::new(Credential::none());
-    let bound = vec![Arc::new(Connection { owner: Owner::Org, name, proof })];
-    let mut arrival = Arrival::new(&slug, card, opened.integration, bound);
+    let proof = Arc::new(ToolCredential::none());
+    let bound = vec![Arc::new(Connection { owner: ConnectionOwner::Org, name, proof })];
+    let mut arrival = IntegrationArrival::new(&slug, card, opened.integration, bound);
     arrival.age(None, Timestamp(1));
     catalogue.welcome(arrival);
     let outcome = catalogue.call(request("phrases.org.main.greeting")).await;
@@ -51,14 +52,14 @@ async fn the_kind_of_the_documentation_is_opened_and_its_tool_is_called() {
     std::fs::write(&file, LIST).unwrap();
     let kinds = SourceKinds::default().with(&ToolListKind);
     let config = SourceConfig { file: Some(file.clone()), ..SourceConfig::default() };
-    let http = HttpClient::default();
-    let context = SourceContext { minding: Minding::Nobody, http: &http };
-    let opened = kinds.open(&config, &Credential::none(), context).await.unwrap();
+    let http = ApiClient::default();
+    let context = SourceContext { minding: ChildSupervision::Nobody, http: &http };
+    let opened = kinds.open(&config, &ToolCredential::none(), context).await.unwrap();
     let stored = opened.described.clone();
     check_call(opened).await;
 
     std::fs::remove_file(&file).unwrap();
-    let error = kinds.open(&config, &Credential::none(), context).await.unwrap_err();
+    let error = kinds.open(&config, &ToolCredential::none(), context).await.unwrap_err();
     assert!(error.message.starts_with("its file cannot be read"), "{error}");
     let offline = kinds.open_offline(&config, stored, context).await.unwrap().unwrap();
     check_call(offline).await;
@@ -68,9 +69,9 @@ async fn the_kind_of_the_documentation_is_opened_and_its_tool_is_called() {
 async fn an_unknown_kind_is_refused_with_the_names_of_the_known_ones() {
     let kinds = SourceKinds::default().with(&ToolListKind);
     let config = SourceConfig { kind: Some("soap".into()), ..SourceConfig::default() };
-    let http = HttpClient::default();
-    let context = SourceContext { minding: Minding::Nobody, http: &http };
-    let error = kinds.open(&config, &Credential::none(), context).await.unwrap_err();
+    let http = ApiClient::default();
+    let context = SourceContext { minding: ChildSupervision::Nobody, http: &http };
+    let error = kinds.open(&config, &ToolCredential::none(), context).await.unwrap_err();
     let expected =
         "\"soap\" is no kind of source; there are openapi, graphql, mcp, command and tool_list";
     assert_eq!(error.message, expected);

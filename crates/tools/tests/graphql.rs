@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use tools::graphql::{Graphql, GraphqlError, Options, import, introspect};
-use tools::http::HttpClient;
-use tools::{CancelSignal, Credential, Integration as _, Person, Progress, Request, ToolSpec};
+use tools::graphql::{GraphqlError, GraphqlIntegration, Options, import, introspect};
+use tools::http::ApiClient;
+use tools::{
+    CancelSignal, Integration as _, PersonHandle, ProgressHandle, ToolCredential, ToolRequest,
+    ToolSpec,
+};
 
 struct Server(Child, u16);
 
@@ -29,10 +32,11 @@ impl Server {
         Self(child, line.trim().parse().unwrap())
     }
 
-    async fn import(&self) -> Graphql {
+    async fn import(&self) -> GraphqlIntegration {
         let endpoint = format!("http://127.0.0.1:{}/graphql", self.1).parse().unwrap();
-        let options = Options { endpoint, client: HttpClient::default() };
-        let text = introspect(&options, &Credential::none(), &CancelSignal::never()).await.unwrap();
+        let options = Options { endpoint, client: ApiClient::default() };
+        let text =
+            introspect(&options, &ToolCredential::none(), &CancelSignal::never()).await.unwrap();
         import(&text, options).unwrap()
     }
 }
@@ -45,8 +49,8 @@ impl Drop for Server {
     }
 }
 
-fn request(tool: &str, args: &Value) -> Request {
-    Request {
+fn request(tool: &str, args: &Value) -> ToolRequest {
+    ToolRequest {
         execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
         call: CallId(1),
         attempt: 1,
@@ -54,13 +58,13 @@ fn request(tool: &str, args: &Value) -> Request {
         args: Json::from_value(args).unwrap(),
         caller: CallerName("test".into()),
         cancelled: CancelSignal::never(),
-        person: Person::absent(),
-        progress: Progress::unwatched(),
+        person: PersonHandle::absent(),
+        progress: ProgressHandle::unwatched(),
     }
 }
 
-async fn call(api: &Graphql, tool: &str, args: Value) -> Value {
-    let credential = Credential::bearer("secret-token");
+async fn call(api: &GraphqlIntegration, tool: &str, args: Value) -> Value {
+    let credential = ToolCredential::bearer("secret-token");
     let said = api.call(tool, &credential, request(tool, &args)).await.unwrap().unwrap();
     let mut said: Value = serde_json::from_str(said.text()).unwrap();
     said.as_object_mut().unwrap().remove("http");
@@ -149,8 +153,9 @@ async fn what_the_server_refuses_is_told_in_its_words() {
 #[tokio::test]
 async fn an_api_that_is_down_or_no_graphql_is_told() {
     let nobody = "http://127.0.0.1:1/graphql".parse().unwrap();
-    let options = Options { endpoint: nobody, client: HttpClient::default() };
-    let why = introspect(&options, &Credential::none(), &CancelSignal::never()).await.unwrap_err();
+    let options = Options { endpoint: nobody, client: ApiClient::default() };
+    let why =
+        introspect(&options, &ToolCredential::none(), &CancelSignal::never()).await.unwrap_err();
     assert_eq!(why.to_string(), "127.0.0.1:1 cannot be reached: Connection refused");
     for (text, expected) in [
         ("<html>", "the answer is no GraphQL introspection: expected value at line 1 column 1"),

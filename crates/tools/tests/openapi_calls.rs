@@ -6,17 +6,17 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use lifecycle::{Admission, CallId, CallOutcome, CallerName, Json, ToolPath};
+use lifecycle::{CallAdmission, CallId, CallOutcome, CallerName, Json, ToolPath};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tools::http::{HttpClient, HttpLimits};
+use tools::http::{ApiClient, HttpLimits};
 use tools::openapi::{OpenApi, Options, import};
 use tools::{
-    CancelSignal, Card, Catalogue, Connection, ConnectionName, Credential, Integration as _, Owner,
-    Person, Progress, Request, Slug,
+    CancelSignal, Catalogue, Connection, ConnectionName, ConnectionOwner, Integration as _,
+    IntegrationSlug, PersonHandle, ProgressHandle, SourceCard, ToolCredential, ToolRequest,
 };
 
 /// Says what arrived.
@@ -140,12 +140,12 @@ async fn api() -> OpenApi {
 }
 
 async fn api_within(limits: HttpLimits) -> OpenApi {
-    let options = Options { client: HttpClient::new(limits), ..Options::default() };
+    let options = Options { client: ApiClient::new(limits), ..Options::default() };
     import(&description(&serve().await).to_string(), options).unwrap()
 }
 
-fn request(args: &Value, cancelled: CancelSignal) -> Request {
-    Request {
+fn request(args: &Value, cancelled: CancelSignal) -> ToolRequest {
+    ToolRequest {
         execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
         call: CallId(1),
         attempt: 1,
@@ -153,13 +153,13 @@ fn request(args: &Value, cancelled: CancelSignal) -> Request {
         args: Json::from_value(args).unwrap(),
         caller: CallerName("test".into()),
         cancelled,
-        person: Person::absent(),
-        progress: Progress::unwatched(),
+        person: PersonHandle::absent(),
+        progress: ProgressHandle::unwatched(),
     }
 }
 
 async fn call(api: &OpenApi, tool: &str, args: Value) -> Value {
-    let credential = Credential::header("x-key", "0123456789");
+    let credential = ToolCredential::header("x-key", "0123456789");
     let request = request(&args, CancelSignal::never());
     let said = api.call(tool, &credential, request).await.unwrap().unwrap();
     serde_json::from_str(said.text()).unwrap()
@@ -322,7 +322,7 @@ async fn a_source_that_is_slow_is_given_up_and_a_cancelled_call_at_once() {
     let api = api().await;
     let token = CancellationToken::new();
     let pending =
-        api.call("odd.slow", &Credential::none(), request(&json!({}), token.clone().into()));
+        api.call("odd.slow", &ToolCredential::none(), request(&json!({}), token.clone().into()));
     token.cancel();
     assert!(pending.await.unwrap().unwrap().text().contains("cancelled"));
 }
@@ -371,23 +371,23 @@ fn broken_descriptions_are_told_apart() {
 #[tokio::test]
 async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     let catalogue = Catalogue::new(vec![]).unwrap();
-    let slug = Slug::parse("echo").unwrap();
+    let slug = IntegrationSlug::parse("echo").unwrap();
     let connection = Connection {
-        owner: Owner::Org,
+        owner: ConnectionOwner::Org,
         name: ConnectionName::normalised("main").unwrap(),
-        proof: Arc::new(Credential::none()),
+        proof: Arc::new(ToolCredential::none()),
     };
-    let card = Card { name: "echo".into(), ..Card::default() };
+    let card = SourceCard { name: "echo".into(), ..SourceCard::default() };
     catalogue.put(&slug, card, Arc::new(api().await), vec![Arc::new(connection)]);
     let admitted = |tool: &str, args: Value| {
         let path = ToolPath::parse(&format!("echo.org.main.{tool}")).unwrap();
         match catalogue.admit(&path, &Json::from_value(&args).unwrap()) {
-            Admission::Fit { traits, about, .. } => {
+            CallAdmission::Fit { traits, about, .. } => {
                 format!("asks: {}, {}", traits.asks, about.unwrap())
             }
-            Admission::Unfit(failure) => failure.message,
-            Admission::Unavailable(source) => source.why,
-            Admission::Told(value) => {
+            CallAdmission::Unfit(failure) => failure.message,
+            CallAdmission::Unavailable(source) => source.why,
+            CallAdmission::Told(value) => {
                 let told: Value = serde_json::from_str(value.text()).unwrap();
                 assert_eq!(told["error"]["code"], "invalid_tool_arguments", "{told}");
                 told["error"]["message"].as_str().unwrap().to_owned()

@@ -57,7 +57,8 @@ fn check(name: &str, text: &str, options: &Options, trouble: &mut BTreeSet<Strin
     let every = (tools.len() / COMPILED_PER_DESCRIPTION).max(1);
     for tool in tools.iter().step_by(every) {
         for described in [&tool.input, &tool.output].into_iter().flatten() {
-            let compiled = schema::Schema::compile(&described.whole(), schema::Formats::Ignored);
+            let compiled =
+                schema::CompiledSchema::compile(&described.whole(), schema::FormatMode::Ignored);
             if let Err(why) = compiled {
                 trouble
                     .insert(format!("{name}\t{}\tits schema does not compile: {why}", tool.name));

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tools::openapi::{Options, import};
 use tools::{
-    CancelSignal, Card, Catalogue, Connection, ConnectionName, Credential, Owner, Person, Progress,
-    Request, Slug,
+    CancelSignal, Catalogue, Connection, ConnectionName, ConnectionOwner, IntegrationSlug,
+    PersonHandle, ProgressHandle, SourceCard, ToolCredential, ToolRequest,
 };
 
 /// Bytes that are no text.
@@ -58,13 +58,13 @@ async fn catalogue() -> Catalogue {
     });
     let catalogue = Catalogue::new(vec![]).unwrap();
     let connection = Connection {
-        owner: Owner::Org,
+        owner: ConnectionOwner::Org,
         name: ConnectionName::normalised("main").unwrap(),
-        proof: Arc::new(Credential::none()),
+        proof: Arc::new(ToolCredential::none()),
     };
     let api = import(&description(&url).to_string(), Options::default()).unwrap();
-    let card = Card { name: "api".into(), ..Card::default() };
-    let slug = Slug::parse("api").unwrap();
+    let card = SourceCard { name: "api".into(), ..SourceCard::default() };
+    let slug = IntegrationSlug::parse("api").unwrap();
     catalogue.put(&slug, card, Arc::new(api), vec![Arc::new(connection)]);
     catalogue
 }
@@ -74,7 +74,7 @@ fn path(tool: &str) -> ToolPath {
 }
 
 async fn call(catalogue: &Catalogue, tool: &str, args: &Value) -> Value {
-    let request = Request {
+    let request = ToolRequest {
         execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
         call: CallId(1),
         attempt: 1,
@@ -82,8 +82,8 @@ async fn call(catalogue: &Catalogue, tool: &str, args: &Value) -> Value {
         args: Json::from_value(args).unwrap(),
         caller: CallerName("test".into()),
         cancelled: CancelSignal::never(),
-        person: Person::absent(),
-        progress: Progress::unwatched(),
+        person: PersonHandle::absent(),
+        progress: ProgressHandle::unwatched(),
     };
     let CallOutcome::Returned { value: Some(told) } = catalogue.call(request).await else {
         panic!("the tool gives an envelope")

@@ -4,7 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 use tools::openapi::{Options, import};
-use tools::{Card, Catalogue, Connection, ConnectionName, Credential, Found, Owner, Search, Slug};
+use tools::{
+    Catalogue, Connection, ConnectionName, ConnectionOwner, FoundTool, IntegrationSlug, SourceCard,
+    ToolCredential, ToolSearch,
+};
 
 /// How many hits a model looks at.
 const LOOKED_AT: usize = 5;
@@ -98,11 +101,12 @@ fn more_is_found_than_with_the_score_that_clients_know() {
     let (mut ours, mut theirs) = (0, 0);
     let mut missed = vec![];
     for (intent, source, operation) in INTENTS {
-        let is_meant = |found: &Found| {
+        let is_meant = |found: &FoundTool| {
             found.card().name == *source && plain(&found.spec().name).ends_with(&plain(operation))
         };
         assert!(all.iter().any(is_meant), "{source} has no {operation}");
-        let wanted = Search { query: (*intent).into(), limit: LOOKED_AT, ..Search::default() };
+        let wanted =
+            ToolSearch { query: (*intent).into(), limit: LOOKED_AT, ..ToolSearch::default() };
         let page = snapshot.search(&wanted, &|_| true);
         if page.hits.iter().any(|(found, _)| is_meant(found)) {
             ours += 1;
@@ -129,12 +133,17 @@ fn catalogue() -> Catalogue {
             .expect("`cargo xtask packages` installs it");
         let api = import(&text, Options::default()).unwrap();
         let main = Connection {
-            owner: Owner::Org,
+            owner: ConnectionOwner::Org,
             name: ConnectionName::normalised("main").unwrap(),
-            proof: Arc::new(Credential::none()),
+            proof: Arc::new(ToolCredential::none()),
         };
-        let card = Card { title: name.into(), ..Card::default() };
-        catalogue.put(&Slug::parse(name).unwrap(), card, Arc::new(api), vec![Arc::new(main)]);
+        let card = SourceCard { title: name.into(), ..SourceCard::default() };
+        catalogue.put(
+            &IntegrationSlug::parse(name).unwrap(),
+            card,
+            Arc::new(api),
+            vec![Arc::new(main)],
+        );
     }
     catalogue
 }
@@ -145,9 +154,9 @@ fn plain(name: &str) -> String {
 
 /// The score that Executor's clients know, as its behaviour is described.
 mod executor {
-    use tools::Found;
+    use tools::FoundTool;
 
-    pub(crate) fn best<'a>(all: &'a [Found], query: &str, n: usize) -> Vec<&'a Found> {
+    pub(crate) fn best<'a>(all: &'a [FoundTool], query: &str, n: usize) -> Vec<&'a FoundTool> {
         let query = normalised(query);
         let mut scored: Vec<_> =
             all.iter().filter_map(|found| Some((score(found, &query)?, found))).collect();
@@ -157,7 +166,7 @@ mod executor {
         scored.into_iter().take(n).map(|(_, found)| found).collect()
     }
 
-    fn score(found: &Found, query: &str) -> Option<u32> {
+    fn score(found: &FoundTool, query: &str) -> Option<u32> {
         let words = tokens(query);
         let fields = [
             (12, normalised(&found.path())),

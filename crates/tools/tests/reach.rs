@@ -9,9 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tools::http::{HttpClient, HttpError, HttpLimits, Network, Outgoing, Reach};
+use tools::http::{ApiClient, ApiRequest, HttpError, HttpLimits, NameResolver, RequestReach};
 use tools::mcp::{McpEndpoint, McpLimits, McpServer};
-use tools::{CancelSignal, Credential, Minding};
+use tools::{CancelSignal, ChildSupervision, ToolCredential};
 
 /// A network in which `IP.test` leads to that address, with `-` for `.` and `:`.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ struct TestNetwork {
     resolved: Mutex<Vec<String>>,
 }
 
-impl Network for TestNetwork {
+impl NameResolver for TestNetwork {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
         self.resolved.lock().unwrap().push(name.clone());
         let label = name.strip_suffix(".test").unwrap_or_default();
@@ -34,15 +34,15 @@ impl Network for TestNetwork {
     }
 }
 
-fn client(is_loopback_public: bool) -> (HttpClient, Arc<TestNetwork>) {
+fn client(is_loopback_public: bool) -> (ApiClient, Arc<TestNetwork>) {
     let network = Arc::new(TestNetwork { is_loopback_public, ..TestNetwork::default() });
-    let shared: Arc<dyn Network> = Arc::clone(&network) as _;
-    (HttpClient::in_network(HttpLimits::default(), &shared), network)
+    let shared: Arc<dyn NameResolver> = Arc::clone(&network) as _;
+    (ApiClient::in_network(HttpLimits::default(), &shared), network)
 }
 
-async fn get(client: &HttpClient, url: &str, reach: Reach) -> Result<String, HttpError> {
-    let request = Outgoing { reach, ..Outgoing::new(Method::GET, url.parse().unwrap()) };
-    let sent = client.send(request, &Credential::none(), &CancelSignal::never()).await?;
+async fn get(client: &ApiClient, url: &str, reach: RequestReach) -> Result<String, HttpError> {
+    let request = ApiRequest { reach, ..ApiRequest::new(Method::GET, url.parse().unwrap()) };
+    let sent = client.send(request, &ToolCredential::none(), &CancelSignal::never()).await?;
     Ok(String::from_utf8(sent.body).unwrap())
 }
 
@@ -100,11 +100,11 @@ async fn no_request_reaches_a_link_local_or_metadata_address() {
     ];
     for address in addresses {
         let url = format!("http://{address}/latest/meta-data/");
-        let seen = get(&client, &url, Reach::Anywhere).await.unwrap_err();
+        let seen = get(&client, &url, RequestReach::Anywhere).await.unwrap_err();
         assert_eq!((address, seen.code()), (address, "upstream_address_refused"));
         assert!(seen.to_string().contains("link-local or metadata address"), "{seen}");
         assert!(!seen.is_retryable());
-        let public = get(&client, &url, Reach::Public).await.unwrap_err();
+        let public = get(&client, &url, RequestReach::Public).await.unwrap_err();
         assert_eq!((address, public.code()), (address, "upstream_address_refused"));
     }
 }
@@ -117,9 +117,9 @@ async fn an_exception_is_reached_and_ends_when_it_is_removed() {
     let url = format!("http://{own}/");
     let allow = vec![own.to_string().parse().unwrap()];
     client.rules().configure(allow, None);
-    assert_eq!(get(&client, &url, Reach::Anywhere).await.unwrap(), "hello");
+    assert_eq!(get(&client, &url, RequestReach::Anywhere).await.unwrap(), "hello");
     client.rules().configure(vec![], None);
-    let refused = get(&client, &url, Reach::Anywhere).await.unwrap_err();
+    let refused = get(&client, &url, RequestReach::Anywhere).await.unwrap_err();
     assert_eq!(refused.code(), "upstream_address_refused");
 }
 
@@ -131,12 +131,12 @@ async fn airlocks_own_listener_is_refused_by_address_and_by_name_and_its_neighbo
     client.rules().add_listener(own);
     for host in ["127.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]", "127-0-0-1.test"] {
         let url = format!("http://{host}:{}/", own.port());
-        let refused = get(&client, &url, Reach::Anywhere).await.unwrap_err();
+        let refused = get(&client, &url, RequestReach::Anywhere).await.unwrap_err();
         assert!(refused.to_string().contains("where Airlock itself listens"), "{refused}");
     }
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());
     let url = format!("http://127-0-0-1.test:{}/", neighbour.port());
-    assert_eq!(get(&client, &url, Reach::Anywhere).await.unwrap(), "hello");
+    assert_eq!(get(&client, &url, RequestReach::Anywhere).await.unwrap(), "hello");
     // Once for each of the two: the address that was judged is the one that was connected to.
     assert_eq!(*network.resolved.lock().unwrap(), ["127-0-0-1.test"; 2]);
 }
@@ -155,7 +155,7 @@ async fn a_private_source_is_redirected_within_its_own_origin_only() {
         // By address, and by a name that looks public.
         for host in ["127.0.0.1", "127-0-0-1.test"] {
             let url = format!("http://{host}:{}/", source.port());
-            let refused = get(&client, &url, Reach::Anywhere).await.unwrap_err();
+            let refused = get(&client, &url, RequestReach::Anywhere).await.unwrap_err();
             assert_eq!(refused.code(), "upstream_redirect_refused", "{host} {to}: {refused}");
         }
     }
@@ -168,10 +168,10 @@ async fn every_hop_of_a_public_source_is_judged() {
     let (last, asked) = upstream(body("public")).await;
     let (fine, _) = upstream(redirect(&format!("http://127-0-0-1.test:{}/", last.port()))).await;
     let at = |address: SocketAddr| format!("http://127-0-0-1.test:{}/", address.port());
-    assert_eq!(get(&client, &at(fine), Reach::Anywhere).await.unwrap(), "public");
+    assert_eq!(get(&client, &at(fine), RequestReach::Anywhere).await.unwrap(), "public");
     // Another origin gets the bare question.
     let (request, token) =
-        (Outgoing::new(Method::GET, at(fine).parse().unwrap()), Credential::bearer("secret"));
+        (ApiRequest::new(Method::GET, at(fine).parse().unwrap()), ToolCredential::bearer("secret"));
     client.send(request, &token, &CancelSignal::never()).await.unwrap();
     let heads = asked.lock().unwrap().clone();
     assert!(heads.len() == 2 && !heads[1].contains("authorization"), "{heads:?}");
@@ -179,7 +179,7 @@ async fn every_hop_of_a_public_source_is_judged() {
     {
         let (source, _) = upstream(redirect(to)).await;
         let (first, _) = upstream(redirect(&at(source))).await;
-        let refused = get(&client, &at(first), Reach::Anywhere).await.unwrap_err();
+        let refused = get(&client, &at(first), RequestReach::Anywhere).await.unwrap_err();
         assert_eq!(refused.code(), "upstream_address_refused", "{to}: {refused}");
     }
 }
@@ -205,11 +205,12 @@ async fn a_proxy_gets_the_address_that_was_judged_and_only_for_the_internet() {
         let _ = tokio::io::copy_bidirectional(&mut stream, &mut there).await;
         head
     };
-    let (answer, head) = tokio::join!(get(&client, &url, Reach::Anywhere), proxying);
+    let (answer, head) = tokio::join!(get(&client, &url, RequestReach::Anywhere), proxying);
     assert_eq!(answer.unwrap(), "through");
     assert_eq!(head, format!("CONNECT {api} HTTP/1.1\r\nHost: {api}\r\n\r\n"));
     assert!(asked.lock().unwrap()[0].starts_with("GET /x HTTP/1.1"));
-    let refused = get(&client, "http://169-254-169-254.test/", Reach::Anywhere).await.unwrap_err();
+    let refused =
+        get(&client, "http://169-254-169-254.test/", RequestReach::Anywhere).await.unwrap_err();
     assert_eq!(refused.code(), "upstream_address_refused");
 }
 
@@ -219,7 +220,7 @@ async fn a_private_address_is_reached_without_the_proxy() {
     let (api, _) = upstream(body("direct")).await;
     client.rules().configure(vec![], Some("http://127-0-0-1.test:1".parse().unwrap()));
     let url = format!("http://127-0-0-1.test:{}/", api.port());
-    assert_eq!(get(&client, &url, Reach::Anywhere).await.unwrap(), "direct");
+    assert_eq!(get(&client, &url, RequestReach::Anywhere).await.unwrap(), "direct");
 }
 
 #[tokio::test]
@@ -227,8 +228,8 @@ async fn an_mcp_server_is_no_way_around_the_rule() {
     let (client, _) = client(false);
     for url in ["http://169.254.169.254/mcp", "http://169-254-169-254.test/mcp"] {
         let endpoint = McpEndpoint::Http { url: url.into(), client: client.clone() };
-        let server = McpServer::new(endpoint, Minding::Nobody, McpLimits::default());
-        let why = server.import(&Credential::none()).await.map(drop).unwrap_err();
+        let server = McpServer::new(endpoint, ChildSupervision::Nobody, McpLimits::default());
+        let why = server.import(&ToolCredential::none()).await.map(drop).unwrap_err();
         assert!(why.contains("link-local or metadata address"), "{why}");
         server.close().await;
     }
@@ -248,7 +249,7 @@ async fn user_and_password_of_a_url_become_a_header() {
         stream.write_all(body("ok").as_bytes()).await.unwrap();
         String::from_utf8(head).unwrap()
     };
-    let (_, head) = tokio::join!(get(&client, &url, Reach::Anywhere), answering);
+    let (_, head) = tokio::join!(get(&client, &url, RequestReach::Anywhere), answering);
     assert!(head.contains("authorization: Basic YW5uOnBAc3M="), "{head}");
     assert!(head.starts_with("GET /x HTTP/1.1") && head.contains("accept: */*"), "{head}");
 }

@@ -4,7 +4,7 @@ use crate::close::CloseReason;
 use crate::message::{
     IncomingMessage, MessageReader, MessageTooLong, MessageWriter, ReceiveError, UnsentAmount,
 };
-use protocols::ndjson::Lines;
+use protocols::ndjson::LineBuffer;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -30,7 +30,7 @@ pub fn lines<R, W>(reader: R, writer: W, bytes_max: usize) -> (LineReader<R>, Li
 /// Reads messages as lines. Blank lines are no messages, and a carriage return before the line break is no part of one.
 pub struct LineReader<R> {
     stream: R,
-    lines: Lines,
+    lines: LineBuffer,
     bytes_max: usize,
     /// Whether a line that is too long is skipped instead of ending the connection.
     skips: bool,
@@ -44,7 +44,7 @@ impl<R> LineReader<R> {
     /// A line of more than `bytes_max` bytes ends the connection.
     pub const fn new(stream: R, bytes_max: usize) -> Self {
         // One more for a carriage return.
-        let lines = Lines::new(bytes_max.saturating_add(1));
+        let lines = LineBuffer::new(bytes_max.saturating_add(1));
         Self { stream, lines, bytes_max, skips: false, oversized: None, head: Vec::new() }
     }
 

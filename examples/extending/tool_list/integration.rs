@@ -6,8 +6,8 @@ use lifecycle::{Failure, Json};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tools::envelope::{Trouble, done};
-use tools::{Credential, Integration, Request, ToolSpec};
+use tools::envelope::{ToolFailure, done};
+use tools::{Integration, ToolCredential, ToolRequest, ToolSpec};
 
 /// The tools of one file, by name.
 #[derive(Debug, Deserialize)]
@@ -50,13 +50,13 @@ impl Integration for ToolList {
     fn call(
         &self,
         tool: &str,
-        _credential: &Credential,
-        _request: Request,
+        _credential: &ToolCredential,
+        _request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let value = match self.0.get(tool).map(|tool| Json::from_value(&tool.answer)) {
             Some(Ok(answer)) => done(&answer, None),
             Some(Err(_)) | None => {
-                Trouble::new("tool_not_found", "The list has no such tool.").told()
+                ToolFailure::new("tool_not_found", "The list has no such tool.").told()
             }
         };
         ready(Ok(Some(value))).boxed()

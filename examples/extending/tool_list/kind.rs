@@ -5,7 +5,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use tools::{
-    Credential, OpenError, OpenedSource, SourceConfig, SourceContext, SourceKind, StoredDescription,
+    OpenedSource, SourceConfig, SourceContext, SourceKind, SourceOpenError, StoredDescription,
+    ToolCredential,
 };
 
 /// Longest file that is read.
@@ -29,9 +30,9 @@ impl SourceKind for ToolListKind {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        _credential: &'a Credential,
+        _credential: &'a ToolCredential,
         _context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>> {
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>> {
         async move {
             let file = config.file.as_deref().ok_or("a list of tools has file")?;
             let unreadable = |error: std::io::Error| format!("its file cannot be read: {error}");

@@ -1,8 +1,8 @@
 //! Documents that others wrote: API descriptions, schemas, configuration files.
 
 use crate::text;
-use protocols::typescript::Types;
-use schema::{Formats, Schema};
+use protocols::typescript::TypeDefinitions;
+use schema::{CompiledSchema, FormatMode};
 use serde_json::Value;
 use tools::{Integration, SharedSchema, graphql as graphql_import, openapi as openapi_import};
 use url::Url;
@@ -23,7 +23,7 @@ pub fn openapi(bytes: &[u8]) {
 pub fn graphql(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let endpoint = Url::parse("https://api.example.test/graphql").expect("it is an address");
-    let client = tools::http::HttpClient::default();
+    let client = tools::http::ApiClient::default();
     if let Ok(api) = graphql_import::import(text, graphql_import::Options { endpoint, client }) {
         check_integration(&api);
     }
@@ -46,8 +46,8 @@ fn check_integration(integration: &dyn Integration) {
 }
 
 fn check_schema(schema: &Value) {
-    let _ = Types::default().write(schema);
-    if let Ok(compiled) = Schema::compile(schema, Formats::Checked) {
+    let _ = TypeDefinitions::default().write(schema);
+    if let Ok(compiled) = CompiledSchema::compile(schema, FormatMode::Checked) {
         let _ = compiled.misfits(&Value::Null, 3);
     }
 }
@@ -57,8 +57,8 @@ pub fn json_schema(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let (schema, value) = text.split_once('\n').unwrap_or((text, "{}"));
     let Ok(schema) = serde_json::from_str::<Value>(schema) else { return };
-    let _ = Types::default().write(&schema);
-    let Ok(schema) = Schema::compile(&schema, Formats::Checked) else { return };
+    let _ = TypeDefinitions::default().write(&schema);
+    let Ok(schema) = CompiledSchema::compile(&schema, FormatMode::Checked) else { return };
     let Some(readable) = schema::readable::read(value) else { return };
     let misfits = schema.misfits(&readable.value, 5);
     assert_eq!(schema.is_valid(&readable.value), misfits.is_empty());
@@ -67,7 +67,7 @@ pub fn json_schema(bytes: &[u8]) {
 /// A configuration file, alone and over itself.
 pub fn configuration(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
-    if let Ok(file) = sources::config::File::parse(text) {
+    if let Ok(file) = sources::config::ConfigDocument::parse(text) {
         let _ = file.clone().over(file);
     }
 }

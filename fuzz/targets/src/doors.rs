@@ -1,10 +1,10 @@
 //! What clients send to the doors: bodies of requests and WebSocket messages.
 
 use crate::text;
-use protocols::enclave::sealing::{Keys, Opener, Sealer, ServerHello};
-use protocols::enclave::{Filter, SessionId, inbound, parse_call_name};
+use protocols::enclave::sealing::{DirectionKeys, ServerHello, StreamOpener, StreamSealer};
+use protocols::enclave::{EnclaveSessionId, EventFilter, inbound, parse_call_name};
 use protocols::exec_server::{family, has_too_many_values};
-use protocols::json_rpc::{Message, answer, read};
+use protocols::json_rpc::{RpcMessage, answer, read};
 use protocols::{exec_server as exec, executor as code_mode, mcp};
 use serde_json::value::RawValue;
 
@@ -14,16 +14,16 @@ pub fn json_rpc(bytes: &[u8]) {
     let _ = has_too_many_values(text);
     let Ok(message) = read(text) else { return };
     match message {
-        Message::Request { id, method, params } => {
+        RpcMessage::Request { id, method, params } => {
             let outcome = exec::read(&method, params);
             assert_eq!(outcome.is_some(), family(&method).is_some());
             if let Some(Err(error)) = outcome {
                 let answered = answer::<()>(&id, Err(&error));
-                assert!(matches!(read(&answered), Ok(Message::Response { .. })), "{answered}");
+                assert!(matches!(read(&answered), Ok(RpcMessage::Response { .. })), "{answered}");
             }
         }
-        Message::Notification { method, params } => drop(exec::read(&method, params)),
-        Message::Response { .. } => {}
+        RpcMessage::Notification { method, params } => drop(exec::read(&method, params)),
+        RpcMessage::Response { .. } => {}
     }
 }
 
@@ -87,9 +87,9 @@ pub fn enclave(bytes: &[u8]) {
     let _ = inbound::message(bytes);
     let _ = inbound::frame(bytes);
     let Some(text) = text(bytes) else { return };
-    let _ = Filter::parse(text);
+    let _ = EventFilter::parse(text);
     let _ = parse_call_name(text);
-    if let Ok(id) = SessionId::parse(text) {
+    if let Ok(id) = EnclaveSessionId::parse(text) {
         assert_eq!(id.as_str(), text);
     }
 }
@@ -99,18 +99,18 @@ const KEY_ID: &str = "k";
 
 /// A handshake and envelopes of an enclave client. Nothing opens but what was sealed with the key.
 pub fn enclave_envelope(bytes: &[u8]) {
-    let session = SessionId::parse("s_fuzz").expect("it is an id");
+    let session = EnclaveSessionId::parse("s_fuzz").expect("it is an id");
     if let Ok(hello) = serde_json::from_slice(bytes) {
         let answered = ServerHello::answer(&hello, &SECRET, &session, KEY_ID, None);
-        let keys = Keys::agree(&SECRET, &hello.client_key, &session);
+        let keys = DirectionKeys::agree(&SECRET, &hello.client_key, &session);
         assert!(answered.is_err() || keys.is_ok(), "an accepted key can be agreed upon");
     }
     let key = [1; 32];
-    let opened = |envelope: &_| Opener::messages(&key, KEY_ID, &session).open(envelope);
+    let opened = |envelope: &_| StreamOpener::messages(&key, KEY_ID, &session).open(envelope);
     if let Some(envelope) = inbound::envelope(bytes) {
         opened(&envelope).expect_err("a stranger cannot seal");
     }
-    let sealed = Sealer::new(&key, [2; 8], KEY_ID, &session).seal(1, bytes);
+    let sealed = StreamSealer::new(&key, [2; 8], KEY_ID, &session).seal(1, bytes);
     let sealed = sealed.expect("a new stream has room");
     if let Ok(inner) = opened(&sealed) {
         assert_eq!(inner, bytes);

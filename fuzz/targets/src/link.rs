@@ -1,8 +1,8 @@
 //! The link between the server and a runner.
 
 use protocols::execbox::session::{FromSession, ToSession, encode};
-use protocols::execbox::{FromRunner, Provider, ToRunner, asks_to_multiplex};
-use protocols::ndjson::Lines;
+use protocols::execbox::{FromRunner, ProviderNames, ToRunner, asks_to_multiplex};
+use protocols::ndjson::LineBuffer;
 
 /// The only line in `encoded`, without its line break.
 fn only_line(encoded: &[u8]) -> &[u8] {
@@ -28,7 +28,7 @@ pub fn execbox_to_runner(bytes: &[u8]) {
     let _ = asks_to_multiplex(bytes);
     let Ok(message) = ToRunner::decode(bytes) else { return };
     if let ToRunner::Execute(execute) = &message {
-        let _ = Provider::read_all(execute.providers);
+        let _ = ProviderNames::read_all(execute.providers);
     }
     let mut encoded = vec![];
     message.encode(&mut encoded);
@@ -63,7 +63,7 @@ const LINE_BYTES_MAX: usize = 40;
 pub fn ndjson(bytes: &[u8]) {
     let Some((size, stream)) = bytes.split_first() else { return };
     let size = usize::from(*size).max(1);
-    let mut lines = Lines::new(LINE_BYTES_MAX);
+    let mut lines = LineBuffer::new(LINE_BYTES_MAX);
     let mut found = vec![];
     let mut is_refused = false;
     for piece in stream.chunks(size) {

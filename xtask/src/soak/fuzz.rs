@@ -2,9 +2,9 @@
 //!
 //! The corpus that libFuzzer collects stays below `target/soak/fuzz`, so that a call continues where the last one ended.
 
-use super::records::{Records, date_and_machines, sum};
-use super::slices::Bound;
-use crate::cargo::{Cargo, root};
+use super::records::{SliceRecords, date_and_machines, sum};
+use super::slices::SliceBound;
+use crate::cargo::{CargoCall, root};
 use crate::print::say;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
@@ -22,30 +22,30 @@ const INPUT_BYTES_MAX: u64 = 8_192;
 
 /// What libFuzzer printed about a slice.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Figures {
+struct FuzzFigures {
     executions: u64,
     /// Edges reached.
     coverage: u64,
 }
 
 /// A target and what all its slices found.
-struct Target {
+struct FuzzTarget {
     name: String,
     seconds: u64,
     executions: u64,
     coverage: u64,
 }
 
-impl Target {
+impl FuzzTarget {
     const fn is_done(&self) -> bool {
         self.seconds >= SECONDS_MIN && self.executions >= EXECUTIONS_MIN
     }
 }
 
 /// Runs slices until every target has its full size, and prints the sums.
-pub(super) fn run(bound: Bound) -> Result<()> {
+pub(super) fn run(bound: SliceBound) -> Result<()> {
     install()?;
-    let records = Records::of("fuzz")?;
+    let records = SliceRecords::of("fuzz")?;
     let seconds = bound.size.unwrap_or(SLICE_SECONDS).max(1);
     for _ in 0..bound.slices_max {
         let targets = targets(&records.read()?)?;
@@ -59,22 +59,22 @@ pub(super) fn run(bound: Bound) -> Result<()> {
 
 /// cargo-fuzz comes from the registry; stable compilers need to be told that its flags are wanted.
 fn install() -> Result<()> {
-    if Cargo::new(&["fuzz", "--version"]).read().is_ok() {
+    if CargoCall::new(&["fuzz", "--version"]).read().is_ok() {
         return Ok(());
     }
-    Cargo::new(&["install", "--locked", "cargo-fuzz"]).run()
+    CargoCall::new(&["install", "--locked", "cargo-fuzz"]).run()
 }
 
-fn run_slice(records: &Records, target: &str, seconds: u64) -> Result<()> {
+fn run_slice(records: &SliceRecords, target: &str, seconds: u64) -> Result<()> {
     let corpus = records.file("corpus").join(target);
     let seeds = root().join("fuzz/seeds").join(target);
     fs::create_dir_all(&corpus).context("create a corpus")?;
     let cargo_fuzz = |verb| {
-        Cargo::new(&["fuzz", verb, "--sanitizer", "none", target]).env("RUSTC_BOOTSTRAP", "1")
+        CargoCall::new(&["fuzz", verb, "--sanitizer", "none", target]).env("RUSTC_BOOTSTRAP", "1")
     };
     // A target that does not compile has found nothing.
     cargo_fuzz("build").run()?;
-    let mut figures = Figures::default();
+    let mut figures = FuzzFigures::default();
     let outcome = cargo_fuzz("run")
         // The first folder receives what is found; the second is only read.
         .arg(&corpus.display().to_string())
@@ -109,7 +109,7 @@ fn is_progress(line: &str) -> bool {
     !is_new_input && !line.trim().is_empty()
 }
 
-impl Figures {
+impl FuzzFigures {
     fn read(&mut self, line: &str) {
         if let Some(n) = line.strip_prefix("stat::number_of_executed_units:") {
             self.executions = n.trim().parse().unwrap_or(0);
@@ -123,10 +123,10 @@ impl Figures {
 
 /// Prints what all slices together found, per target.
 pub(super) fn report() -> Result<()> {
-    let slices = Records::of("fuzz")?.read()?;
+    let slices = SliceRecords::of("fuzz")?.read()?;
     let good: Vec<_> = slices.iter().filter(|slice| slice["passed"] == true).collect();
     say(&format!("fuzz: {} slices; {}", good.len(), date_and_machines(&good)));
-    for Target { name, seconds, executions, coverage } in targets(&slices)? {
+    for FuzzTarget { name, seconds, executions, coverage } in targets(&slices)? {
         say(&format!(
             "  {name:<20} {seconds:>6} s {executions:>12} executions {coverage:>7} edges"
         ));
@@ -138,7 +138,7 @@ pub(super) fn report() -> Result<()> {
 }
 
 /// Every target there is, by name, with the sums of its slices.
-fn targets(slices: &[Value]) -> Result<Vec<Target>> {
+fn targets(slices: &[Value]) -> Result<Vec<FuzzTarget>> {
     let files = fs::read_dir(root().join("fuzz/fuzz_targets")).context("list the fuzz targets")?;
     let mut names = vec![];
     for file in files {
@@ -148,14 +148,14 @@ fn targets(slices: &[Value]) -> Result<Vec<Target>> {
     Ok(names.into_iter().map(|name| target(name, slices)).collect())
 }
 
-fn target(name: String, slices: &[Value]) -> Target {
+fn target(name: String, slices: &[Value]) -> FuzzTarget {
     let own = || {
         slices.iter().filter(|slice| slice["target"] == name.as_str() && slice["passed"] == true)
     };
     let total = sum(own());
     let number = |what: &str| total.get(what).and_then(Value::as_u64).unwrap_or(0);
     let coverage = own().filter_map(|slice| slice["coverage"].as_u64()).max().unwrap_or(0);
-    Target { seconds: number("seconds"), executions: number("executions"), coverage, name }
+    FuzzTarget { seconds: number("seconds"), executions: number("executions"), coverage, name }
 }
 
 #[cfg(test)]
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn figures_are_read_from_what_libfuzzer_prints() {
-        let mut figures = Figures::default();
+        let mut figures = FuzzFigures::default();
         for line in [
             "#2\tINITED cov: 210 ft: 300 corp: 1/1b exec/s: 0 rss: 60Mb",
             "#65536\tpulse  cov: 1350 ft: 5021 corp: 800/20Kb lim: 130 exec/s: 32768 rss: 90Mb",
@@ -172,6 +172,6 @@ mod tests {
         ] {
             figures.read(line);
         }
-        assert_eq!(figures, Figures { executions: 123_456, coverage: 1_350 });
+        assert_eq!(figures, FuzzFigures { executions: 123_456, coverage: 1_350 });
     }
 }

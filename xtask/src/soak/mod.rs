@@ -10,23 +10,23 @@ mod mutants;
 mod records;
 mod slices;
 
-use crate::cargo::Cargo;
+use crate::cargo::CargoCall;
 use crate::packages;
 use crate::print::say;
 use anyhow::{Result, bail};
-use slices::{Bound, Campaign, Cases, TestBinary};
+use slices::{CaseCount, SliceBound, SoakCampaign, TestBinary};
 
 /// Tests that have a full size.
-struct Soak {
+struct NamedSoak {
     /// What to type.
     name: &'static str,
     /// What it shows.
     about: &'static str,
-    work: Work,
+    work: SoakWork,
 }
 
 /// What a soak consists of.
-enum Work {
+enum SoakWork {
     /// Tests that run at full size in one call.
     Tests {
         package: &'static str,
@@ -34,7 +34,7 @@ enum Work {
         filter: &'static str,
     },
     /// A test that runs a range of its cases per call.
-    Slices(Campaign),
+    Slices(SoakCampaign),
     /// The fuzz targets, one after the other.
     Fuzz,
     /// Mutants of crates, one shard after the other.
@@ -42,122 +42,122 @@ enum Work {
 }
 
 /// Every soak there is. One that names no test is an error, so that a renamed test is noticed.
-const SOAKS: &[Soak] = &[
-    Soak {
+const SOAKS: &[NamedSoak] = &[
+    NamedSoak {
         name: "lines",
         about: "lines come out the same however the bytes arrive",
-        work: Work::Tests { package: "protocols", filter: "lines_do_not_depend" },
+        work: SoakWork::Tests { package: "protocols", filter: "lines_do_not_depend" },
     },
-    Soak {
+    NamedSoak {
         name: "rules",
         about: "whatever anybody asks for, in whatever order, the rules hold",
-        work: Work::Tests { package: "lifecycle", filter: "" },
+        work: SoakWork::Tests { package: "lifecycle", filter: "" },
     },
-    Soak {
+    NamedSoak {
         name: "torn-log",
         about: "a log cut at every byte opens to a prefix of whole appends",
-        work: Work::Tests { package: "store", filter: "a_log_cut_anywhere" },
+        work: SoakWork::Tests { package: "store", filter: "a_log_cut_anywhere" },
     },
-    Soak {
+    NamedSoak {
         name: "corrupt",
         about: "2,000 damaged data directories and power cuts: damage is reported, power cuts are not",
-        work: Work::Slices(Campaign {
+        work: SoakWork::Slices(SoakCampaign {
             package: "store",
             binary: TestBinary::Library,
             filter: "corrupt_files_are_reported",
             unit: "cases",
-            cases: Cases::Number(2_000),
+            cases: CaseCount::Number(2_000),
             slice: 100,
         }),
     },
-    Soak {
+    NamedSoak {
         name: "corrupt-server",
         about: "damaged data directories before the real server: refused, or every execution is equal",
-        work: Work::Tests {
+        work: SoakWork::Tests {
             package: "airlock",
             filter: "a_damaged_directory_is_refused_or_unharmed",
         },
     },
-    Soak {
+    NamedSoak {
         name: "neighbours",
         about: "a quiet caller beside 400 sleepers, loops, floods, slow readers and an attacker",
-        work: Work::Slices(Campaign {
+        work: SoakWork::Slices(SoakCampaign {
             package: "airlock",
             binary: TestBinary::Integration,
             filter: "a_quiet_caller_is_served",
             unit: "neighbours",
-            cases: Cases::Number(7),
+            cases: CaseCount::Number(7),
             slice: 1,
         }),
     },
-    Soak {
+    NamedSoak {
         name: "openapi",
         about: "2,649 descriptions that others wrote are imported; what is not is explained",
-        work: Work::Tests { package: "tools", filter: "descriptions_that_others_wrote" },
+        work: SoakWork::Tests { package: "tools", filter: "descriptions_that_others_wrote" },
     },
-    Soak {
+    NamedSoak {
         name: "kill",
         about: "2,000 stops at random moments lose nothing and write nothing twice",
-        work: Work::Slices(Campaign {
+        work: SoakWork::Slices(SoakCampaign {
             package: "airlock",
             binary: TestBinary::Integration,
             filter: "a_server_stopped_at_any_moment",
             unit: "stops",
-            cases: Cases::Number(2_000),
+            cases: CaseCount::Number(2_000),
             slice: 50,
         }),
     },
-    Soak {
+    NamedSoak {
         name: "attacks",
         about: "every hostile program ends as expected through every door, and leaks nothing",
-        work: Work::Slices(Campaign {
+        work: SoakWork::Slices(SoakCampaign {
             package: "airlock",
             binary: TestBinary::Integration,
             filter: "hostile_programs_end_as_expected",
             unit: "programs",
-            cases: Cases::LinesBelow("crates/airlock/tests/attacks"),
+            cases: CaseCount::LinesBelow("crates/airlock/tests/attacks"),
             slice: 50,
         }),
     },
-    Soak {
+    NamedSoak {
         name: "fuzz",
         about: "no bytes make a decoder panic; each target for 10 minutes and 1,000,000 executions",
-        work: Work::Fuzz,
+        work: SoakWork::Fuzz,
     },
-    Soak {
+    NamedSoak {
         name: "mutants",
         about: "what cargo-mutants changes in a crate is noticed by the crate's own tests",
-        work: Work::Mutants,
+        work: SoakWork::Mutants,
     },
-    Soak {
+    NamedSoak {
         name: "many",
         about: "10,000 paused programs survive a restart, cost nothing and are all answered",
-        work: Work::Tests { package: "airlock", filter: "paused_programs_survive" },
+        work: SoakWork::Tests { package: "airlock", filter: "paused_programs_survive" },
     },
-    Soak {
+    NamedSoak {
         name: "leaks",
         about: "5,000 executions leave no process, descriptor or file",
-        work: Work::Tests { package: "airlock", filter: "no_process_descriptor_or_file" },
+        work: SoakWork::Tests { package: "airlock", filter: "no_process_descriptor_or_file" },
     },
-    Soak {
+    NamedSoak {
         name: "processes",
         about: "10,000 short processes and 200 terminals leave nothing behind",
-        work: Work::Tests { package: "processes", filter: "many" },
+        work: SoakWork::Tests { package: "processes", filter: "many" },
     },
-    Soak {
+    NamedSoak {
         name: "exec-server",
         about: "every recorded scenario, also those that wait for a limit",
-        work: Work::Tests { package: "airlock", filter: "every_scenario_ends_as_recorded" },
+        work: SoakWork::Tests { package: "airlock", filter: "every_scenario_ends_as_recorded" },
     },
-    Soak {
+    NamedSoak {
         name: "exec-server-resume",
         about: "a client cut off again and again in 100 MB of output loses no byte",
-        work: Work::Tests { package: "airlock", filter: "a_reconnect_in_the_middle_of_output" },
+        work: SoakWork::Tests { package: "airlock", filter: "a_reconnect_in_the_middle_of_output" },
     },
-    Soak {
+    NamedSoak {
         name: "exec-server-many",
         about: "10,000 starts and 200 terminals of one client leave nothing behind",
-        work: Work::Tests { package: "airlock", filter: "a_client_of_many_processes" },
+        work: SoakWork::Tests { package: "airlock", filter: "a_client_of_many_processes" },
     },
 ];
 
@@ -183,12 +183,12 @@ pub(crate) struct Options {
 
 /// How the tests are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Profile {
+enum CargoProfile {
     Debug,
     Release,
 }
 
-impl Profile {
+impl CargoProfile {
     const fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Debug => &[],
@@ -208,39 +208,39 @@ impl Profile {
 /// Runs one soak or all of them.
 pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
     let chosen = chosen(SOAKS, name)?;
-    let profile = if options.release { Profile::Release } else { Profile::Debug };
+    let profile = if options.release { CargoProfile::Release } else { CargoProfile::Debug };
     if options.report {
         return chosen.into_iter().try_for_each(|soak| report(soak, profile));
     }
     let slices_max = options.slices.unwrap_or(u64::MAX);
-    let bound = Bound { slices_max, size: options.slice, profile };
+    let bound = SliceBound { slices_max, size: options.slice, profile };
     for soak in chosen {
         say(&format!("\n== {}: {}", soak.name, soak.about));
         match &soak.work {
-            Work::Tests { package, filter } => {
+            SoakWork::Tests { package, filter } => {
                 packages::run()?;
                 let tests = tests(package, filter, profile);
                 require_test(package, &tests)?;
                 tests.arg("--nocapture").run()?;
             }
-            Work::Slices(campaign) => campaign.run(soak.name, bound)?,
-            Work::Fuzz => fuzz::run(bound)?,
-            Work::Mutants => mutants::run(bound)?,
+            SoakWork::Slices(campaign) => campaign.run(soak.name, bound)?,
+            SoakWork::Fuzz => fuzz::run(bound)?,
+            SoakWork::Mutants => mutants::run(bound)?,
         }
     }
     Ok(())
 }
 
-fn report(soak: &Soak, profile: Profile) -> Result<()> {
+fn report(soak: &NamedSoak, profile: CargoProfile) -> Result<()> {
     match &soak.work {
-        Work::Tests { .. } => Ok(()),
-        Work::Slices(campaign) => campaign.report(soak.name, profile),
-        Work::Fuzz => fuzz::report(),
-        Work::Mutants => mutants::report(),
+        SoakWork::Tests { .. } => Ok(()),
+        SoakWork::Slices(campaign) => campaign.report(soak.name, profile),
+        SoakWork::Fuzz => fuzz::report(),
+        SoakWork::Mutants => mutants::report(),
     }
 }
 
-fn chosen<'a>(soaks: &'a [Soak], name: Option<&str>) -> Result<Vec<&'a Soak>> {
+fn chosen<'a>(soaks: &'a [NamedSoak], name: Option<&str>) -> Result<Vec<&'a NamedSoak>> {
     let known = || soaks.iter().map(|soak| soak.name).collect::<Vec<_>>().join(", ");
     let meant: Vec<_> =
         soaks.iter().filter(|soak| name.is_none_or(|name| soak.name == name)).collect();
@@ -250,15 +250,15 @@ fn chosen<'a>(soaks: &'a [Soak], name: Option<&str>) -> Result<Vec<&'a Soak>> {
     }
 }
 
-fn tests(package: &str, filter: &str, profile: Profile) -> Cargo {
+fn tests(package: &str, filter: &str, profile: CargoProfile) -> CargoCall {
     let start = ["test", "--package", package];
-    Cargo::new(&[&start, profile.flags(), &["--tests", "--", filter]].concat())
+    CargoCall::new(&[&start, profile.flags(), &["--tests", "--", filter]].concat())
         .env("AIRLOCK_SOAK", "1")
         .env("PROPTEST_CASES", PROPERTY_CASES)
 }
 
 /// Fails where the filter names no test, so that a renamed test is noticed.
-fn require_test(package: &str, tests: &Cargo) -> Result<()> {
+fn require_test(package: &str, tests: &CargoCall) -> Result<()> {
     if count_tests(&tests.clone().arg("--list").read()?) == 0 {
         bail!("no test in {package} has that name: {}", tests.shown());
     }
@@ -273,13 +273,13 @@ fn count_tests(listing: &str) -> usize {
 mod tests {
     use super::*;
 
-    const KNOWN: &[Soak] = &[
-        Soak {
+    const KNOWN: &[NamedSoak] = &[
+        NamedSoak {
             name: "replay",
             about: "",
-            work: Work::Tests { package: "runner", filter: "recordings" },
+            work: SoakWork::Tests { package: "runner", filter: "recordings" },
         },
-        Soak { name: "fuzz", about: "", work: Work::Fuzz },
+        NamedSoak { name: "fuzz", about: "", work: SoakWork::Fuzz },
     ];
 
     fn names(name: Option<&str>) -> Result<Vec<&'static str>> {
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_full_size_is_asked_for() {
-        let shown = tests("runner", "recordings", Profile::Debug).shown();
+        let shown = tests("runner", "recordings", CargoProfile::Debug).shown();
         assert_eq!(
             shown,
             "AIRLOCK_SOAK=1 PROPTEST_CASES=50000 cargo test --package runner --tests -- recordings"

@@ -4,9 +4,9 @@
 //! whole crate; all shards together are all mutants. `.cargo/mutants.toml` has the options.
 
 use super::accepted::{self, AcceptedMutant};
-use super::records::{Records, date_and_machines, sum};
-use super::slices::Bound;
-use crate::cargo::{Cargo, root};
+use super::records::{SliceRecords, date_and_machines, sum};
+use super::slices::SliceBound;
+use crate::cargo::{CargoCall, root};
 use crate::print::say;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
@@ -59,12 +59,12 @@ const VARIABLES: &[(&str, &str)] = &[
 #[derive(Debug, Default, PartialEq)]
 struct ShardOutcome {
     sums: BTreeMap<&'static str, u64>,
-    survivors: Vec<Survivor>,
+    survivors: Vec<SurvivingMutant>,
 }
 
 /// A mutant that no test noticed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Survivor {
+struct SurvivingMutant {
     /// As cargo-mutants names it, without line and column.
     mutant: String,
     line: u64,
@@ -72,12 +72,12 @@ struct Survivor {
 }
 
 /// Runs shards until all have run, the least tested crate first, and prints the sums.
-pub(super) fn run(bound: Bound) -> Result<()> {
+pub(super) fn run(bound: SliceBound) -> Result<()> {
     if bound.size.is_some() {
         bail!("a slice of mutants is a shard of one crate; its size cannot be chosen");
     }
     install()?;
-    let records = Records::of("mutants")?;
+    let records = SliceRecords::of("mutants")?;
     for _ in 0..bound.slices_max {
         let Some((tested, shard)) = next(&records.read()?) else { break };
         say(&format!("-- {} shard {shard} of {}", tested.name, tested.n_shards));
@@ -87,10 +87,10 @@ pub(super) fn run(bound: Bound) -> Result<()> {
 }
 
 fn install() -> Result<()> {
-    if Cargo::new(&["mutants", "--version"]).read().is_ok() {
+    if CargoCall::new(&["mutants", "--version"]).read().is_ok() {
         return Ok(());
     }
-    Cargo::new(&["install", "--locked", "cargo-mutants"]).run()
+    CargoCall::new(&["install", "--locked", "cargo-mutants"]).run()
 }
 
 /// The first shard that has not run, of the crate of which the smallest part has.
@@ -112,13 +112,13 @@ fn of_crate<'a>(slices: &'a [Value], tested: &MutatedCrate) -> Vec<&'a Value> {
     slices.iter().filter(is_of).collect()
 }
 
-fn run_shard(records: &Records, tested: &MutatedCrate, shard: u64) -> Result<()> {
+fn run_shard(records: &SliceRecords, tested: &MutatedCrate, shard: u64) -> Result<()> {
     let output = records.file(tested.name);
     // Of an interrupted call.
     let _ = fs::remove_dir_all(&output);
     fs::create_dir_all(&output).context("create a folder for the outcomes")?;
     let began = Instant::now();
-    let mut cargo = Cargo::new(&["mutants", "--package", tested.name, "--shard"])
+    let mut cargo = CargoCall::new(&["mutants", "--package", tested.name, "--shard"])
         .arg(&format!("{shard}/{}", tested.n_shards))
         .arg("--output")
         .arg(&output.display().to_string())
@@ -142,7 +142,7 @@ fn run_shard(records: &Records, tested: &MutatedCrate, shard: u64) -> Result<()>
     let ShardOutcome { sums, survivors } = read_outcomes(&outcomes)?;
     let survivors: Vec<_> = survivors
         .into_iter()
-        .map(|Survivor { mutant, line, code }| json!({ "mutant": mutant, "line": line, "code": code }))
+        .map(|SurvivingMutant { mutant, line, code }| json!({ "mutant": mutant, "line": line, "code": code }))
         .collect();
     records.append(Map::from_iter([
         ("crate".to_owned(), json!(tested.name)),
@@ -186,7 +186,7 @@ fn read_outcomes(outcomes: &Value) -> Result<ShardOutcome> {
     Ok(found)
 }
 
-fn survivor(mutant: &Value) -> Result<Survivor> {
+fn survivor(mutant: &Value) -> Result<SurvivingMutant> {
     let (file, name) = (mutant["file"].as_str(), mutant["name"].as_str());
     let (file, name) = file.zip(name).context("a mutant has no name")?;
     let line = mutant["span"]["start"]["line"].as_u64().context("a mutant has no line")?;
@@ -194,12 +194,12 @@ fn survivor(mutant: &Value) -> Result<Survivor> {
     let text = fs::read_to_string(root().join(file)).unwrap_or_default();
     let idx = usize::try_from(line.saturating_sub(1))?;
     let code = text.lines().nth(idx).unwrap_or_default().trim().to_owned();
-    Ok(Survivor { mutant: format!("{file}: {what}"), line, code })
+    Ok(SurvivingMutant { mutant: format!("{file}: {what}"), line, code })
 }
 
 /// Prints the share caught of each crate, and every survivor with the reason why it stays, if there is one.
 pub(super) fn report() -> Result<()> {
-    let slices = Records::of("mutants")?.read()?;
+    let slices = SliceRecords::of("mutants")?.read()?;
     let all: Vec<_> = slices.iter().collect();
     say(&format!("mutants: {} slices; {}", all.len(), date_and_machines(&all)));
     for tested in CRATES {
@@ -237,10 +237,10 @@ fn shown(tested: &MutatedCrate, slices: &[&Value]) -> String {
     )
 }
 
-fn survivors(slices: &[&Value]) -> Vec<Survivor> {
+fn survivors(slices: &[&Value]) -> Vec<SurvivingMutant> {
     let listed = slices.iter().filter_map(|slice| slice["survivors"].as_array()).flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let read = |value: &Value| Survivor {
+    let read = |value: &Value| SurvivingMutant {
         mutant: text(&value["mutant"]),
         line: value["line"].as_u64().unwrap_or(0),
         code: text(&value["code"]),
@@ -248,8 +248,8 @@ fn survivors(slices: &[&Value]) -> Vec<Survivor> {
     listed.map(read).collect()
 }
 
-fn with_reason(survivor: &Survivor, accepted: &[AcceptedMutant]) -> String {
-    let Survivor { mutant, line, code } = survivor;
+fn with_reason(survivor: &SurvivingMutant, accepted: &[AcceptedMutant]) -> String {
+    let SurvivingMutant { mutant, line, code } = survivor;
     let same = |known: &&AcceptedMutant| known.mutant == *mutant && known.code == *code;
     match accepted.iter().find(same) {
         Some(known) => format!("accepted {mutant} (line {line}): {}", known.reason),
@@ -287,7 +287,7 @@ mod tests {
             outcome("CaughtMutant", 2),
         ];
         let found = read_outcomes(&written(&outcomes, 5)).unwrap();
-        let survivor = Survivor {
+        let survivor = SurvivingMutant {
             mutant: "xtask/src/soak/mutants.rs: replace a -> b with c".into(),
             line: 1,
             code: "//! Mutants: cargo-mutants changes one thing in a crate, and the crate's own tests should fail.".into(),
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_survivor_is_accepted_on_its_line_of_code_only() {
         let survivor =
-            |code: &str| Survivor { mutant: "a.rs: x".into(), line: 7, code: code.into() };
+            |code: &str| SurvivingMutant { mutant: "a.rs: x".into(), line: 7, code: code.into() };
         let accepted = AcceptedMutant {
             mutant: "a.rs: x".into(),
             code: "a + b".into(),

@@ -9,11 +9,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The records of one campaign.
-pub(super) struct Records {
+pub(super) struct SliceRecords {
     folder: PathBuf,
 }
 
-impl Records {
+impl SliceRecords {
     /// The records of the campaign of this name; its folder is created.
     pub(super) fn of(name: &str) -> Result<Self> {
         Self::below(&root().join("target/soak").join(name))
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_half_written_line_is_skipped() {
         let folder = std::env::temp_dir().join(format!("soak-records-{}", std::process::id()));
-        let records = Records::below(&folder).unwrap();
+        let records = SliceRecords::below(&folder).unwrap();
         records.append(Map::from_iter([("from".to_owned(), json!(0))])).unwrap();
         let path = records.file("slices.jsonl");
         fs::write(&path, fs::read_to_string(&path).unwrap() + "{\"from\":").unwrap();

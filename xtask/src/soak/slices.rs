@@ -3,9 +3,9 @@
 //! The test finds its range in `AIRLOCK_SOAK_RANGE` as `FROM..TO`, and writes its sums, a JSON object of whole
 //! numbers, to the file named by `AIRLOCK_SOAK_SUMS`.
 
-use super::Profile;
-use super::records::{Records, date_and_machines, sum};
-use crate::cargo::{Cargo, root};
+use super::CargoProfile;
+use super::records::{SliceRecords, date_and_machines, sum};
+use crate::cargo::{CargoCall, root};
 use crate::print::say;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
@@ -14,14 +14,14 @@ use std::ops::Range;
 use std::time::Instant;
 
 /// A test with numbered cases.
-pub(super) struct Campaign {
+pub(super) struct SoakCampaign {
     pub(super) package: &'static str,
     pub(super) binary: TestBinary,
     /// The test's name.
     pub(super) filter: &'static str,
     /// What a case is, in the plural.
     pub(super) unit: &'static str,
-    pub(super) cases: Cases,
+    pub(super) cases: CaseCount,
     /// Cases of a slice, unless the user says otherwise.
     pub(super) slice: u64,
 }
@@ -36,7 +36,7 @@ pub(super) enum TestBinary {
 }
 
 /// How many cases there are.
-pub(super) enum Cases {
+pub(super) enum CaseCount {
     Number(u64),
     /// As many as the files in this folder have lines.
     LinesBelow(&'static str),
@@ -44,17 +44,17 @@ pub(super) enum Cases {
 
 /// How much to run in one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bound {
+pub(super) struct SliceBound {
     pub(super) slices_max: u64,
     /// The size of a slice, if not the usual one.
     pub(super) size: Option<u64>,
-    pub(super) profile: Profile,
+    pub(super) profile: CargoProfile,
 }
 
-impl Campaign {
+impl SoakCampaign {
     /// Runs the slices that have not passed yet, up to the bound, and prints the sums.
-    pub(super) fn run(&self, name: &str, bound: Bound) -> Result<()> {
-        let records = Records::of(&bound.profile.records_name(name))?;
+    pub(super) fn run(&self, name: &str, bound: SliceBound) -> Result<()> {
+        let records = SliceRecords::of(&bound.profile.records_name(name))?;
         let end = self.cases.count()?;
         for _ in 0..bound.slices_max {
             let size = bound.size.unwrap_or(self.slice).max(1);
@@ -66,19 +66,24 @@ impl Campaign {
     }
 
     /// The call of cargo that runs these cases.
-    fn cargo(&self, range: &Range<u64>, profile: Profile) -> Cargo {
+    fn cargo(&self, range: &Range<u64>, profile: CargoProfile) -> CargoCall {
         let binary = match self.binary {
             TestBinary::Library => &["--lib"][..],
             TestBinary::Integration => &["--test", "tests"],
         };
         let start = ["test", "--package", self.package];
         let end = ["--", self.filter, "--nocapture"];
-        Cargo::new(&[&start, profile.flags(), binary, &end].concat())
+        CargoCall::new(&[&start, profile.flags(), binary, &end].concat())
             .env("AIRLOCK_SOAK", "1")
             .env("AIRLOCK_SOAK_RANGE", format!("{}..{}", range.start, range.end))
     }
 
-    fn run_slice(&self, records: &Records, range: &Range<u64>, profile: Profile) -> Result<()> {
+    fn run_slice(
+        &self,
+        records: &SliceRecords,
+        range: &Range<u64>,
+        profile: CargoProfile,
+    ) -> Result<()> {
         let sums = records.file("sums.json");
         // It is missing unless a slice was interrupted.
         let _ = fs::remove_file(&sums);
@@ -101,9 +106,9 @@ impl Campaign {
     }
 
     /// Prints what all slices together found.
-    pub(super) fn report(&self, name: &str, profile: Profile) -> Result<()> {
+    pub(super) fn report(&self, name: &str, profile: CargoProfile) -> Result<()> {
         let name = &profile.records_name(name);
-        let slices = Records::of(name)?.read()?;
+        let slices = SliceRecords::of(name)?.read()?;
         let (good, bad): (Vec<_>, Vec<_>) =
             slices.iter().partition(|slice| slice["passed"] == true);
         let n_passed: u64 =
@@ -127,7 +132,7 @@ impl Campaign {
     }
 }
 
-impl Cases {
+impl CaseCount {
     fn count(&self) -> Result<u64> {
         match self {
             Self::Number(n) => Ok(*n),
@@ -183,21 +188,21 @@ mod tests {
 
     #[test]
     fn a_slice_is_typed_for_a_library_or_its_folder_of_tests_in_debug_or_release() {
-        let campaign = |binary| Campaign {
+        let campaign = |binary| SoakCampaign {
             package: "store",
             binary,
             filter: "corrupt",
             unit: "cases",
-            cases: Cases::Number(3),
+            cases: CaseCount::Number(3),
             slice: 1,
         };
         assert_eq!(
-            campaign(TestBinary::Library).cargo(&(1..2), Profile::Debug).shown(),
+            campaign(TestBinary::Library).cargo(&(1..2), CargoProfile::Debug).shown(),
             "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=1..2 \
              cargo test --package store --lib -- corrupt --nocapture"
         );
         assert_eq!(
-            campaign(TestBinary::Integration).cargo(&(0..3), Profile::Release).shown(),
+            campaign(TestBinary::Integration).cargo(&(0..3), CargoProfile::Release).shown(),
             "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=0..3 \
              cargo test --package store --release --test tests -- corrupt --nocapture"
         );

@@ -1,7 +1,7 @@
 //! The arrows between crates. The table of crates in ARCHITECTURE.md is the order: a crate may depend only on crates below
 //! it, and every crate is in the table.
 
-use super::Finding;
+use super::TidyFinding;
 use super::tree::SourceFile;
 
 const MAP: &str = "ARCHITECTURE.md";
@@ -10,7 +10,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const ROW: &str = "| `crates/";
 
 /// All questions about arrows.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     let order: Vec<&str> = map.text.lines().filter_map(row_name).collect();
     let mut findings = vec![];
@@ -18,7 +18,7 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
         let Some(name) = crate_name(&file.path) else { continue };
         let Some(place) = order.iter().position(|known| *known == name) else {
             let what = format!("the table of crates in {MAP} has no row for it");
-            findings.push(Finding::insist(&file.path, what));
+            findings.push(TidyFinding::insist(&file.path, what));
             continue;
         };
         let above = dependencies(&file.text).filter(|dependency| {
@@ -26,7 +26,7 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
         });
         findings.extend(above.map(|dependency| {
             let what = format!("depends on {dependency}, which is not below it in {MAP}");
-            Finding::insist(&file.path, what)
+            TidyFinding::insist(&file.path, what)
         }));
     }
     findings

@@ -1,8 +1,8 @@
 //! How much we depend on, and which crate may know what.
 
-use super::Finding;
+use super::TidyFinding;
 use super::tree::SourceFile;
-use crate::cargo::Cargo;
+use crate::cargo::CargoCall;
 use anyhow::Result;
 
 /// Packages in the lock file, ours included. Raising it is a decision: docs/decisions/0006 says how.
@@ -25,11 +25,11 @@ const UNKNOWN_TO: [(&str, &[&str]); 8] = [
 ];
 
 /// All questions about dependencies.
-pub(super) fn check(files: &[SourceFile]) -> Result<Vec<Finding>> {
+pub(super) fn check(files: &[SourceFile]) -> Result<Vec<TidyFinding>> {
     let lock = files.iter().find(|file| file.path == "Cargo.lock");
     let mut findings: Vec<_> = lock.and_then(|lock| budget(&lock.text)).into_iter().collect();
     for (package, unknown) in UNKNOWN_TO {
-        let tree = Cargo::new(&["tree", "--edges", "normal", "--prefix", "none"])
+        let tree = CargoCall::new(&["tree", "--edges", "normal", "--prefix", "none"])
             .arg("--package")
             .arg(package)
             .read()?;
@@ -38,20 +38,20 @@ pub(super) fn check(files: &[SourceFile]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-fn budget(lock: &str) -> Option<Finding> {
+fn budget(lock: &str) -> Option<TidyFinding> {
     let n_packages = lock.lines().filter(|line| *line == "[[package]]").count();
     (n_packages > PACKAGES_MAX).then(|| {
-        Finding::insist("Cargo.lock", format!("{n_packages} packages, {PACKAGES_MAX} at most"))
+        TidyFinding::insist("Cargo.lock", format!("{n_packages} packages, {PACKAGES_MAX} at most"))
     })
 }
 
-fn arrows(package: &str, unknown: &[&str], tree: &str) -> Vec<Finding> {
+fn arrows(package: &str, unknown: &[&str], tree: &str) -> Vec<TidyFinding> {
     let name = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
     let linked: std::collections::BTreeSet<_> = tree.lines().skip(1).map(name).collect();
     unknown
         .iter()
         .filter(|name| linked.contains(**name))
-        .map(|name| Finding::insist(package, format!("depends on {name} and must not")))
+        .map(|name| TidyFinding::insist(package, format!("depends on {name} and must not")))
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! The folders of doors: the same file names in each, and a server that names none of them.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ const IN_EVERY_DOOR: [&str; 2] = ["mod.rs", "routes.rs"];
 const FOLLOW: &str = "follow.rs";
 
 /// All questions about the doors.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let in_doors =
         |file: &SourceFile| Some(file.path.strip_prefix(DOORS)?.split_once('/')?.0.to_owned());
     let doors: BTreeSet<String> = files.iter().filter_map(in_doors).collect();
@@ -27,7 +27,7 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
         for name in IN_EVERY_DOOR {
             let path = format!("{DOORS}{door}/{name}");
             if !files.iter().any(|file| file.path == path) {
-                findings.push(Finding::insist(path, "every door has a file of this name"));
+                findings.push(TidyFinding::insist(path, "every door has a file of this name"));
             }
         }
     }
@@ -42,19 +42,19 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-fn named_doors(file: &SourceFile, doors: &BTreeSet<String>) -> Vec<Finding> {
+fn named_doors(file: &SourceFile, doors: &BTreeSet<String>) -> Vec<TidyFinding> {
     let rust = RustText::new(&file.text);
     let mut findings = vec![];
     for (line, text) in rust.production() {
         for door in doors.iter().filter(|door| words(text, door).next().is_some()) {
             let what = format!("names the door {door}; its state belongs into its routes");
-            findings.push(Finding::insist(format!("{}:{line}", file.path), what));
+            findings.push(TidyFinding::insist(format!("{}:{line}", file.path), what));
         }
     }
     findings
 }
 
-fn follows_elsewhere(file: &SourceFile) -> Vec<Finding> {
+fn follows_elsewhere(file: &SourceFile) -> Vec<TidyFinding> {
     if file.path.ends_with(FOLLOW) {
         return vec![];
     }
@@ -63,7 +63,7 @@ fn follows_elsewhere(file: &SourceFile) -> Vec<Finding> {
     followed
         .map(|(line, _)| {
             let what = format!("follows an execution; in a door that is in {FOLLOW}");
-            Finding::inform(format!("{}:{line}", file.path), what)
+            TidyFinding::inform(format!("{}:{line}", file.path), what)
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The map against the land: what the documents name must exist.
 
-use super::Finding;
+use super::TidyFinding;
 use super::tree::SourceFile;
 
 /// The map of the repository.
@@ -9,7 +9,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const MAP_LINES_MAX: usize = 250;
 
 /// All questions about one document. `exists` answers for paths from the root.
-pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     if !file.path.ends_with(".md") {
         return vec![];
     }
@@ -18,21 +18,21 @@ pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Fin
         let n_lines = file.text.lines().count();
         if n_lines > MAP_LINES_MAX {
             let what = format!("{n_lines} lines, {MAP_LINES_MAX} at most");
-            findings.push(Finding::insist(&file.path, what));
+            findings.push(TidyFinding::insist(&file.path, what));
         }
         findings.extend(missing_paths(file, exists));
     }
     findings
 }
 
-fn missing_paths(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn missing_paths(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     let mut findings = vec![];
     for (line_idx, line) in file.text.lines().enumerate() {
         // Every second piece between backticks is quoted.
         for path in line.split('`').skip(1).step_by(2).filter(|text| is_path(text)) {
             if !exists(path) {
                 let place = format!("{}:{}", file.path, line_idx + 1);
-                findings.push(Finding::insist(place, format!("there is no {path}")));
+                findings.push(TidyFinding::insist(place, format!("there is no {path}")));
             }
         }
     }
@@ -46,7 +46,7 @@ fn is_path(text: &str) -> bool {
     text.chars().all(plain) && !text.starts_with('/') && (text.contains('/') || is_file)
 }
 
-fn broken_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn broken_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = vec![];
     for (line_idx, line) in file.text.lines().enumerate() {
@@ -56,7 +56,7 @@ fn broken_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<Finding
             let is_foreign = path.is_empty() || path.contains(':') || path.contains(' ');
             if !is_foreign && !exists(&joined(folder, path)) {
                 let place = format!("{}:{}", file.path, line_idx + 1);
-                findings.push(Finding::insist(place, format!("the link to {path} is broken")));
+                findings.push(TidyFinding::insist(place, format!("the link to {path} is broken")));
             }
         }
     }

@@ -25,8 +25,8 @@ use std::fmt;
 
 /// Something worth a reviewer's question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Finding {
-    weight: Weight,
+struct TidyFinding {
+    weight: FindingWeight,
     /// A path, with a line where there is one.
     place: String,
     what: String,
@@ -34,28 +34,28 @@ struct Finding {
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
+enum FindingWeight {
     /// Worth a look.
     Inform,
     /// Does not land.
     Insist,
 }
 
-impl Finding {
+impl TidyFinding {
     fn inform(place: impl fmt::Display, what: impl Into<String>) -> Self {
-        Self { weight: Weight::Inform, place: place.to_string(), what: what.into() }
+        Self { weight: FindingWeight::Inform, place: place.to_string(), what: what.into() }
     }
 
     fn insist(place: impl fmt::Display, what: impl Into<String>) -> Self {
-        Self { weight: Weight::Insist, place: place.to_string(), what: what.into() }
+        Self { weight: FindingWeight::Insist, place: place.to_string(), what: what.into() }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self.weight {
-            Weight::Inform => "look ",
-            Weight::Insist => "error",
+            FindingWeight::Inform => "look ",
+            FindingWeight::Insist => "error",
         };
         write!(f, "{word}  {}: {}", self.place, self.what)
     }
@@ -107,7 +107,8 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     }
     say(&names.summary());
     prose.summary().iter().for_each(|line| say(line));
-    let n_insisted = findings.iter().filter(|finding| finding.weight == Weight::Insist).count();
+    let n_insisted =
+        findings.iter().filter(|finding| finding.weight == FindingWeight::Insist).count();
     let n_informed = findings.len() - n_insisted;
     say(&format!("tidy: {} files, {n_informed} to look at, {n_insisted} errors", files.len()));
     if n_insisted > 0 {

@@ -1,6 +1,6 @@
 //! Names of types and functions: whether a search for one finds one thing.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::RustText;
 use super::sample::draw;
 use super::tree::SourceFile;
@@ -157,17 +157,17 @@ impl NameIndex {
     }
 
     /// What does not land.
-    pub(super) fn check(&self) -> Vec<Finding> {
+    pub(super) fn check(&self) -> Vec<TidyFinding> {
         let mut findings = vec![];
         for (name, places) in &self.types {
             if places.len() > 1 && !SHARED_TYPE_NAMES.contains(&name.as_str()) {
                 let what =
                     format!("the type name {name} is also defined at {}", places[1..].join(", "));
-                findings.push(Finding::insist(&places[0], what));
+                findings.push(TidyFinding::insist(&places[0], what));
             }
             if BARE_TYPE_NAMES.contains(&name.as_str()) {
                 let what = format!("{name} is a participle or an adjective; name the thing");
-                findings.push(Finding::insist(&places[0], what));
+                findings.push(TidyFinding::insist(&places[0], what));
             }
         }
         for (name, places) in &self.functions {
@@ -176,7 +176,7 @@ impl NameIndex {
                     "{} functions have the name {name}, {FUNCTION_PLACES_MAX} at most; say what changes or what is returned",
                     places.len()
                 );
-                findings.push(Finding::insist(&places[0], what));
+                findings.push(TidyFinding::insist(&places[0], what));
             }
         }
         findings

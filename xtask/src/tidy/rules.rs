@@ -1,6 +1,6 @@
 //! What is asked of a Rust file.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 
@@ -32,7 +32,7 @@ const BORDERS: [&str; 3] = ["crates/lifecycle/", "crates/protocols/", "crates/to
 const BORDER_FILES: [&str; 4] = ["/wire.rs", "/config.rs", "/rows.rs", "/row.rs"];
 
 /// All questions about one file.
-pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile) -> Vec<TidyFinding> {
     let rust = RustText::new(&file.text);
     let mut findings = vec![];
     findings.extend(length(file, &rust));
@@ -45,43 +45,44 @@ pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     findings
 }
 
-fn length(file: &SourceFile, rust: &RustText) -> Option<Finding> {
+fn length(file: &SourceFile, rust: &RustText) -> Option<TidyFinding> {
     let n_lines = rust.n_production_lines();
     if is_test(&file.path) || n_lines <= FILE_LINES_ASKED {
         return None;
     }
     Some(if n_lines <= FILE_LINES_MAX {
-        Finding::inform(&file.path, format!("{n_lines} lines; what is its second topic?"))
+        TidyFinding::inform(&file.path, format!("{n_lines} lines; what is its second topic?"))
     } else {
         let what =
             format!("{n_lines} lines, {FILE_LINES_MAX} at most; give its second topic a file");
-        Finding::insist(&file.path, what)
+        TidyFinding::insist(&file.path, what)
     })
 }
 
-fn functions(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
+fn functions(file: &SourceFile, rust: &RustText) -> Vec<TidyFinding> {
     let long = rust.functions().into_iter().filter(|f| f.n_lines > FUNCTION_LINES_MAX);
     long.map(|function| {
         let what = format!(
             "{} has {} lines, {FUNCTION_LINES_MAX} at most",
             function.name, function.n_lines
         );
-        Finding::insist(place(file, function.line), what)
+        TidyFinding::insist(place(file, function.line), what)
     })
     .collect()
 }
 
-fn put_off(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
+fn put_off(file: &SourceFile, rust: &RustText) -> Vec<TidyFinding> {
     let mut findings = vec![];
     for (line, text) in rust.lines() {
         for word in PUT_OFF.iter().filter(|word| text.contains(**word)) {
-            findings.push(Finding::insist(place(file, line), format!("{word} is work put off")));
+            findings
+                .push(TidyFinding::insist(place(file, line), format!("{word} is work put off")));
         }
     }
     findings
 }
 
-fn impure(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
+fn impure(file: &SourceFile, rust: &RustText) -> Vec<TidyFinding> {
     if !PURE.iter().any(|folder| file.path.starts_with(folder)) {
         return vec![];
     }
@@ -89,13 +90,13 @@ fn impure(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     for (line, text) in rust.production() {
         for word in IMPURE.iter().filter(|word| words(text, word).next().is_some()) {
             let what = format!("{word}: this crate has no I/O, no clock and no async");
-            findings.push(Finding::insist(place(file, line), what));
+            findings.push(TidyFinding::insist(place(file, line), what));
         }
     }
     findings
 }
 
-fn serde(file: &SourceFile, rust: &RustText) -> Option<Finding> {
+fn serde(file: &SourceFile, rust: &RustText) -> Option<TidyFinding> {
     let is_border = BORDERS.iter().any(|folder| file.path.starts_with(folder))
         || BORDER_FILES.iter().any(|name| file.path.ends_with(name));
     if is_border || is_test(&file.path) {
@@ -112,10 +113,10 @@ fn serde(file: &SourceFile, rust: &RustText) -> Option<Finding> {
         .collect();
     let first = lines.first()?;
     let what = format!("{} serde derives inside the house; is this a border?", lines.len());
-    Some(Finding::inform(place(file, *first), what))
+    Some(TidyFinding::inform(place(file, *first), what))
 }
 
-fn senders(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
+fn senders(file: &SourceFile, rust: &RustText) -> Vec<TidyFinding> {
     let is_shown = |text: &str| {
         let public = text.find("pub ");
         public.is_some_and(|at| text[at..].contains("Sender<"))
@@ -123,12 +124,15 @@ fn senders(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     rust.production()
         .filter(|(_, text)| is_shown(text))
         .map(|(line, _)| {
-            Finding::inform(place(file, line), "a channel in public; would a handle read better?")
+            TidyFinding::inform(
+                place(file, line),
+                "a channel in public; would a handle read better?",
+            )
         })
         .collect()
 }
 
-fn wildcards(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
+fn wildcards(file: &SourceFile, rust: &RustText) -> Vec<TidyFinding> {
     if !file.path.ends_with("outbound.rs") {
         return vec![];
     }
@@ -141,7 +145,10 @@ fn wildcards(file: &SourceFile, rust: &RustText) -> Vec<Finding> {
     rust.production()
         .filter(|(_, text)| is_wild(text))
         .map(|(line, _)| {
-            Finding::insist(place(file, line), "`_ =>` would leave a new event untold; name them")
+            TidyFinding::insist(
+                place(file, line),
+                "`_ =>` would leave a new event untold; name them",
+            )
         })
         .collect()
 }

@@ -12,7 +12,7 @@ pub(super) struct RustText {
 
 /// A function with a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Function {
+pub(super) struct FunctionText {
     pub(super) name: String,
     /// Where it begins, counted from 1.
     pub(super) line: usize,
@@ -59,7 +59,7 @@ impl RustText {
     }
 
     /// Every function that has a body.
-    pub(super) fn functions(&self) -> Vec<Function> {
+    pub(super) fn functions(&self) -> Vec<FunctionText> {
         words(&self.masked, "fn").filter_map(|at| self.function(at)).collect()
     }
 
@@ -98,7 +98,7 @@ impl RustText {
         words(&self.masked, "impl").filter(begins_item).filter_map(of_trait).collect()
     }
 
-    fn function(&self, at: usize) -> Option<Function> {
+    fn function(&self, at: usize) -> Option<FunctionText> {
         let name = first_word(self.masked[at + 2..].trim_start());
         if name.is_empty() {
             return None; // a function pointer's type
@@ -107,7 +107,7 @@ impl RustText {
         let inside = &self.masked[body];
         let n_lines = inside.lines().filter(|line| !line.trim().is_empty()).count();
         // The lines of the two braces belong to the signature.
-        Some(Function { name, line: self.line(at), n_lines: n_lines.saturating_sub(2) })
+        Some(FunctionText { name, line: self.line(at), n_lines: n_lines.saturating_sub(2) })
     }
 
     fn is_test(&self, at: usize) -> bool {
@@ -189,7 +189,7 @@ fn body(masked: &str, from: usize) -> Option<Range<usize>> {
 }
 
 fn mask(text: &str) -> String {
-    let mut masking = Masking { rest: text, masked: String::with_capacity(text.len()) };
+    let mut masking = MaskedText { rest: text, masked: String::with_capacity(text.len()) };
     while let Some(c) = masking.rest.chars().next() {
         let before = masking.masked.chars().next_back();
         let in_word = before.is_some_and(is_word);
@@ -216,12 +216,12 @@ fn mask(text: &str) -> String {
     masking.masked
 }
 
-struct Masking<'a> {
+struct MaskedText<'a> {
     rest: &'a str,
     masked: String,
 }
 
-impl Masking<'_> {
+impl MaskedText<'_> {
     fn keep(&mut self, c: char) {
         self.masked.push(c);
         self.rest = &self.rest[c.len_utf8()..];

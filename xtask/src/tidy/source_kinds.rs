@@ -1,6 +1,6 @@
 //! Kinds of sources are known to their folders and to the registry only.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::RustText;
 use super::tree::SourceFile;
 
@@ -11,7 +11,7 @@ const FOLDER: &str = "crates/tools/src/";
 const CRATES: [&str; 6] = ["tools", "sources", "credentials", "server", "airlock", "client"];
 
 /// Lines outside the folders of the kinds that name a kind by its literal.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let names: Vec<&str> = files.iter().filter_map(kind_of_file).collect();
     let is_checked = |file: &&SourceFile| {
         let path = &file.path;
@@ -31,7 +31,7 @@ fn kind_of_file(file: &SourceFile) -> Option<&str> {
     (!name.contains('/')).then_some(name)
 }
 
-fn lines_with_kinds(file: &SourceFile, names: &[&str]) -> Vec<Finding> {
+fn lines_with_kinds(file: &SourceFile, names: &[&str]) -> Vec<TidyFinding> {
     let rust = RustText::new(&file.text);
     let lines: Vec<&str> = file.text.lines().collect();
     let mut findings = vec![];
@@ -40,7 +40,7 @@ fn lines_with_kinds(file: &SourceFile, names: &[&str]) -> Vec<Finding> {
         let is_code = masked.contains('"') && text.contains("kind");
         for name in names.iter().filter(|name| is_code && text.contains(&format!("\"{name}\""))) {
             let what = format!("names the source kind {name}; ask its SourceKind instead");
-            findings.push(Finding::insist(format!("{}:{line}", file.path), what));
+            findings.push(TidyFinding::insist(format!("{}:{line}", file.path), what));
         }
     }
     findings

@@ -1,6 +1,6 @@
 //! Integration tests of a crate are modules of one binary, which is linked once; and no file is left out of it.
 
-use super::Finding;
+use super::TidyFinding;
 use super::tree::SourceFile;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const ALONE: &[&str] = &[
 ];
 
 /// All questions about the tests of all crates.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files {
         let Some((folder, name)) = file.path.split_once("/tests/") else { continue };
@@ -35,7 +35,7 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
 }
 
 /// Files beside the root that it does not name.
-fn left_out(tests: &[&SourceFile]) -> Vec<Finding> {
+fn left_out(tests: &[&SourceFile]) -> Vec<TidyFinding> {
     let root = tests.iter().find(|file| file.path.ends_with(&format!("/{ROOT}")));
     let is_named = |file: &SourceFile| {
         let name = file.path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs"));
@@ -45,7 +45,7 @@ fn left_out(tests: &[&SourceFile]) -> Vec<Finding> {
     tests
         .iter()
         .filter(|file| Some(**file) != root.copied() && !is_named(file))
-        .map(|file| Finding::insist(&file.path, format!("is no module of tests/{ROOT}")))
+        .map(|file| TidyFinding::insist(&file.path, format!("is no module of tests/{ROOT}")))
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! Where `unsafe` code may be. A file that needs it and is not in the list does not land without a reviewer who reads it.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 
@@ -24,7 +24,7 @@ const UNSAFE_PLACES: [(&str, &str); 12] = [
 const JAIL: &str = "crates/sandbox/src/";
 
 /// All questions about `unsafe` code.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let sources = files.iter().filter(|file| file.path.ends_with(".rs") && !is_test(&file.path));
     let uses: Vec<_> = sources.filter_map(|file| Some((&*file.path, first_use(file)?))).collect();
     let is_in = |path: &str, place: &str| match place.ends_with('/') {
@@ -37,13 +37,13 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
         if !is_listed && !path.starts_with(JAIL) {
             let what =
                 "unsafe code, and the list in xtask/src/tidy/unsafe_places.rs has no such place";
-            findings.push(Finding::insist(format!("{path}:{line}"), what));
+            findings.push(TidyFinding::insist(format!("{path}:{line}"), what));
         }
     }
     for (place, _) in UNSAFE_PLACES {
         if !uses.iter().any(|(path, _)| is_in(path, place)) {
             let what = "no unsafe code any more; take it off the list of tidy";
-            findings.push(Finding::insist(place, what));
+            findings.push(TidyFinding::insist(place, what));
         }
     }
     findings

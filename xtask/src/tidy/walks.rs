@@ -1,7 +1,7 @@
 //! The walks in ARCHITECTURE.md: which files a reader opens, in order, to follow one thing from end to end. A walk that
 //! grows too long means that one thing has been spread over too many files.
 
-use super::Finding;
+use super::TidyFinding;
 use super::tree::SourceFile;
 use std::collections::BTreeSet;
 
@@ -18,15 +18,15 @@ const WALKS: [(&str, usize); 3] = [
 const FILES_MIN: usize = 8;
 
 /// All questions about the walks.
-pub(super) fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     WALKS.iter().filter_map(|(heading, files_max)| walk(&map.text, heading, *files_max)).collect()
 }
 
-fn walk(map: &str, heading: &str, files_max: usize) -> Option<Finding> {
+fn walk(map: &str, heading: &str, files_max: usize) -> Option<TidyFinding> {
     let mut lines = map.lines().skip_while(|line| *line != heading);
     if lines.next().is_none() {
-        return Some(Finding::insist(MAP, format!("there is no walk \"{heading}\"")));
+        return Some(TidyFinding::insist(MAP, format!("there is no walk \"{heading}\"")));
     }
     let section = lines.take_while(|line| !line.starts_with('#'));
     // Every second piece between backticks is quoted.
@@ -37,7 +37,7 @@ fn walk(map: &str, heading: &str, files_max: usize) -> Option<Finding> {
         n_files if n_files < FILES_MIN => format!("{n_files} files; it leaves steps out"),
         _ => return None,
     };
-    Some(Finding::insist(MAP, format!("\"{heading}\" has {what}")))
+    Some(TidyFinding::insist(MAP, format!("\"{heading}\" has {what}")))
 }
 
 #[cfg(test)]

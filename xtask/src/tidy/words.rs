@@ -1,6 +1,6 @@
 //! Words that do not belong in the tree, and names that say nothing.
 
-use super::Finding;
+use super::TidyFinding;
 use super::rust_text::words;
 use super::tree::SourceFile;
 
@@ -25,7 +25,7 @@ const CLDR_DATA: &str = "crates/intl/data/patterns.txt";
 const HERE: &str = "xtask/src/tidy/words.rs";
 
 /// All questions about the words of one file and of its path.
-pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
+pub(super) fn check(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = vec![];
     findings.extend(empty_name(file));
     if file.path == HERE || file.path == CLDR_DATA {
@@ -36,17 +36,18 @@ pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
         let elsewhere = ELSEWHERE.iter().filter(|word| line.contains(**word));
         for word in unfinished.chain(elsewhere) {
             let place = format!("{}:{}", file.path, line_idx + 1);
-            findings.push(Finding::insist(place, format!("{word} does not belong in the tree")));
+            findings
+                .push(TidyFinding::insist(place, format!("{word} does not belong in the tree")));
         }
     }
     findings
 }
 
-fn empty_name(file: &SourceFile) -> Option<Finding> {
+fn empty_name(file: &SourceFile) -> Option<TidyFinding> {
     let path = file.path.strip_suffix(".rs")?;
     let path = path.strip_prefix(TYPED_NAMES).unwrap_or(path);
     let name = path.split('/').find(|name| EMPTY_NAMES.contains(name))?;
-    Some(Finding::insist(&file.path, format!("\"{name}\" does not say what is in it")))
+    Some(TidyFinding::insist(&file.path, format!("\"{name}\" does not say what is in it")))
 }
 
 #[cfg(test)]

@@ -1,53 +1,53 @@
 //! Puts questions to the person at the terminal, one at a time, and turns what they type into answers.
 
-use super::form::{self, Field, Filled};
-use super::typed::Typed;
+use super::form::{self, FormField, FormValues};
+use super::typed::TerminalRead;
 use crate::print::{self, tamed};
-use client::Asks;
-use lifecycle::{Answer, Json, QuestionId, Rider};
+use client::OpenQuestion;
+use lifecycle::{Answer, AnswerExtras, Json, QuestionId};
 use serde_json::Value;
 use std::collections::VecDeque;
 
 /// What a person said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum PersonReply {
     /// An answer, and what comes with it.
-    Answer(QuestionId, Answer, Rider),
+    Answer(QuestionId, Answer, AnswerExtras),
     /// Not now.
-    Later(Box<Asks>),
+    Later(Box<OpenQuestion>),
 }
 
 const YES: Answer = Answer::Accept { content: None };
 
 /// The questions that wait, and the one that is being asked.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
-    waiting: VecDeque<Asks>,
-    asked: Option<Asked>,
-    typed: Typed,
+pub(super) struct QuestionDesk {
+    waiting: VecDeque<OpenQuestion>,
+    asked: Option<PromptedQuestion>,
+    typed: TerminalRead,
 }
 
 #[derive(Debug)]
-struct Asked {
-    asks: Asks,
-    fields: VecDeque<Field>,
-    step: Step,
+struct PromptedQuestion {
+    asks: OpenQuestion,
+    fields: VecDeque<FormField>,
+    step: PromptStep,
 }
 
 /// Where in a question we are.
 #[derive(Debug)]
-enum Step {
+enum PromptStep {
     /// Yes or no.
     Verdict,
     /// The arguments, typed anew.
     Editing,
     /// The fields that are left, first the one that is asked for.
-    Filling(Filled),
+    Filling(FormValues),
 }
 
-impl Desk {
+impl QuestionDesk {
     /// Puts a question behind those that wait.
-    pub(super) fn add(&mut self, asks: Asks) {
+    pub(super) fn add(&mut self, asks: OpenQuestion) {
         self.waiting.push_back(asks);
     }
 
@@ -89,7 +89,8 @@ impl Desk {
                 print::prompt(&format!("\nTo answer it, open the page: {why}.\n"));
             }
             let fields = fields.unwrap_or_default().into();
-            let asked = self.asked.insert(Asked { asks, fields, step: Step::Verdict });
+            let asked =
+                self.asked.insert(PromptedQuestion { asks, fields, step: PromptStep::Verdict });
             self.typed.start_anew();
             print::prompt(&asked.prompt());
         }
@@ -103,7 +104,7 @@ impl Desk {
     }
 
     /// What the person said; never resolves while nobody is asked. Nothing is lost when it is dropped.
-    pub(super) async fn next(&mut self) -> Said {
+    pub(super) async fn next(&mut self) -> PersonReply {
         loop {
             let Some(asked) = &mut self.asked else { return std::future::pending().await };
             let line = self.typed.line().await;
@@ -116,10 +117,10 @@ impl Desk {
     }
 }
 
-impl Asked {
+impl PromptedQuestion {
     fn prompt(&self) -> String {
         match &self.step {
-            Step::Verdict => {
+            PromptStep::Verdict => {
                 let (what, more) = match (&self.asks.url, self.fields.is_empty()) {
                     (Some(_), _) => ("Done there?", ""),
                     (None, false) => ("Fill it in?", ""),
@@ -128,44 +129,48 @@ impl Asked {
                 let edit = if self.asks.editable { ", [e]dit the arguments" } else { "" };
                 format!("\n{} [y]es, [n]o{more}{edit}, [l]ater: ", print::bold(what))
             }
-            Step::Editing => "  The arguments, a JSON object in one line: ".into(),
-            Step::Filling(_) => {
+            PromptStep::Editing => "  The arguments, a JSON object in one line: ".into(),
+            PromptStep::Filling(_) => {
                 self.fields.front().map(|field| format!("  {}", field.prompt())).unwrap_or_default()
             }
         }
     }
 
     /// What a typed line adds up to; none while more is to be typed. The end of input means "later".
-    fn hear(&mut self, line: Option<&str>) -> Option<Said> {
+    fn hear(&mut self, line: Option<&str>) -> Option<PersonReply> {
         let id = self.asks.question;
-        let Some(line) = line else { return Some(Said::Later(Box::new(self.asks.clone()))) };
+        let Some(line) = line else { return Some(PersonReply::Later(Box::new(self.asks.clone()))) };
         match &mut self.step {
-            Step::Verdict => {
+            PromptStep::Verdict => {
                 let can_remember = self.fields.is_empty() && self.asks.url.is_none();
                 match line.trim().to_ascii_lowercase().as_str() {
                     "y" | "yes" if !self.fields.is_empty() => {
-                        self.step = Step::Filling(Filled::default());
+                        self.step = PromptStep::Filling(FormValues::default());
                         None
                     }
-                    "y" | "yes" => Some(Said::Answer(id, YES, Rider::Nothing)),
-                    "a" | "always" if can_remember => Some(Said::Answer(id, YES, Rider::Remember)),
+                    "y" | "yes" => Some(PersonReply::Answer(id, YES, AnswerExtras::Nothing)),
+                    "a" | "always" if can_remember => {
+                        Some(PersonReply::Answer(id, YES, AnswerExtras::Remember))
+                    }
                     "e" | "edit" if self.asks.editable => {
-                        self.step = Step::Editing;
+                        self.step = PromptStep::Editing;
                         None
                     }
-                    "n" | "no" => Some(Said::Answer(id, Answer::Decline, Rider::Nothing)),
-                    "l" | "later" => Some(Said::Later(Box::new(self.asks.clone()))),
+                    "n" | "no" => {
+                        Some(PersonReply::Answer(id, Answer::Decline, AnswerExtras::Nothing))
+                    }
+                    "l" | "later" => Some(PersonReply::Later(Box::new(self.asks.clone()))),
                     _ => None,
                 }
             }
-            Step::Editing => match edited(line) {
-                Ok(edited) => Some(Said::Answer(id, YES, Rider::Arguments(edited))),
+            PromptStep::Editing => match edited(line) {
+                Ok(edited) => Some(PersonReply::Answer(id, YES, AnswerExtras::Arguments(edited))),
                 Err(why) => {
                     print::prompt(&format!("  {why}\n"));
                     None
                 }
             },
-            Step::Filling(filled) => {
+            PromptStep::Filling(filled) => {
                 let field = self.fields.front()?;
                 match field.read(line) {
                     Ok(value) => filled.put(field.name(), value),
@@ -179,7 +184,7 @@ impl Asked {
                     return None;
                 }
                 let content = Json::parse(std::mem::take(filled).content()).ok();
-                Some(Said::Answer(id, Answer::Accept { content }, Rider::Nothing))
+                Some(PersonReply::Answer(id, Answer::Accept { content }, AnswerExtras::Nothing))
             }
         }
     }
@@ -198,8 +203,8 @@ fn edited(line: &str) -> Result<Json, String> {
 mod tests {
     use super::*;
 
-    fn asked(schema: &str, url: Option<&str>) -> Asked {
-        let asks = Asks {
+    fn asked(schema: &str, url: Option<&str>) -> PromptedQuestion {
+        let asks = OpenQuestion {
             question: "exec_00000000-0000-0000-0000-000000000002".parse().unwrap(),
             message: "Approve demo.ask?".into(),
             address: "tools.demo.ask".into(),
@@ -210,14 +215,18 @@ mod tests {
             editable: false,
         };
         let fields = form::fields(&serde_json::from_str(schema).unwrap()).unwrap().into();
-        Asked { asks, fields, step: Step::Verdict }
+        PromptedQuestion { asks, fields, step: PromptStep::Verdict }
     }
 
     #[track_caller]
-    fn check(mut asked: Asked, lines: &[&str], expected: Option<(Answer, Rider)>) {
+    fn check(
+        mut asked: PromptedQuestion,
+        lines: &[&str],
+        expected: Option<(Answer, AnswerExtras)>,
+    ) {
         let said: Vec<_> = lines.iter().filter_map(|line| asked.hear(Some(line))).collect();
         let id = asked.asks.question;
-        let expected = expected.map(|(answer, rider)| Said::Answer(id, answer, rider));
+        let expected = expected.map(|(answer, rider)| PersonReply::Answer(id, answer, rider));
         assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{lines:?}");
     }
 
@@ -225,13 +234,13 @@ mod tests {
     fn only_a_plain_word_is_an_answer() {
         let accept = Answer::Accept { content: None };
         let plain = || asked(r#"{"type":"object","properties":{}}"#, None);
-        check(plain(), &["y\n"], Some((accept.clone(), Rider::Nothing)));
-        check(plain(), &["Always\n"], Some((accept.clone(), Rider::Remember)));
-        check(plain(), &["no\n"], Some((Answer::Decline, Rider::Nothing)));
+        check(plain(), &["y\n"], Some((accept.clone(), AnswerExtras::Nothing)));
+        check(plain(), &["Always\n"], Some((accept.clone(), AnswerExtras::Remember)));
+        check(plain(), &["no\n"], Some((Answer::Decline, AnswerExtras::Nothing)));
         check(plain(), &["\n", "yes please\n", "ja\n"], None);
-        check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, Rider::Nothing)));
-        assert!(matches!(plain().hear(None), Some(Said::Later(_))));
-        assert!(matches!(plain().hear(Some("l")), Some(Said::Later(_))));
+        check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, AnswerExtras::Nothing)));
+        assert!(matches!(plain().hear(None), Some(PersonReply::Later(_))));
+        assert!(matches!(plain().hear(Some("l")), Some(PersonReply::Later(_))));
     }
 
     #[test]
@@ -239,13 +248,13 @@ mod tests {
         let plain = || asked(r#"{"type":"object","properties":{}}"#, None);
         check(plain(), &["e", "{}"], None);
         let editable = || {
-            let Asked { asks, fields, step } = plain();
-            Asked { asks: Asks { editable: true, ..asks }, fields, step }
+            let PromptedQuestion { asks, fields, step } = plain();
+            PromptedQuestion { asks: OpenQuestion { editable: true, ..asks }, fields, step }
         };
         let typed = Json::parse(r#"{"to": "bob"}"#.into()).unwrap();
-        let expected = Some((YES, Rider::Arguments(typed)));
+        let expected = Some((YES, AnswerExtras::Arguments(typed)));
         check(editable(), &["e\n", "[1]\n", "{\n", "{\"to\": \"bob\"}\n"], expected);
-        check(editable(), &["y"], Some((YES, Rider::Nothing)));
+        check(editable(), &["y"], Some((YES, AnswerExtras::Nothing)));
     }
 
     #[test]
@@ -256,8 +265,8 @@ mod tests {
         check(
             asked(schema, None),
             &["y", "x", "3", ""],
-            Some((Answer::Accept { content }, Rider::Nothing)),
+            Some((Answer::Accept { content }, AnswerExtras::Nothing)),
         );
-        check(asked(schema, None), &["n"], Some((Answer::Decline, Rider::Nothing)));
+        check(asked(schema, None), &["n"], Some((Answer::Decline, AnswerExtras::Nothing)));
     }
 }

@@ -9,17 +9,17 @@ const FIELDS_MAX: usize = 50;
 
 /// One thing to fill in.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     name: String,
     about: String,
-    kind: Kind,
+    kind: FieldKind,
     default: Option<Value>,
     is_required: bool,
 }
 
 /// What can be typed.
 #[derive(Debug, Clone, PartialEq)]
-enum Kind {
+enum FieldKind {
     Text,
     Number,
     Integer,
@@ -31,7 +31,7 @@ enum Kind {
 
 /// The fields of a schema; none where nothing is asked for. An error where the form is too
 /// long for a terminal.
-pub(super) fn fields(schema: &Value) -> Result<Vec<Field>, String> {
+pub(super) fn fields(schema: &Value) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema["properties"].as_object() else { return Ok(vec![]) };
     if properties.len() > FIELDS_MAX {
         return Err(format!("it has {} fields, too many to type here", properties.len()));
@@ -41,7 +41,7 @@ pub(super) fn fields(schema: &Value) -> Result<Vec<Field>, String> {
         |name: &str| required.is_some_and(|names| names.iter().any(|other| other == name));
     Ok(properties
         .iter()
-        .map(|(name, field)| Field {
+        .map(|(name, field)| FormField {
             name: name.clone(),
             about: field["description"].as_str().or(field["title"].as_str()).unwrap_or("").into(),
             kind: kind(field),
@@ -51,17 +51,17 @@ pub(super) fn fields(schema: &Value) -> Result<Vec<Field>, String> {
         .collect())
 }
 
-fn kind(field: &Value) -> Kind {
+fn kind(field: &Value) -> FieldKind {
     if let Some(choices) = choices(field) {
-        return Kind::OneOf(choices);
+        return FieldKind::OneOf(choices);
     }
     match field["type"].as_str() {
-        Some("string") => Kind::Text,
-        Some("number") => Kind::Number,
-        Some("integer") => Kind::Integer,
-        Some("boolean") => Kind::Boolean,
-        Some("array") => choices(&field["items"]).map_or(Kind::Json, Kind::SomeOf),
-        Some(_) | None => Kind::Json,
+        Some("string") => FieldKind::Text,
+        Some("number") => FieldKind::Number,
+        Some("integer") => FieldKind::Integer,
+        Some("boolean") => FieldKind::Boolean,
+        Some("array") => choices(&field["items"]).map_or(FieldKind::Json, FieldKind::SomeOf),
+        Some(_) | None => FieldKind::Json,
     }
 }
 
@@ -73,7 +73,7 @@ fn choices(field: &Value) -> Option<Vec<Value>> {
     listed.iter().map(|choice| choice.get("const").cloned()).collect()
 }
 
-impl Field {
+impl FormField {
     /// The name under which it is answered.
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -87,13 +87,13 @@ impl Field {
         }
         let list = |choices: &[Value]| choices.iter().map(shown).collect::<Vec<_>>().join(" | ");
         let hint = match &self.kind {
-            Kind::Text => "text".to_owned(),
-            Kind::Number => "number".to_owned(),
-            Kind::Integer => "whole number".to_owned(),
-            Kind::Boolean => "y/n".to_owned(),
-            Kind::OneOf(choices) => list(choices),
-            Kind::SomeOf(choices) => format!("some of {}, with commas", list(choices)),
-            Kind::Json => "JSON".to_owned(),
+            FieldKind::Text => "text".to_owned(),
+            FieldKind::Number => "number".to_owned(),
+            FieldKind::Integer => "whole number".to_owned(),
+            FieldKind::Boolean => "y/n".to_owned(),
+            FieldKind::OneOf(choices) => list(choices),
+            FieldKind::SomeOf(choices) => format!("some of {}, with commas", list(choices)),
+            FieldKind::Json => "JSON".to_owned(),
         };
         let optional = if self.is_required { "" } else { ", may be empty" };
         text.push_str(&format!(" ({hint}{optional})"));
@@ -118,26 +118,26 @@ impl Field {
 
     fn value(&self, typed: &str) -> Result<Value, String> {
         match &self.kind {
-            Kind::Text => Ok(Value::from(typed)),
-            Kind::Number => match serde_json::from_str::<Value>(typed) {
+            FieldKind::Text => Ok(Value::from(typed)),
+            FieldKind::Number => match serde_json::from_str::<Value>(typed) {
                 Ok(value) if value.is_number() => Ok(value),
                 Ok(_) | Err(_) => Err("this must be a number".into()),
             },
-            Kind::Integer => typed
+            FieldKind::Integer => typed
                 .parse::<i64>()
                 .map(Value::from)
                 .map_err(|_| "this must be a whole number".into()),
-            Kind::Boolean => match typed.to_ascii_lowercase().as_str() {
+            FieldKind::Boolean => match typed.to_ascii_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok(Value::Bool(true)),
                 "n" | "no" | "false" => Ok(Value::Bool(false)),
                 _ => Err("this must be y or n".into()),
             },
-            Kind::OneOf(choices) => chosen(choices, typed),
-            Kind::SomeOf(choices) => {
+            FieldKind::OneOf(choices) => chosen(choices, typed),
+            FieldKind::SomeOf(choices) => {
                 let some = typed.split(',').map(|one| chosen(choices, one.trim()));
                 some.collect::<Result<Vec<_>, _>>().map(Value::from)
             }
-            Kind::Json => serde_json::from_str(typed).map_err(|_| "this must be JSON".into()),
+            FieldKind::Json => serde_json::from_str(typed).map_err(|_| "this must be JSON".into()),
         }
     }
 }
@@ -154,9 +154,9 @@ fn shown(value: &Value) -> String {
 
 /// What was filled in so far.
 #[derive(Debug, Default)]
-pub(super) struct Filled(Map<String, Value>);
+pub(super) struct FormValues(Map<String, Value>);
 
-impl Filled {
+impl FormValues {
     pub(super) fn put(&mut self, name: &str, value: Option<Value>) {
         if let Some(value) = value {
             self.0.insert(name.to_owned(), value);
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn only(schema: Value) -> Field {
+    fn only(schema: Value) -> FormField {
         let form = json!({ "properties": { "it": schema }, "required": ["it"] });
         fields(&form).unwrap().remove(0)
     }

@@ -9,9 +9,9 @@ const LINE_BYTES_MAX: u64 = 16_000;
 
 /// A read of the terminal that may be under way. It cannot be called off, so the next question uses it.
 #[derive(Debug, Default)]
-pub(super) struct Typed(Option<JoinHandle<Option<String>>>);
+pub(super) struct TerminalRead(Option<JoinHandle<Option<String>>>);
 
-impl Typed {
+impl TerminalRead {
     /// Forgets what was typed before: it cannot be the answer to a question that nobody had seen.
     pub(super) fn start_anew(&mut self) {
         // Not a terminal, then: nothing can be waiting there.

@@ -1,8 +1,8 @@
 //! What could be called: below a path, segment by segment, down to what one tool takes and gives.
 
 use crate::print::{self, tamed};
-use crate::{Exit, table};
-use client::{Described, Error, HttpClient, ToolLine};
+use crate::{VerbExit, table};
+use client::{AirlockClient, Error, ToolDescription, ToolLine};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const DESCRIPTION_CHARS_MAX: usize = 120;
 
 /// What somebody looks for.
 #[derive(Debug)]
-pub(super) struct Wish<'a> {
+pub(super) struct CallBrowseFilter<'a> {
     pub(super) segments: &'a [String],
     pub(super) matching: Option<&'a str>,
     pub(super) limit: usize,
@@ -22,10 +22,10 @@ pub(super) struct Wish<'a> {
 
 /// Prints it.
 pub(super) async fn browse(
-    client: &HttpClient,
-    wish: &Wish<'_>,
+    client: &AirlockClient,
+    wish: &CallBrowseFilter<'_>,
     json: bool,
-) -> Result<Exit, Error> {
+) -> Result<VerbExit, Error> {
     let path = wish.segments.join(".");
     if !path.is_empty()
         && let Some(tool) = client.describe_tool(&path).await?
@@ -34,13 +34,13 @@ pub(super) async fn browse(
             true => print::report(&as_json(&tool).to_string()),
             false => print::report(&described(&path, &tool)),
         }
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     let tools = client.tools().await?;
     let branches = tools_below(&tools, wish).unwrap_or_else(|| branches(&tools, wish));
     if branches.is_empty() {
         print::error(&nothing(&path, wish.matching));
-        return Ok(Exit::Failed);
+        return Ok(VerbExit::Failed);
     }
     let n_more = branches.len().saturating_sub(wish.limit);
     let shown = branches.iter().take(wish.limit);
@@ -53,7 +53,7 @@ pub(super) async fn browse(
     if n_more > 0 {
         print::note(&format!("{n_more} more: raise --limit, or narrow it down with --match"));
     }
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 fn nothing(path: &str, matching: Option<&str>) -> String {
@@ -66,18 +66,23 @@ fn nothing(path: &str, matching: Option<&str>) -> String {
 
 /// What is one segment further down.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Branch {
+struct CatalogueBranch {
     n_tools: usize,
     /// What the tool itself is for, where this is one.
     description: Option<String>,
 }
 
 /// The tools below a path that is named, each with what follows that path; none where they are too many for a list.
-fn tools_below(tools: &[ToolLine], wish: &Wish<'_>) -> Option<BTreeMap<String, Branch>> {
+fn tools_below(
+    tools: &[ToolLine],
+    wish: &CallBrowseFilter<'_>,
+) -> Option<BTreeMap<String, CatalogueBranch>> {
     let tools: Vec<_> = matching(tools, wish).collect();
     let is_short = !wish.segments.is_empty() && tools.len() <= wish.limit;
-    let branch =
-        |description: &str| Branch { n_tools: 1, description: Some(description.to_owned()) };
+    let branch = |description: &str| CatalogueBranch {
+        n_tools: 1,
+        description: Some(description.to_owned()),
+    };
     let lines = tools.iter().map(|(rest, tool)| (rest.join("."), branch(&tool.description)));
     is_short.then(|| lines.collect())
 }
@@ -85,7 +90,7 @@ fn tools_below(tools: &[ToolLine], wish: &Wish<'_>) -> Option<BTreeMap<String, B
 /// The tools below the path that have the wanted text, each with the segments that follow the path.
 fn matching<'t>(
     tools: &'t [ToolLine],
-    wish: &Wish<'_>,
+    wish: &CallBrowseFilter<'_>,
 ) -> impl Iterator<Item = (Vec<&'t str>, &'t ToolLine)> {
     let text = wish.matching.map(str::to_lowercase);
     let fits = move |path: &str, tool: &ToolLine| {
@@ -102,8 +107,8 @@ fn matching<'t>(
     })
 }
 
-fn branches(tools: &[ToolLine], wish: &Wish<'_>) -> BTreeMap<String, Branch> {
-    let mut branches = BTreeMap::<String, Branch>::new();
+fn branches(tools: &[ToolLine], wish: &CallBrowseFilter<'_>) -> BTreeMap<String, CatalogueBranch> {
+    let mut branches = BTreeMap::<String, CatalogueBranch>::new();
     for (rest, tool) in matching(tools, wish) {
         let mut segments = rest.into_iter();
         let Some(next) = segments.next() else { continue };
@@ -116,7 +121,7 @@ fn branches(tools: &[ToolLine], wish: &Wish<'_>) -> BTreeMap<String, Branch> {
     branches
 }
 
-impl Branch {
+impl CatalogueBranch {
     fn row(&self, name: &str) -> [String; 3] {
         let about = self.description.as_deref().map(first_line).unwrap_or_default();
         let below = self.n_tools - usize::from(self.description.is_some());
@@ -143,7 +148,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// A tool for a person who is about to call it.
-pub(crate) fn described(path: &str, tool: &Described) -> String {
+pub(crate) fn described(path: &str, tool: &ToolDescription) -> String {
     let mut text = tamed(path);
     if let Some(description) = tool.description.as_deref().filter(|text| !text.is_empty()) {
         text.push_str(&format!("\n\n{}", tamed(description)));
@@ -161,7 +166,7 @@ pub(crate) fn described(path: &str, tool: &Described) -> String {
 }
 
 /// The same for a program.
-pub(crate) fn as_json(tool: &Described) -> serde_json::Value {
+pub(crate) fn as_json(tool: &ToolDescription) -> serde_json::Value {
     json!({
         "address": tool.address,
         "description": tool.description,
@@ -191,7 +196,7 @@ mod tests {
     #[track_caller]
     fn check(segments: &[&str], matching: Option<&str>, expected: &[[&str; 3]]) {
         let segments: Vec<_> = segments.iter().map(|segment| (*segment).to_owned()).collect();
-        let wish = Wish { segments: &segments, matching, limit: 9 };
+        let wish = CallBrowseFilter { segments: &segments, matching, limit: 9 };
         let found = branches(&tools(), &wish);
         let rows: Vec<_> = found.iter().map(|(name, branch)| branch.row(name)).collect();
         assert_eq!(rows, expected);
@@ -216,7 +221,7 @@ mod tests {
         let tools = ["todo.org.main.items.add", "todo.org.main.items.list", "git.x"].map(tool);
         let rows = |segments: &[&str], limit| {
             let segments: Vec<_> = segments.iter().map(|text| (*text).to_owned()).collect();
-            let wish = Wish { segments: &segments, matching: None, limit };
+            let wish = CallBrowseFilter { segments: &segments, matching: None, limit };
             let found = tools_below(&tools, &wish)?;
             Some(found.iter().map(|(name, branch)| branch.row(name)).collect::<Vec<_>>())
         };

@@ -10,13 +10,13 @@ const INPUT_BYTES_MAX: u64 = 2 << 20;
 
 /// A call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Order {
+pub(super) struct CallRequest {
     /// The tool's path.
     pub(super) segments: Vec<String>,
     input: Json,
 }
 
-impl Order {
+impl CallRequest {
     /// Reads words: a path, in one word or several, and then perhaps the input.
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
         let is_input = |word: &&String| word.starts_with(['{', '@']);
@@ -90,7 +90,7 @@ mod tests {
 
     fn code(words: &[&str]) -> Result<String, String> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-        Order::read(&words).map(|order| order.code())
+        CallRequest::read(&words).map(|order| order.code())
     }
 
     #[test]

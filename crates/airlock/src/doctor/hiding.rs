@@ -1,15 +1,15 @@
 //! Whether processes of clients can be kept away from the files of a server on this machine. It is tried, not guessed.
 
-use super::{Finding, Mark};
+use super::{DoctorFinding, FindingMark};
 use processes::{
-    Access, Cage, Config, Event, Input, Processes, ProtectedPaths, ProtectionScope, Rule, Spec,
-    Streams,
+    Config, PathAccess, PathRule, PipeInput, ProcessCage, ProcessEvent, ProcessSpawner,
+    ProcessSpec, ProcessStreams, ProtectedPaths, ProtectionScope,
 };
 use std::path::PathBuf;
 
 /// What the checks found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hiding {
+pub(super) struct HidingReport {
     /// Whether a program without a sandbox finds nothing where something is hidden.
     is_hidden: bool,
     /// Whether a program in a sandbox sees none of the processes outside.
@@ -17,7 +17,7 @@ pub(super) struct Hiding {
 }
 
 /// Tries it with a directory of its own.
-pub(super) fn check() -> Vec<Finding> {
+pub(super) fn check() -> Vec<DoctorFinding> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let attempt =
         runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(attempt()));
@@ -26,12 +26,12 @@ pub(super) fn check() -> Vec<Finding> {
         Err(error) => {
             let text =
                 format!("processes: whether files can be hidden from them is unknown: {error:#}");
-            vec![Finding { mark: Mark::Missing, text }]
+            vec![DoctorFinding { mark: FindingMark::Missing, text }]
         }
     }
 }
 
-async fn attempt() -> anyhow::Result<Hiding> {
+async fn attempt() -> anyhow::Result<HidingReport> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().canonicalize()?;
     std::fs::write(path.join("file"), "")?;
@@ -40,16 +40,16 @@ async fn attempt() -> anyhow::Result<Hiding> {
         read_only: vec![],
         scope: ProtectionScope::EveryProgram,
     };
-    let processes = Processes::start(&Config { protected, ..Config::default() })?;
+    let processes = ProcessSpawner::start(&Config { protected, ..Config::default() })?;
     let file = path.join("file");
     let is_hidden = !finds(&processes, file, None).await?;
-    let everything = Rule { path: "/".into(), access: Access::Read };
-    let cage = Cage { rules: vec![everything], ..Cage::default() };
+    let everything = PathRule { path: "/".into(), access: PathAccess::Read };
+    let cage = ProcessCage { rules: vec![everything], ..ProcessCage::default() };
     let own = PathBuf::from(format!("/proc/{}", std::process::id()));
     // Where there are no sandboxes none of them shows anything.
     let has_own_processes = !finds(&processes, own, Some(cage)).await.unwrap_or(false);
     processes.shutdown().await;
-    Ok(Hiding { is_hidden, has_own_processes })
+    Ok(HidingReport { is_hidden, has_own_processes })
 }
 
 /// What a server says whose processes can read its files.
@@ -58,42 +58,42 @@ pub(crate) const VISIBLE_FILES: &str =
 
 /// Whether a program finds something at a path.
 pub(crate) async fn finds(
-    processes: &Processes,
+    processes: &ProcessSpawner,
     path: PathBuf,
-    cage: Option<Cage>,
+    cage: Option<ProcessCage>,
 ) -> anyhow::Result<bool> {
-    let spec = Spec {
+    let spec = ProcessSpec {
         argv: vec!["/bin/sh".into(), "-c".into(), "test -e \"$0\"".into(), path.into()],
         arg0: None,
         cwd: "/".into(),
         env: vec![],
-        streams: Streams::Pipes(Input::Null),
+        streams: ProcessStreams::Pipes(PipeInput::Null),
         cage,
     };
     let process = processes.spawn(&spec).await?;
     let mut follower = process.output().follow();
     loop {
-        if let Event::Exited { code, .. } = follower.next().await {
+        if let ProcessEvent::Exited { code, .. } = follower.next().await {
             return Ok(code == 0);
         }
     }
 }
 
-fn findings(Hiding { is_hidden, has_own_processes }: Hiding) -> Vec<Finding> {
+fn findings(HidingReport { is_hidden, has_own_processes }: HidingReport) -> Vec<DoctorFinding> {
     let files = match is_hidden {
-        true => Finding {
-            mark: Mark::Good,
+        true => DoctorFinding {
+            mark: FindingMark::Good,
             text: "processes cannot read the data directory or the vault key".into(),
         },
-        false => Finding {
-            mark: Mark::Missing,
+        false => DoctorFinding {
+            mark: FindingMark::Missing,
             text: format!(
                 "{VISIBLE_FILES}. Let the server mount (CAP_SYS_ADMIN) or allow unprivileged user namespaces"
             ),
         },
     };
-    let others = (!has_own_processes).then(|| Finding {
-        mark: Mark::Missing,
+    let others = (!has_own_processes).then(|| DoctorFinding {
+        mark: FindingMark::Missing,
         text: "sandboxed processes see the command lines of others: parts of /proc are covered here, as in most containers"
             .into(),
     });
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_hidden_process_equals_admin() {
-        let hiding = Hiding { is_hidden: false, has_own_processes: false };
+        let hiding = HidingReport { is_hidden: false, has_own_processes: false };
         let found = findings(hiding);
         assert!(found[0].text.contains("the scope `process` equals `admin`"), "{found:?}");
         assert_eq!(found.len(), 2);
-        assert!(found.iter().all(|finding| finding.mark == Mark::Missing));
-        let all = findings(Hiding { is_hidden: true, has_own_processes: true });
-        assert_eq!((all.len(), all[0].mark), (1, Mark::Good));
+        assert!(found.iter().all(|finding| finding.mark == FindingMark::Missing));
+        let all = findings(HidingReport { is_hidden: true, has_own_processes: true });
+        assert_eq!((all.len(), all[0].mark), (1, FindingMark::Good));
     }
 }

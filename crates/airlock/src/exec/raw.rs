@@ -41,9 +41,9 @@ impl Drop for RawMode {
 }
 
 /// What is typed, read by a thread of its own: nothing else can wait for a terminal without changing it for everybody.
-pub(super) struct Input(mpsc::Receiver<Vec<u8>>);
+pub(super) struct RawTerminalInput(mpsc::Receiver<Vec<u8>>);
 
-impl Input {
+impl RawTerminalInput {
     pub(super) fn start() -> Self {
         let (sender, keys) = mpsc::channel(KEYS_MAX);
         std::thread::spawn(move || {

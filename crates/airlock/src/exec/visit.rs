@@ -3,12 +3,12 @@
 //! has read.
 
 use super::Args;
-use super::raw::{Input, RawMode, size};
-use crate::{Exit, print};
+use super::raw::{RawMode, RawTerminalInput, size};
+use crate::{VerbExit, print};
 use anyhow::{Context as _, bail};
 use client::exec_server::{
-    AttachParams, EnvPolicy, EnvironmentBase, Events, ExecOutputStream, ExecServerClient,
-    ExecServerError, ExecServerEvent, ProcessSignal, TerminateParams, exec_params,
+    AttachParams, EnvPolicy, EnvironmentBase, ExecOutputStream, ExecServerClient, ExecServerError,
+    ExecServerEvent, ProcessEvents, ProcessSignal, TerminateParams, exec_params,
 };
 use std::future::pending;
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ const UNSHOWN_CHUNKS_MAX: usize = 256;
 const UNDO: &[u8] = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1l\x1b>\x1b[?25h\x1b[m\r\n";
 
 /// One command at a server.
-pub(super) struct Visit {
+pub(super) struct ExecVisit {
     pub(super) client: ExecServerClient,
     pub(super) id: String,
     /// Whether it goes on without us.
@@ -40,16 +40,16 @@ pub(super) struct Visit {
 }
 
 /// How a visit ended.
-enum Ended {
+enum ExecVisitEnd {
     /// With the command.
-    Done(Exit),
+    Done(VerbExit),
     /// Somebody typed that it shall.
     Left,
     /// By a signal.
     Told,
 }
 
-impl Visit {
+impl ExecVisit {
     async fn params(&self, args: &Args) -> anyhow::Result<client::exec_server::ExecParams> {
         let info = self.client.environment_info().await.context("ask the server about itself")?;
         let words: Vec<&str> = args.command.iter().map(String::as_str).collect();
@@ -76,7 +76,11 @@ impl Visit {
     }
 
     /// A new terminal.
-    pub(super) async fn begin(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+    pub(super) async fn begin(
+        self,
+        args: &Args,
+        events: ProcessEvents,
+    ) -> anyhow::Result<VerbExit> {
         let mut params = self.params(args).await?;
         (params.tty, params.size, params.name) = (true, Some(size()), args.name.clone());
         params.answers_queries = true;
@@ -85,7 +89,11 @@ impl Visit {
     }
 
     /// A terminal that is there.
-    pub(super) async fn come_back(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+    pub(super) async fn come_back(
+        self,
+        args: &Args,
+        events: ProcessEvents,
+    ) -> anyhow::Result<VerbExit> {
         let params = AttachParams {
             process_id: self.id.clone(),
             name: args.name.clone().unwrap_or_default(),
@@ -99,31 +107,31 @@ impl Visit {
     }
 
     /// Without a terminal here: input, output and errors as they are.
-    pub(super) async fn pipe(self, args: &Args, events: Events) -> anyhow::Result<Exit> {
+    pub(super) async fn pipe(self, args: &Args, events: ProcessEvents) -> anyhow::Result<VerbExit> {
         let mut params = self.params(args).await?;
         params.pipe_stdin = true;
         self.client.exec(params).await.context("start the command")?;
-        let ended = self.stay(hear_pipes(events), self.feed(Input::start())).await;
+        let ended = self.stay(hear_pipes(events), self.feed(RawTerminalInput::start())).await;
         Ok(match ended? {
-            Ended::Done(exit) => exit,
-            Ended::Left | Ended::Told => Exit::Interrupted,
+            ExecVisitEnd::Done(exit) => exit,
+            ExecVisitEnd::Left | ExecVisitEnd::Told => VerbExit::Interrupted,
         })
     }
 
-    async fn attend(self, events: Events, is_read_only: bool) -> anyhow::Result<Exit> {
+    async fn attend(self, events: ProcessEvents, is_read_only: bool) -> anyhow::Result<VerbExit> {
         let _raw = RawMode::enter().context("take over this terminal")?;
-        let typing = self.type_in(Input::start(), is_read_only);
+        let typing = self.type_in(RawTerminalInput::start(), is_read_only);
         let ended = self.stay(hear_terminal(events), typing).await;
-        if !matches!(ended, Ok(Ended::Done(_))) {
+        if !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
             // A terminal that is gone shows nothing any more.
             let _ = show(ExecOutputStream::Pty, UNDO.to_vec()).await;
         }
         Ok(match ended? {
-            Ended::Done(exit) => exit,
-            Ended::Told => Exit::Interrupted,
-            Ended::Left => {
+            ExecVisitEnd::Done(exit) => exit,
+            ExecVisitEnd::Told => VerbExit::Interrupted,
+            ExecVisitEnd::Left => {
                 print::note("left; the terminal goes on");
-                Exit::Good
+                VerbExit::Good
             }
         })
     }
@@ -131,22 +139,22 @@ impl Visit {
     /// Stays until the command has ended or is left. One that does not go on without us ends with us.
     async fn stay(
         &self,
-        hearing: impl Future<Output = anyhow::Result<Exit>>,
+        hearing: impl Future<Output = anyhow::Result<VerbExit>>,
         typing: impl Future<Output = anyhow::Result<()>>,
-    ) -> anyhow::Result<Ended> {
-        let mut signals = Signals::listen()?;
+    ) -> anyhow::Result<ExecVisitEnd> {
+        let mut signals = TerminationSignals::listen()?;
         let mut hearing = Box::pin(hearing);
         let ended = tokio::select! {
-            ended = &mut hearing => ended.map(Ended::Done),
-            left = typing => left.map(|()| Ended::Left),
+            ended = &mut hearing => ended.map(ExecVisitEnd::Done),
+            left = typing => left.map(|()| ExecVisitEnd::Left),
             signal = signals.next() => match self.can_leave {
-                true => Ok(Ended::Told),
+                true => Ok(ExecVisitEnd::Told),
                 false => self.end_by(signal, hearing.as_mut(), &mut signals).await,
             },
         };
         // Whoever is not heard any more holds up no answer.
         drop(hearing);
-        if !self.can_leave && !matches!(ended, Ok(Ended::Done(_))) {
+        if !self.can_leave && !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
             let _ = timeout(ENDING_TIME_MAX, self.end()).await;
         }
         ended
@@ -162,9 +170,9 @@ impl Visit {
     async fn end_by(
         &self,
         signal: ProcessSignal,
-        hearing: Pin<&mut impl Future<Output = anyhow::Result<Exit>>>,
-        signals: &mut Signals,
-    ) -> anyhow::Result<Ended> {
+        hearing: Pin<&mut impl Future<Output = anyhow::Result<VerbExit>>>,
+        signals: &mut TerminationSignals,
+    ) -> anyhow::Result<ExecVisitEnd> {
         let (process_id, signal) = (self.id.clone(), Some(signal));
         let asking =
             self.client.terminate_with(TerminateParams { process_id, signal, grace_ms: None });
@@ -173,14 +181,14 @@ impl Visit {
             pending::<()>().await;
         };
         tokio::select! {
-            ended = hearing => ended.map(Ended::Done),
-            _ = timeout(ENDING_TIME_MAX, asking) => Ok(Ended::Told),
-            _ = signals.next() => Ok(Ended::Told),
+            ended = hearing => ended.map(ExecVisitEnd::Done),
+            _ = timeout(ENDING_TIME_MAX, asking) => Ok(ExecVisitEnd::Told),
+            _ = signals.next() => Ok(ExecVisitEnd::Told),
         }
     }
 
     /// Sends what comes in, then that nothing more does.
-    async fn feed(&self, mut input: Input) -> anyhow::Result<()> {
+    async fn feed(&self, mut input: RawTerminalInput) -> anyhow::Result<()> {
         while let Some(bytes) = input.next().await {
             // One that has ended or reads no more does not mind; what it says tells.
             let _ = self.client.write(&self.id, bytes).await;
@@ -190,7 +198,7 @@ impl Visit {
     }
 
     /// Sends keys and sizes until the terminal is left.
-    async fn type_in(&self, mut input: Input, is_read_only: bool) -> anyhow::Result<()> {
+    async fn type_in(&self, mut input: RawTerminalInput, is_read_only: bool) -> anyhow::Result<()> {
         let mut resized = signal(SignalKind::window_change())?;
         let mut is_open = true;
         loop {
@@ -222,13 +230,13 @@ impl Visit {
 }
 
 /// What ends programs.
-struct Signals {
+struct TerminationSignals {
     hang_up: Signal,
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Signals {
+impl TerminationSignals {
     fn listen() -> io::Result<Self> {
         Ok(Self {
             hang_up: signal(SignalKind::hangup())?,
@@ -247,7 +255,7 @@ impl Signals {
 }
 
 /// Shows what a terminal says, until its command ends.
-async fn hear_terminal(mut events: Events) -> anyhow::Result<Exit> {
+async fn hear_terminal(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     loop {
         match events.next().await {
             Some(ExecServerEvent::OutputDelta(output)) => {
@@ -261,10 +269,10 @@ async fn hear_terminal(mut events: Events) -> anyhow::Result<Exit> {
 }
 
 /// Passes on what a command says, until it has ended and so has what it left in the background.
-async fn hear_pipes(mut events: Events) -> anyhow::Result<Exit> {
-    let mut ended = Exit::Failed;
+async fn hear_pipes(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
+    let mut ended = VerbExit::Failed;
     let [mut out, mut errors] =
-        [ExecOutputStream::Stdout, ExecOutputStream::Stderr].map(Passage::open);
+        [ExecOutputStream::Stdout, ExecOutputStream::Stderr].map(OutputPump::open);
     loop {
         match events.next().await {
             Some(ExecServerEvent::OutputDelta(output)) => match output.stream {
@@ -288,12 +296,12 @@ async fn hear_pipes(mut events: Events) -> anyhow::Result<Exit> {
 }
 
 /// One stream on its way out, in a thread of its own: somebody may read one of them only after the other.
-struct Passage {
+struct OutputPump {
     chunks: mpsc::Sender<Vec<u8>>,
     shown: JoinHandle<io::Result<()>>,
 }
 
-impl Passage {
+impl OutputPump {
     fn open(stream: ExecOutputStream) -> Self {
         let (chunks, mut unshown) = mpsc::channel::<Vec<u8>>(UNSHOWN_CHUNKS_MAX);
         let shown = tokio::task::spawn_blocking(move || {
@@ -335,6 +343,6 @@ fn write(stream: ExecOutputStream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-fn code(code: i32) -> Exit {
-    Exit::Code(u8::try_from(code).unwrap_or(1))
+fn code(code: i32) -> VerbExit {
+    VerbExit::Code(u8::try_from(code).unwrap_or(1))
 }

@@ -2,13 +2,13 @@
 
 use crate::print::tamed;
 use crate::reach::shell_word;
-use client::Asks;
+use client::OpenQuestion;
 use lifecycle::ExecutionId;
 use serde_json::{Value, json};
 
 /// What is asked, where it can be decided, and how to answer here; `flags` lead to the same server.
 pub(crate) fn text(
-    asks: &Asks,
+    asks: &OpenQuestion,
     execution: Option<ExecutionId>,
     page_origin: &str,
     flags: &str,
@@ -82,8 +82,8 @@ mod tests {
 
     const ASKED: &str = "exec_00000000-0000-0000-0000-000000000002";
 
-    fn asks(schema: &str) -> Asks {
-        Asks {
+    fn asks(schema: &str) -> OpenQuestion {
+        OpenQuestion {
             question: ASKED.parse().unwrap(),
             message: "Approve demo.ask?\n\nArguments:\n\"\u{1b}[2J\"".into(),
             address: "tools.demo.ask".into(),
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn without_the_right_to_answer_the_page_is_named_and_no_command() {
         let page = Some(format!("https://x/resume/{ASKED}"));
-        let shown = text(&Asks { approval_url: page, ..asks("{}") }, None, "http://x:1", "");
+        let shown =
+            text(&OpenQuestion { approval_url: page, ..asks("{}") }, None, "http://x:1", "");
         assert!(
             shown.ends_with(&format!("A person decides on this page: https://x/resume/{ASKED}"))
         );
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn arguments_that_may_be_changed_have_a_command_of_their_own() {
-        let asks = Asks { editable: true, ..asks("{}") };
+        let asks = OpenQuestion { editable: true, ..asks("{}") };
         let shown = text(&asks, None, "", "");
         assert!(shown.contains(&format!("\n  airlock resume {ASKED} --arguments '{{…}}'\n")));
     }

@@ -1,6 +1,6 @@
 //! Compares what two executions did: their events by content, without numbers, times and ids.
 
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 use lifecycle::Entry;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const MIDDLE_MAX: usize = 2_000;
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Tells what differs; as `diff` does, 0 for the same and 1 for a difference.
-pub(super) fn tell(a: &[Entry], b: &[Entry], json: bool) -> Exit {
+pub(super) fn tell(a: &[Entry], b: &[Entry], json: bool) -> VerbExit {
     let (a, b) = (contents(a), contents(b));
     let differences = differences(&a, &b);
     for difference in &differences {
@@ -23,13 +23,13 @@ pub(super) fn tell(a: &[Entry], b: &[Entry], json: bool) -> Exit {
             false => print::report(&difference.line()),
         }
     }
-    if differences.is_empty() { Exit::Good } else { Exit::Failed }
+    if differences.is_empty() { VerbExit::Good } else { VerbExit::Failed }
 }
 
 /// An event that only one of two executions has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Difference<'a> {
-    only: Only,
+struct JournalDifference<'a> {
+    only: DiffSide,
     /// Its number there.
     seq: usize,
     event: &'a str,
@@ -37,24 +37,24 @@ struct Difference<'a> {
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Only {
+enum DiffSide {
     A,
     B,
 }
 
-impl Difference<'_> {
+impl JournalDifference<'_> {
     fn line(&self) -> String {
         let sign = match self.only {
-            Only::A => '-',
-            Only::B => '+',
+            DiffSide::A => '-',
+            DiffSide::B => '+',
         };
         format!("{sign}{:>5}  {}", self.seq, super::line::cut(self.event, TEXT_CHARS_MAX))
     }
 
     fn json(&self) -> Value {
         let only = match self.only {
-            Only::A => "a",
-            Only::B => "b",
+            DiffSide::A => "a",
+            DiffSide::B => "b",
         };
         let event: Value = serde_json::from_str(self.event).unwrap_or_else(|_| self.event.into());
         json!({ "only": only, "seq": self.seq, "event": event })
@@ -81,14 +81,14 @@ fn strip(members: &mut Value) {
 }
 
 /// What only one of them has, each with its number; nothing where both did the same.
-fn differences<'a>(a: &'a [String], b: &'a [String]) -> Vec<Difference<'a>> {
+fn differences<'a>(a: &'a [String], b: &'a [String]) -> Vec<JournalDifference<'a>> {
     let n_same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a_rest, b_rest) = (&a[n_same..], &b[n_same..]);
     let n_tail = a_rest.iter().rev().zip(b_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let (a_mid, b_mid) = (&a_rest[..a_rest.len() - n_tail], &b_rest[..b_rest.len() - n_tail]);
     let mut found = vec![];
-    let mut add = |only: Only, at: usize, event: &'a str| {
-        found.push(Difference { only, seq: n_same + at + 1, event });
+    let mut add = |only: DiffSide, at: usize, event: &'a str| {
+        found.push(JournalDifference { only, seq: n_same + at + 1, event });
     };
     let (mut i, mut j) = (0, 0);
     if a_mid.len() <= MIDDLE_MAX && b_mid.len() <= MIDDLE_MAX {
@@ -97,16 +97,16 @@ fn differences<'a>(a: &'a [String], b: &'a [String]) -> Vec<Difference<'a>> {
             if a_mid[i] == b_mid[j] {
                 (i, j) = (i + 1, j + 1);
             } else if common[i + 1][j] >= common[i][j + 1] {
-                add(Only::A, i, &a_mid[i]);
+                add(DiffSide::A, i, &a_mid[i]);
                 i += 1;
             } else {
-                add(Only::B, j, &b_mid[j]);
+                add(DiffSide::B, j, &b_mid[j]);
                 j += 1;
             }
         }
     }
-    a_mid.iter().enumerate().skip(i).for_each(|(at, text)| add(Only::A, at, text));
-    b_mid.iter().enumerate().skip(j).for_each(|(at, text)| add(Only::B, at, text));
+    a_mid.iter().enumerate().skip(i).for_each(|(at, text)| add(DiffSide::A, at, text));
+    b_mid.iter().enumerate().skip(j).for_each(|(at, text)| add(DiffSide::B, at, text));
     found
 }
 
@@ -130,7 +130,7 @@ mod tests {
 
     fn told(a: &str, b: &str) -> Vec<String> {
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        differences(&split(a), &split(b)).iter().map(Difference::line).collect()
+        differences(&split(a), &split(b)).iter().map(JournalDifference::line).collect()
     }
 
     #[test]

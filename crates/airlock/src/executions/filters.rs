@@ -1,17 +1,17 @@
 //! Which executions are meant: the options that lists and exports have in common.
 
-use client::{Status, Which};
+use client::{ExecutionFilter, ExecutionStatus};
 use lifecycle::ExecutionId;
 
 /// Which executions.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct Filters {
+pub(crate) struct ExecutionFilters {
     /// Only those that failed.
     #[arg(long, conflicts_with = "outcome")]
     failed: bool,
     /// Only those that ended like this.
     #[arg(long, value_enum)]
-    outcome: Option<Outcomes>,
+    outcome: Option<OutcomeArg>,
     /// Only those of this caller, for administrators.
     #[arg(long, value_name = "NAME")]
     caller: Option<String>,
@@ -26,27 +26,27 @@ pub(crate) struct Filters {
 
 /// How an execution can have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Outcomes {
+enum OutcomeArg {
     Completed,
     Failed,
     Cancelled,
 }
 
-impl Filters {
+impl ExecutionFilters {
     /// A page of the executions that are meant, as the server is asked for it.
     pub(crate) fn page(
         &self,
-        status: Option<Status>,
+        status: Option<ExecutionStatus>,
         limit: usize,
         after: Option<ExecutionId>,
-    ) -> Which {
+    ) -> ExecutionFilter {
         let outcome = match (self.failed, self.outcome) {
-            (true, _) | (false, Some(Outcomes::Failed)) => Some("failed"),
-            (false, Some(Outcomes::Completed)) => Some("completed"),
-            (false, Some(Outcomes::Cancelled)) => Some("cancelled"),
+            (true, _) | (false, Some(OutcomeArg::Failed)) => Some("failed"),
+            (false, Some(OutcomeArg::Completed)) => Some("completed"),
+            (false, Some(OutcomeArg::Cancelled)) => Some("cancelled"),
             (false, None) => None,
         };
-        Which {
+        ExecutionFilter {
             status,
             limit: Some(limit),
             after,

@@ -1,9 +1,9 @@
 //! What is recorded of an execution: from the data directory itself, or from the server that owns it.
 
-use crate::reach::Reach;
-use crate::{Exit, print};
+use crate::reach::ServerArgs;
+use crate::{VerbExit, print};
 use anyhow::Context as _;
-use client::Id;
+use client::ExecutionRef;
 use lifecycle::{Entry, Seq};
 use std::path::Path;
 use store::Journal as _;
@@ -14,10 +14,10 @@ const ENTRIES_PER_READ_MAX: usize = 1_000;
 
 /// Reads the journals of `ids` and goes on with them.
 pub(super) fn with(
-    reach: &Reach,
-    ids: &[Id],
-    go: impl AsyncFnOnce(Vec<Vec<Entry>>) -> Exit,
-) -> Exit {
+    reach: &ServerArgs,
+    ids: &[ExecutionRef],
+    go: impl AsyncFnOnce(Vec<Vec<Entry>>) -> VerbExit,
+) -> VerbExit {
     let Some(data_dir) = reach.unowned() else {
         return reach.visit(async |client| {
             let mut journals = vec![];
@@ -32,19 +32,19 @@ pub(super) fn with(
         Ok(runtime) => runtime,
         Err(error) => {
             print::error(&error.to_string());
-            return Exit::Fault;
+            return VerbExit::Fault;
         }
     };
     match runtime.block_on(from_store(&data_dir, ids)) {
         Ok(journals) => runtime.block_on(go(journals)),
         Err(error) => {
             print::error(&format!("{error:#}"));
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
 
-async fn from_store(data_dir: &Path, ids: &[Id]) -> anyhow::Result<Vec<Vec<Entry>>> {
+async fn from_store(data_dir: &Path, ids: &[ExecutionRef]) -> anyhow::Result<Vec<Vec<Entry>>> {
     let shown = data_dir.display();
     // Opening makes a directory where there is none: a typing mistake must not.
     anyhow::ensure!(data_dir.is_dir(), "there is no {shown}; name it with --data-dir");
@@ -57,10 +57,10 @@ async fn from_store(data_dir: &Path, ids: &[Id]) -> anyhow::Result<Vec<Vec<Entry
     journals.into_iter().collect()
 }
 
-async fn journal(store: &SqliteStore, id: Id) -> anyhow::Result<Vec<Entry>> {
+async fn journal(store: &SqliteStore, id: ExecutionRef) -> anyhow::Result<Vec<Entry>> {
     let execution = match id {
-        Id::Execution(execution) => execution,
-        Id::Question(question) => {
+        ExecutionRef::Execution(execution) => execution,
+        ExecutionRef::Question(question) => {
             let asked_by = store.asked_by(question).await?;
             asked_by.with_context(|| format!("there is no question {question} here"))?
         }

@@ -1,21 +1,21 @@
 //! Lives through a journal again, in a jail of our own, and tells what it saw.
 
-use crate::{Exit, print};
-use engine::{Replayed, replay};
-use lifecycle::{Entry, Json, Phase, Seq, Stage};
+use crate::{VerbExit, print};
+use engine::{ReplayOutcome, replay};
+use lifecycle::{CallStage, Entry, ExecutionPhase, Json, Seq};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
 
 /// Longest text in a line.
 const TEXT_CHARS_MAX: usize = 300;
 
-pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) -> Exit {
+pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) -> VerbExit {
     let config = sandbox::Config { warm_runners: 1, ..sandbox::Config::default() };
     let sandbox = match Sandbox::start(config).await {
         Ok(sandbox) => sandbox,
         Err(error) => {
             print::error(&format!("no jail could be started: {error}"));
-            return Exit::Fault;
+            return VerbExit::Fault;
         }
     };
     let replayed = replay(&sandbox, entries, until).await;
@@ -27,22 +27,22 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) ->
                 false => lines(&replayed).iter().for_each(|line| print::report(line)),
             }
             match &replayed.strayed {
-                None => Exit::Good,
+                None => VerbExit::Good,
                 Some(what) => {
                     print::error(&format!("it took another path than is recorded at {what}"));
-                    Exit::Failed
+                    VerbExit::Failed
                 }
             }
         }
         Err(fault) => {
             print::error(&fault.to_string());
-            Exit::Fault
+            VerbExit::Fault
         }
     }
 }
 
 /// What was printed and handed out, what waits, what is asked, and how it ended.
-fn lines(replayed: &Replayed) -> Vec<String> {
+fn lines(replayed: &ReplayOutcome) -> Vec<String> {
     let state = &replayed.state;
     let mut lines = vec![];
     for (level, line) in &replayed.printed {
@@ -51,11 +51,11 @@ fn lines(replayed: &Replayed) -> Vec<String> {
     lines.extend(replayed.emitted.iter().map(|item| format!("emitted {}", short(item.text()))));
     for (call, known) in &state.calls {
         let waits = match &known.stage {
-            Stage::Held(args) => Some((args, "waits for an answer")),
-            Stage::Deferred(args) => Some((args, "waits for its source")),
-            Stage::Dispatched(args) => Some((args, "is with its tool")),
-            Stage::Asking(args) => Some((args, "is with its tool, which asks")),
-            Stage::Settled => None,
+            CallStage::Held(args) => Some((args, "waits for an answer")),
+            CallStage::Deferred(args) => Some((args, "waits for its source")),
+            CallStage::Dispatched(args) => Some((args, "is with its tool")),
+            CallStage::Asking(args) => Some((args, "is with its tool, which asks")),
+            CallStage::Settled => None,
         };
         if let Some((args, how)) = waits {
             lines.push(format!("call {call} {how}: {} {}", known.tool, short(args.text())));
@@ -67,17 +67,27 @@ fn lines(replayed: &Replayed) -> Vec<String> {
     }
     let stopped = format!("stopped after event {}", replayed.last);
     lines.push(match (&replayed.ended, state.phase) {
-        (Some(Ok(Some(value))), Phase::Finished) => format!("returned {}", short(value.text())),
-        (Some(Ok(None)), Phase::Finished) => "returned nothing".into(),
-        (Some(Err(failure)), Phase::Finished) => format!("failed: {}", short(&failure.message)),
-        (None, Phase::Finished) => "did not end by itself".into(),
-        (_, Phase::Unborn | Phase::Running | Phase::Paused | Phase::Parked) => stopped,
+        (Some(Ok(Some(value))), ExecutionPhase::Finished) => {
+            format!("returned {}", short(value.text()))
+        }
+        (Some(Ok(None)), ExecutionPhase::Finished) => "returned nothing".into(),
+        (Some(Err(failure)), ExecutionPhase::Finished) => {
+            format!("failed: {}", short(&failure.message))
+        }
+        (None, ExecutionPhase::Finished) => "did not end by itself".into(),
+        (
+            _,
+            ExecutionPhase::Unborn
+            | ExecutionPhase::Running
+            | ExecutionPhase::Paused
+            | ExecutionPhase::Parked,
+        ) => stopped,
     });
     lines
 }
 
 /// The same in one line of JSON, with nothing cut short.
-fn object(replayed: &Replayed) -> Value {
+fn object(replayed: &ReplayOutcome) -> Value {
     let state = &replayed.state;
     let printed = replayed.printed.iter();
     let printed: Vec<_> = printed
@@ -85,11 +95,11 @@ fn object(replayed: &Replayed) -> Value {
         .collect();
     let waiting = state.calls.iter().filter_map(|(call, known)| {
         let (args, stage) = match &known.stage {
-            Stage::Held(args) => (args, "held"),
-            Stage::Deferred(args) => (args, "deferred"),
-            Stage::Dispatched(args) => (args, "dispatched"),
-            Stage::Asking(args) => (args, "asking"),
-            Stage::Settled => return None,
+            CallStage::Held(args) => (args, "held"),
+            CallStage::Deferred(args) => (args, "deferred"),
+            CallStage::Dispatched(args) => (args, "dispatched"),
+            CallStage::Asking(args) => (args, "asking"),
+            CallStage::Settled => return None,
         };
         Some(json!({ "call": call, "tool": known.tool, "args": read(args), "stage": stage }))
     });
@@ -104,7 +114,7 @@ fn object(replayed: &Replayed) -> Value {
         "questions": asked.collect::<Vec<_>>(),
         "strayed": replayed.strayed,
     });
-    match replayed.ended.as_ref().filter(|_| state.phase == Phase::Finished) {
+    match replayed.ended.as_ref().filter(|_| state.phase == ExecutionPhase::Finished) {
         Some(Ok(value)) => object["result"] = value.as_ref().map(read).unwrap_or_default(),
         Some(Err(failure)) => object["error"] = failure.message.clone().into(),
         None => {}

@@ -2,25 +2,30 @@
 
 use super::asks;
 use crate::print::tamed;
-use client::{Id, Reply, Standing};
+use client::{ExecutionRef, ExecutionReply, ExecutionStanding};
 
 /// How it stands at the server; `flags` lead there.
-pub(super) fn text(id: Id, reply: &Reply, page_origin: &str, flags: &str) -> String {
-    let id = reply.execution.map_or(id, Id::from);
+pub(super) fn text(
+    id: ExecutionRef,
+    reply: &ExecutionReply,
+    page_origin: &str,
+    flags: &str,
+) -> String {
+    let id = reply.execution.map_or(id, ExecutionRef::from);
     let head = |status: &str| format!("Execution  {id}\nStatus     {status}");
     match &reply.standing {
-        Standing::Completed { result, logs } => {
+        ExecutionStanding::Completed { result, logs } => {
             let result = tamed(result.text());
             head("completed") + &format!("\nResult     {result}") + &log(logs)
         }
-        Standing::Failed { error, logs } => {
+        ExecutionStanding::Failed { error, logs } => {
             head("failed") + &block("Error", error.lines()) + &log(logs)
         }
-        Standing::Asks(asked) => {
+        ExecutionStanding::Asks(asked) => {
             head("paused") + "\n\n" + &asks::text(asked, None, page_origin, flags)
         }
-        Standing::Running => head("running"),
-        Standing::Parked => {
+        ExecutionStanding::Running => head("running"),
+        ExecutionStanding::Parked => {
             head("parked")
                 + &format!(
                     "\n\nIt could not be brought back after a restart. \
@@ -46,10 +51,10 @@ mod tests {
     use lifecycle::Json;
 
     #[track_caller]
-    fn check(standing: Standing, expected: &str) {
+    fn check(standing: ExecutionStanding, expected: &str) {
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
         let asked = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
-        let reply = Reply { execution, standing, json: Json::null() };
+        let reply = ExecutionReply { execution, standing, json: Json::null() };
         let shown = text(asked, &reply, "http://x:1", "");
         let head = "Execution  run_00000000-0000-0000-0000-000000000001\nStatus     ";
         assert_eq!(shown.strip_prefix(head), Some(expected));
@@ -60,14 +65,14 @@ mod tests {
         let result = Json::parse("[1]".into()).unwrap();
         let logs = vec!["[log] a\nb".into(), "[warn] \u{1b}c".into()];
         check(
-            Standing::Completed { result, logs },
+            ExecutionStanding::Completed { result, logs },
             "completed\nResult     [1]\nLog        [log] a\n           b\n           [warn] \\u{1b}c",
         );
         let error = "TypeError: x\n    at program:1:1".into();
         check(
-            Standing::Failed { error, logs: vec![] },
+            ExecutionStanding::Failed { error, logs: vec![] },
             "failed\nError      TypeError: x\n               at program:1:1",
         );
-        check(Standing::Running, "running");
+        check(ExecutionStanding::Running, "running");
     }
 }

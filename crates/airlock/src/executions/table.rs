@@ -2,20 +2,20 @@
 
 use crate::table::cell;
 use crate::{duration, table};
-use client::Listed;
-use lifecycle::Utc;
+use client::ExecutionRow;
+use lifecycle::UtcTime;
 use std::time::Duration;
 
 const HEAD: [&str; 8] =
     ["EXECUTION", "STATUS", "CALLER", "STARTED", "EVENTS", "OUTCOME", "DURATION", "TOOLS"];
 
 /// Prints one line per execution.
-pub(super) fn print(listed: &[Listed]) {
+pub(super) fn print(listed: &[ExecutionRow]) {
     let rows: Vec<_> = listed.iter().map(row).collect();
     table::print(&HEAD, &rows, "There are no executions.");
 }
 
-fn row(listed: &Listed) -> [String; 8] {
+fn row(listed: &ExecutionRow) -> [String; 8] {
     let outcome = listed.outcome.as_deref().unwrap_or_default();
     let code = listed.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
     let took = listed.duration_ms.map(|ms| duration::shown(Duration::from_millis(ms)));
@@ -23,7 +23,7 @@ fn row(listed: &Listed) -> [String; 8] {
         listed.execution.to_string(),
         listed.status.as_str().to_owned(),
         cell(&listed.caller),
-        Utc::from(listed.created).to_string(),
+        UtcTime::from(listed.created).to_string(),
         listed.last.to_string(),
         cell(&format!("{outcome}{code}")),
         took.unwrap_or_default(),
@@ -34,13 +34,13 @@ fn row(listed: &Listed) -> [String; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use client::Status;
+    use client::ExecutionStatus;
     use lifecycle::{Json, Seq, Timestamp};
 
-    fn listed(caller: &str) -> Listed {
-        Listed {
+    fn listed(caller: &str) -> ExecutionRow {
+        ExecutionRow {
             execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),
-            status: Status::Finished,
+            status: ExecutionStatus::Finished,
             caller: caller.to_owned(),
             created: Timestamp(0),
             last: Seq(12),
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_terminal_gets_columns_below_a_head() {
         let rows =
-            [row(&listed("ann")), row(&Listed { outcome: None, code: None, ..listed("bo") })];
+            [row(&listed("ann")), row(&ExecutionRow { outcome: None, code: None, ..listed("bo") })];
         let shown = table::rendered(&HEAD, &rows, true);
         assert!(
             shown[0].ends_with("STARTED               EVENTS  OUTCOME           DURATION  TOOLS")

@@ -1,13 +1,13 @@
 //! `call --help`: what there is below a path.
 
 use super::target::sentence;
-use crate::Exit;
+use crate::VerbExit;
 use crate::print::{self, tamed};
-use client::{HttpClient, ToolLine};
+use client::{AirlockClient, ToolLine};
 use std::collections::BTreeMap;
 
 /// What is looked for.
-pub(super) struct Wish {
+pub(super) struct ExecutorBrowseFilter {
     pub(super) path: Vec<String>,
     pub(super) matching: Option<String>,
     pub(super) limit: Option<usize>,
@@ -21,7 +21,10 @@ struct PathBranch {
     n_tools: usize,
 }
 
-pub(super) async fn browse(client: &HttpClient, wish: &Wish) -> Result<Exit, String> {
+pub(super) async fn browse(
+    client: &AirlockClient,
+    wish: &ExecutorBrowseFilter,
+) -> Result<VerbExit, String> {
     let tools = client.tools().await.map_err(|error| sentence(&error))?;
     let prefix = wish.path.join(".");
     let exact = tools.iter().find(|tool| bare(tool) == bare_path(&prefix));
@@ -31,16 +34,16 @@ pub(super) async fn browse(client: &HttpClient, wish: &Wish) -> Result<Exit, Str
     }
     if !branches.is_empty() {
         print::report(&listing(wish, &branches, exact));
-        return Ok(Exit::Good);
+        return Ok(VerbExit::Good);
     }
     print::bare_note(&match prefix.as_str() {
         "" => "No tools are currently registered in this scope.".to_owned(),
         prefix => format!("No tool path starts with \"{}\".", tamed(prefix)),
     });
     let path = known_part(&tools, &wish.path);
-    let known = Wish { path: path.to_vec(), matching: None, limit: None };
+    let known = ExecutorBrowseFilter { path: path.to_vec(), matching: None, limit: None };
     print::report(&listing(&known, &self::branches(&tools, bare_path(&path.join("."))), None));
-    Ok(Exit::Failed)
+    Ok(VerbExit::Failed)
 }
 
 /// The longest beginning of a path at which there is a tool, or tools below it.
@@ -84,7 +87,7 @@ fn branches(tools: &[ToolLine], prefix: &str) -> BTreeMap<String, PathBranch> {
 }
 
 fn listing(
-    wish: &Wish,
+    wish: &ExecutorBrowseFilter,
     branches: &BTreeMap<String, PathBranch>,
     exact: Option<&ToolLine>,
 ) -> String {
@@ -130,7 +133,7 @@ fn listing(
     text + &format!("\n\nDrill down: {call} {next} --help")
 }
 
-async fn leaf(client: &HttpClient, tool: &ToolLine) -> Result<Exit, String> {
+async fn leaf(client: &AirlockClient, tool: &ToolLine) -> Result<VerbExit, String> {
     let described = client.describe_tool(bare(tool)).await.map_err(|error| sentence(&error))?;
     let call = format!("executor call {}", bare(tool).replace('.', " "));
     let mut text =
@@ -148,7 +151,7 @@ async fn leaf(client: &HttpClient, tool: &ToolLine) -> Result<Exit, String> {
         }
     }
     print::report(&text);
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 #[cfg(test)]
@@ -163,7 +166,7 @@ mod tests {
         assert_eq!(all.keys().collect::<Vec<_>>(), ["api", "demo"]);
         let below = branches(&tools, "demo");
         assert_eq!(below["add"], PathBranch { is_tool: true, is_group: true, n_tools: 2 });
-        let wish = Wish { path: vec!["demo".into()], matching: None, limit: None };
+        let wish = ExecutorBrowseFilter { path: vec!["demo".into()], matching: None, limit: None };
         let text = listing(&wish, &below, None);
         assert!(text.contains("Subcommands:\n  add  tool+group, 2 paths\n"), "{text}");
     }

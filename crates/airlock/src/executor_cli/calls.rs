@@ -1,10 +1,10 @@
 //! `call`, `resume` and `tools`: programs of one call, and how they end.
 
 use super::browse;
-use super::target::{Target, sentence};
-use crate::{Exit, print};
-use client::{Asks, HttpClient, Id, Reply, Standing};
-use lifecycle::{Answer, Cut, Json, pretty};
+use super::target::{ExecutorTarget, sentence};
+use crate::{VerbExit, print};
+use client::{AirlockClient, ExecutionRef, ExecutionReply, ExecutionStanding, OpenQuestion};
+use lifecycle::{Answer, Json, TruncatedText, pretty};
 use serde_json::{Map, Value, json};
 
 /// Most lines of an error that are printed; `--log-level debug` prints all.
@@ -35,7 +35,7 @@ pub(super) struct CallArgs {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
-    target: Target,
+    target: ExecutorTarget,
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub(super) struct ResumeArgs {
     #[arg(long, value_name = "JSON")]
     content: Option<String>,
     #[command(flatten)]
-    target: Target,
+    target: ExecutorTarget,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -63,7 +63,7 @@ pub(super) enum ToolsVerb {
         #[arg(long, default_value_t = 12, value_name = "N")]
         limit: u32,
         #[command(flatten)]
-        target: Target,
+        target: ExecutorTarget,
     },
     /// List configured sources and tool counts.
     #[command(alias = "integrations")]
@@ -73,20 +73,24 @@ pub(super) enum ToolsVerb {
         #[arg(long, default_value_t = 50, value_name = "N")]
         limit: u32,
         #[command(flatten)]
-        target: Target,
+        target: ExecutorTarget,
     },
     /// Describe a tool's TypeScript and JSON schema.
     Describe {
         path: String,
         #[command(flatten)]
-        target: Target,
+        target: ExecutorTarget,
     },
 }
 
-pub(super) fn call(args: &CallArgs, is_verbose: bool) -> Result<Exit, String> {
-    let Order { path, input } = order(&args.words)?;
+pub(super) fn call(args: &CallArgs, is_verbose: bool) -> Result<VerbExit, String> {
+    let ExecutorCall { path, input } = order(&args.words)?;
     if args.help {
-        let wish = browse::Wish { path, matching: args.matching.clone(), limit: args.limit };
+        let wish = browse::ExecutorBrowseFilter {
+            path,
+            matching: args.matching.clone(),
+            limit: args.limit,
+        };
         return args.target.visit(async |client| browse::browse(client, &wish).await);
     }
     if path.is_empty() {
@@ -97,7 +101,7 @@ pub(super) fn call(args: &CallArgs, is_verbose: bool) -> Result<Exit, String> {
     execute(&args.target, &code, is_verbose)
 }
 
-pub(super) fn tools(verb: &ToolsVerb, is_verbose: bool) -> Result<Exit, String> {
+pub(super) fn tools(verb: &ToolsVerb, is_verbose: bool) -> Result<VerbExit, String> {
     let (target, call) = match verb {
         ToolsVerb::Search { query, namespace, limit, target } => {
             let mut wish = json!({ "query": query, "limit": limit });
@@ -117,7 +121,7 @@ pub(super) fn tools(verb: &ToolsVerb, is_verbose: bool) -> Result<Exit, String> 
     execute(target, &format!("return await {call};"), is_verbose)
 }
 
-pub(super) fn resume(args: &ResumeArgs, is_verbose: bool) -> Result<Exit, String> {
+pub(super) fn resume(args: &ResumeArgs, is_verbose: bool) -> Result<VerbExit, String> {
     let content = args.content.as_deref().map(object).transpose();
     let content = content.map_err(|why| format!("Invalid --content JSON: {why}"))?;
     let content = content.and_then(|content| Json::from_value(&content).ok());
@@ -126,44 +130,44 @@ pub(super) fn resume(args: &ResumeArgs, is_verbose: bool) -> Result<Exit, String
         "cancel" => Answer::Cancel,
         _ => Answer::Accept { content },
     };
-    let id: Id = args.execution_id.parse().map_err(|_| {
+    let id: ExecutionRef = args.execution_id.parse().map_err(|_| {
         format!("No paused execution: {} is no id of an execution.", args.execution_id)
     })?;
     args.target.visit(async |client| {
         let reply = client.resume(id, &answer).await.map_err(|error| sentence(&error))?;
         match &reply.standing {
-            Standing::Asks(asks) => {
+            ExecutionStanding::Asks(asks) => {
                 print::report(&text_of(&reply));
                 print::report(&format!("\nApproval required:\n{}", page(client, asks)));
-                Ok(Exit::Good)
+                Ok(VerbExit::Good)
             }
-            Standing::Completed { .. } => {
+            ExecutionStanding::Completed { .. } => {
                 print::report(&text_of(&reply));
-                Ok(Exit::Good)
+                Ok(VerbExit::Good)
             }
-            Standing::Failed { .. } => {
+            ExecutionStanding::Failed { .. } => {
                 let text = text_of(&reply);
                 Err(if is_verbose { text } else { cleaned(&text) })
             }
-            Standing::Running | Standing::Parked => Err(unfinished(&reply)),
+            ExecutionStanding::Running | ExecutionStanding::Parked => Err(unfinished(&reply)),
         }
     })
 }
 
-fn execute(target: &Target, code: &str, is_verbose: bool) -> Result<Exit, String> {
+fn execute(target: &ExecutorTarget, code: &str, is_verbose: bool) -> Result<VerbExit, String> {
     target.visit(async |client| {
         let reply = client.execute(code).await.map_err(|error| sentence(&error))?;
         match &reply.standing {
-            Standing::Asks(asks) => {
+            ExecutionStanding::Asks(asks) => {
                 print::report(&text_of(&reply));
                 print::report(&advice(target, client, asks));
-                Ok(Exit::Good)
+                Ok(VerbExit::Good)
             }
-            Standing::Completed { result, .. } => {
+            ExecutionStanding::Completed { result, .. } => {
                 print::result(result);
-                Ok(Exit::Good)
+                Ok(VerbExit::Good)
             }
-            Standing::Failed { .. } => {
+            ExecutionStanding::Failed { .. } => {
                 let text = text_of(&reply);
                 let short = cleaned(&text);
                 Err(match is_verbose {
@@ -172,29 +176,29 @@ fn execute(target: &Target, code: &str, is_verbose: bool) -> Result<Exit, String
                     false => format!("{short}\n(run with --log-level debug for full details)"),
                 })
             }
-            Standing::Running | Standing::Parked => Err(unfinished(&reply)),
+            ExecutionStanding::Running | ExecutionStanding::Parked => Err(unfinished(&reply)),
         }
     })
 }
 
-fn unfinished(reply: &Reply) -> String {
+fn unfinished(reply: &ExecutionReply) -> String {
     let id = reply.execution.map(|id| id.to_string()).unwrap_or_default();
     format!("The execution {id} goes on: airlock executions show {id} reports how it ends.")
 }
 
 /// The text for people of an answer.
-fn text_of(reply: &Reply) -> String {
+fn text_of(reply: &ExecutionReply) -> String {
     let value: Value = serde_json::from_str(reply.json.text()).unwrap_or_default();
     value["text"].as_str().unwrap_or_default().to_owned()
 }
 
-fn page(client: &HttpClient, asks: &Asks) -> String {
+fn page(client: &AirlockClient, asks: &OpenQuestion) -> String {
     let usual = || format!("{}/resume/{}", client.base_url(), asks.question);
     asks.approval_url.clone().unwrap_or_else(usual)
 }
 
 /// What a person does about a paused call, as Executor's command line prints it.
-fn advice(target: &Target, client: &HttpClient, asks: &Asks) -> String {
+fn advice(target: &ExecutorTarget, client: &AirlockClient, asks: &OpenQuestion) -> String {
     let mut text = format!("\nApprove in browser:\n  {}\n", page(client, asks));
     let flags = target.flags(client);
     let resume = format!("executor resume --execution-id {} {flags}", asks.question);
@@ -203,7 +207,7 @@ fn advice(target: &Target, client: &HttpClient, asks: &Asks) -> String {
     };
     let form: Value = serde_json::from_str(schema.text()).unwrap_or_default();
     if form.as_object().is_some_and(|members| !members.is_empty()) {
-        let mut shown = Cut::at(TEXT_CHARS_MAX);
+        let mut shown = TruncatedText::at(TEXT_CHARS_MAX);
         pretty(schema.text(), &mut shown);
         text.push_str(&format!("\nRequested schema:\n{}\n", shown.done()));
     }
@@ -260,12 +264,12 @@ fn cleaned(text: &str) -> String {
 
 /// A tool's path and the text of its input.
 #[derive(Debug, PartialEq, Eq)]
-struct Order {
+struct ExecutorCall {
     path: Vec<String>,
     input: String,
 }
 
-fn order(words: &[String]) -> Result<Order, String> {
+fn order(words: &[String]) -> Result<ExecutorCall, String> {
     let (mut words, mut input) = (words, "{}".to_owned());
     if let Some((last, before)) = words.split_last() {
         let last = last.trim();
@@ -284,7 +288,7 @@ fn order(words: &[String]) -> Result<Order, String> {
         return Err(why.into());
     }
     let names = words.iter().flat_map(|word| word.split('.')).filter(|name| !name.is_empty());
-    Ok(Order { path: names.map(str::to_owned).collect(), input })
+    Ok(ExecutorCall { path: names.map(str::to_owned).collect(), input })
 }
 
 /// The text of an object, as it was written: the order of its members is the caller's.

@@ -1,7 +1,7 @@
 //! `web` and `daemon`: the server of the data directory, with Executor's words.
 
 use super::target::data_dir;
-use crate::{Exit, autostart, print, serve, stop};
+use crate::{VerbExit, autostart, print, serve, stop};
 use clap::Parser as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -50,23 +50,23 @@ pub(super) enum DaemonVerb {
     /// Run the local daemon (background by default).
     Run(ListenOptions),
     /// Show daemon status.
-    Status(Where),
+    Status(IgnoredDaemonArgs),
     /// Stop the local daemon.
-    Stop(Where),
+    Stop(IgnoredDaemonArgs),
     /// Restart the local daemon.
-    Restart(Where),
+    Restart(IgnoredDaemonArgs),
 }
 
 /// Taken and ignored: there is one server for a data directory.
 #[derive(Debug, clap::Args)]
-pub(super) struct Where {
+pub(super) struct IgnoredDaemonArgs {
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
     #[arg(long, value_name = "DIR")]
     scope: Option<String>,
 }
 
-pub(super) fn web(args: &WebArgs) -> Result<Exit, String> {
+pub(super) fn web(args: &WebArgs) -> Result<VerbExit, String> {
     let dir = directory()?;
     let listening = args.listening.checked()?;
     if listening.foreground {
@@ -76,7 +76,7 @@ pub(super) fn web(args: &WebArgs) -> Result<Exit, String> {
     }
     let url = started(&dir, listening)?;
     print::report(&addresses(&url));
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
 fn addresses(url: &str) -> String {
@@ -86,7 +86,7 @@ fn addresses(url: &str) -> String {
     )
 }
 
-pub(super) fn daemon(verb: &DaemonVerb) -> Result<Exit, String> {
+pub(super) fn daemon(verb: &DaemonVerb) -> Result<VerbExit, String> {
     let dir = directory()?;
     if let DaemonVerb::Run(listening) = verb {
         listening.checked()?;
@@ -101,7 +101,7 @@ pub(super) fn daemon(verb: &DaemonVerb) -> Result<Exit, String> {
                 None => format!("Daemon ready on {}", started(&dir, listening)?),
             };
             print::report(&text);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }
         DaemonVerb::Status(_) => {
             let text = match (running(&dir), directory_owner(&dir)) {
@@ -109,17 +109,17 @@ pub(super) fn daemon(verb: &DaemonVerb) -> Result<Exit, String> {
                 (_, _) => format!("Daemon not running at {}.", usual_url()),
             };
             print::report(&text);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }
         DaemonVerb::Stop(_) => {
             stop(&dir)?;
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }
         DaemonVerb::Restart(_) => {
             stop(&dir)?;
             let url = started(&dir, &ListenOptions::usual())?;
             print::report(&format!("Daemon restarted at {url}."));
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }
     }
 }
@@ -216,7 +216,7 @@ fn in_terminal(
     dir: &Path,
     listening: &ListenOptions,
     say: impl FnOnce(&str) + Send + 'static,
-) -> Result<Exit, String> {
+) -> Result<VerbExit, String> {
     let mut words = vec!["serve".to_owned(), "--data-dir".to_owned(), dir.display().to_string()];
     if let Some(address) = listening.address() {
         words.extend(["--listen".to_owned(), address]);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
-use tools::{Slug, SourceKinds};
+use tools::{IntegrationSlug, SourceKinds};
 
 /// Most sources that are taken over: more than a file that is written by hand has.
 const SOURCES_MAX: usize = 1_000;
@@ -77,7 +77,8 @@ impl ConfigDraft {
             url.host_str().map(str::to_owned)
         };
         let text = named.map(str::to_owned).or_else(host).unwrap_or_default();
-        let slug = Slug::parse(&text).ok().or_else(|| Slug::resembling(&text));
+        let slug =
+            IntegrationSlug::parse(&text).ok().or_else(|| IntegrationSlug::resembling(&text));
         let slug = slug.ok_or("it has no name; give it a namespace")?.to_string();
         match self.sources.contains_key(&slug) {
             true => Err(format!("there is another source {slug}")),
@@ -203,7 +204,7 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sources::config::File;
+    use sources::config::ConfigDocument;
 
     const FILE: &str = r#"{
   // what an agent may use
@@ -227,7 +228,7 @@ mod tests {
     fn sources_and_headers_become_a_configuration_that_is_valid() {
         let made = import(FILE).unwrap();
         assert_eq!(made.n_sources, 4);
-        let file = File::parse(&made.text).unwrap();
+        let file = ConfigDocument::parse(&made.text).unwrap();
         let names: Vec<_> = file.sources.keys().map(String::as_str).collect();
         assert_eq!(names, ["files", "graphExample", "myServer", "shop"]);
         let shop = &file.sources["shop"];

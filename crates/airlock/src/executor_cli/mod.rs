@@ -8,7 +8,7 @@ pub(crate) mod import;
 mod profiles;
 mod target;
 
-use crate::{Exit, print};
+use crate::{VerbExit, print};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 
@@ -30,11 +30,11 @@ struct ExecutorCommand {
     #[arg(long, global = true, value_name = "LEVEL")]
     log_level: Option<String>,
     #[command(subcommand)]
-    verb: Verb,
+    verb: ExecutorVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum ExecutorVerb {
     /// Invoke a tool path. Use --help to browse by namespace or path.
     Call(calls::CallArgs),
     /// Resume a paused execution.
@@ -59,26 +59,26 @@ enum Verb {
     /// Say where the documentation is.
     Docs,
     #[command(hide = true)]
-    Install(Rest),
+    Install(UnsupportedWords),
     #[command(hide = true)]
-    Service(Rest),
+    Service(UnsupportedWords),
     #[command(hide = true)]
-    Login(Rest),
+    Login(UnsupportedWords),
     #[command(hide = true)]
-    Logout(Rest),
+    Logout(UnsupportedWords),
     #[command(hide = true)]
-    Whoami(Rest),
+    Whoami(UnsupportedWords),
 }
 
 /// Words of a verb that is only refused.
 #[derive(Debug, Args)]
-struct Rest {
+struct UnsupportedWords {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     _words: Vec<String>,
 }
 
 /// Does what the command line says, if its verb is one of Executor's.
-pub(crate) fn run(words: &[OsString]) -> Option<Exit> {
+pub(crate) fn run(words: &[OsString]) -> Option<VerbExit> {
     let is_flag = |word: &&OsString| word.to_str().is_some_and(|word| word.starts_with('-'));
     let verb = words.iter().skip(1).find(|word| !is_flag(word)).and_then(|word| word.to_str());
     if verb.is_some_and(|verb| !VERBS.contains(&verb)) {
@@ -90,30 +90,30 @@ pub(crate) fn run(words: &[OsString]) -> Option<Exit> {
     })
 }
 
-fn perform(line: &ExecutorCommand) -> Exit {
+fn perform(line: &ExecutorCommand) -> VerbExit {
     let is_verbose = matches!(line.log_level.as_deref(), Some("all" | "trace" | "debug"));
     let done = match &line.verb {
-        Verb::Call(args) => calls::call(args, is_verbose),
-        Verb::Resume(args) => calls::resume(args, is_verbose),
-        Verb::Tools { verb } => calls::tools(verb, is_verbose),
-        Verb::Server { verb } => profiles::server(verb),
-        Verb::Web(args) => daemon::web(args),
-        Verb::Daemon { verb } => daemon::daemon(verb),
-        Verb::Docs => {
+        ExecutorVerb::Call(args) => calls::call(args, is_verbose),
+        ExecutorVerb::Resume(args) => calls::resume(args, is_verbose),
+        ExecutorVerb::Tools { verb } => calls::tools(verb, is_verbose),
+        ExecutorVerb::Server { verb } => profiles::server(verb),
+        ExecutorVerb::Web(args) => daemon::web(args),
+        ExecutorVerb::Daemon { verb } => daemon::daemon(verb),
+        ExecutorVerb::Docs => {
             print::report(DOCS);
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         }
-        Verb::Install(_) | Verb::Service(_) => Err(format!(
+        ExecutorVerb::Install(_) | ExecutorVerb::Service(_) => Err(format!(
             "Airlock installs no service by itself: docs/operating.md has a unit for systemd.\nDifferences from Executor: {DOCS}"
         )),
-        Verb::Login(_) | Verb::Logout(_) | Verb::Whoami(_) => Err(format!(
+        ExecutorVerb::Login(_) | ExecutorVerb::Logout(_) | ExecutorVerb::Whoami(_) => Err(format!(
             "There are no hosted servers to sign in to: airlock server add NAME URL --token-file FILE keeps a token.\n\
              Differences from Executor: {DOCS}"
         )),
     };
     done.unwrap_or_else(|why| {
         print::bare_note(&why);
-        Exit::Failed
+        VerbExit::Failed
     })
 }
 

@@ -1,10 +1,10 @@
 //! `server`: named servers, with Executor's words. They are the same as those of `airlock server`.
 
 use super::target::{data_dir, no_profile};
-use crate::Exit;
+use crate::VerbExit;
 use crate::print::{self, tamed};
-use crate::profiles::{Profile, ProfileError, Profiles, is_name};
-use client::HttpClient;
+use crate::profiles::{ProfileError, ServerProfile, ServerProfiles, is_name};
+use client::AirlockClient;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ServerVerb {
@@ -30,15 +30,15 @@ pub(super) enum ServerVerb {
     Remove { name: String },
 }
 
-pub(super) fn server(verb: &ServerVerb) -> Result<Exit, String> {
+pub(super) fn server(verb: &ServerVerb) -> Result<VerbExit, String> {
     let dir =
         data_dir().ok_or("Neither HOME nor AIRLOCK_DATA_DIR says where profiles are kept.")?;
-    let mut known = Profiles::load(&dir).map_err(words)?;
+    let mut known = ServerProfiles::load(&dir).map_err(words)?;
     let lines = match verb {
         ServerVerb::Add { name, origin, default, .. } => add(&mut known, name, origin, *default)?,
         ServerVerb::List => {
             print::report(&listing(&known));
-            return Ok(Exit::Good);
+            return Ok(VerbExit::Good);
         }
         ServerVerb::Use { name } => {
             let url = known.find(name).ok_or_else(|| no_profile(name))?.url.clone();
@@ -55,22 +55,27 @@ pub(super) fn server(verb: &ServerVerb) -> Result<Exit, String> {
     };
     known.save(&dir).map_err(words)?;
     print::report(&lines);
-    Ok(Exit::Good)
+    Ok(VerbExit::Good)
 }
 
-fn add(known: &mut Profiles, name: &str, origin: &str, default: bool) -> Result<String, String> {
+fn add(
+    known: &mut ServerProfiles,
+    name: &str,
+    origin: &str,
+    default: bool,
+) -> Result<String, String> {
     if !is_name(name) {
         return Err(format!(
             "Failed to save \"{}\": a name has 1 to 64 letters, digits, _ and -.",
             tamed(name)
         ));
     }
-    let client = HttpClient::new(origin, None).map_err(|error| error.to_string())?;
+    let client = AirlockClient::new(origin, None).map_err(|error| error.to_string())?;
     let url = client.base_url().to_owned();
     // A token that was kept under this name stays only for the same server.
     let token = known.find(name).filter(|known| known.url == url).and_then(|it| it.token.clone());
     known
-        .put(Profile { name: name.to_owned(), url: url.clone(), token, address: None })
+        .put(ServerProfile { name: name.to_owned(), url: url.clone(), token, address: None })
         .map_err(words)?;
     if default || known.used.is_none() {
         known.mean(Some(name)).map_err(words)?;
@@ -80,13 +85,13 @@ fn add(known: &mut Profiles, name: &str, origin: &str, default: bool) -> Result<
     Ok(format!("Saved server profile \"{name}\" ({url}).{used}"))
 }
 
-fn listing(known: &Profiles) -> String {
+fn listing(known: &ServerProfiles) -> String {
     if known.servers.is_empty() {
         return "No server profiles configured.\nAdd one: executor server add local http://localhost:4788 --default"
             .to_owned();
     }
     let width = known.servers.iter().map(|server| server.name.len()).max().unwrap_or(4).max(4);
-    let line = |server: &Profile| {
+    let line = |server: &ServerProfile| {
         let marker = if known.used.as_ref() == Some(&server.name) { "*" } else { " " };
         let auth = if server.token.is_some() { "stored-auth" } else { "env-auth" };
         let (name, url) = (tamed(&server.name), tamed(&server.url));

@@ -1,9 +1,9 @@
 //! Which server a command goes to, and its answers.
 
-use crate::profiles::Profiles;
-use crate::reach::{Reach, shell_word};
-use crate::{Exit, data_directory};
-use client::{Error, HttpClient};
+use crate::profiles::ServerProfiles;
+use crate::reach::{ServerArgs, shell_word};
+use crate::{VerbExit, data_directory};
+use client::{AirlockClient, Error};
 use std::env;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const TOKENS: [&str; 3] = ["EXECUTOR_API_KEY", "EXECUTOR_AUTH_TOKEN", "AIRLOCK_T
 
 /// Where a command goes.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct Target {
+pub(super) struct ExecutorTarget {
     /// Server origin. Overrides the default profile.
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -24,35 +24,35 @@ pub(super) struct Target {
     scope: Option<String>,
 }
 
-impl Target {
+impl ExecutorTarget {
     /// Does an errand at the server, which is started where none is named and none runs.
     pub(super) fn visit(
         &self,
-        errand: impl AsyncFnOnce(&HttpClient) -> Result<Exit, String>,
-    ) -> Result<Exit, String> {
+        errand: impl AsyncFnOnce(&AirlockClient) -> Result<VerbExit, String>,
+    ) -> Result<VerbExit, String> {
         let client = self.client()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(|error| error.to_string())?.block_on(errand(&client))
     }
 
-    fn client(&self) -> Result<HttpClient, String> {
+    fn client(&self) -> Result<AirlockClient, String> {
         if self.base_url.is_some() && self.server.is_some() {
             return Err("Use either --server or --base-url, not both.".into());
         }
         let data_dir = data_dir();
         if let (Some(name), Some(dir)) = (&self.server, &data_dir) {
-            let known = Profiles::load(dir).map_err(|error| format!("could not {error}"))?;
+            let known = ServerProfiles::load(dir).map_err(|error| format!("could not {error}"))?;
             known.find(name).ok_or_else(|| no_profile(name))?;
         }
         let variable = |name: &&str| env::var(name).ok().filter(|value| !value.trim().is_empty());
         let named = self.base_url.clone().or_else(|| self.server.clone());
         let named = named.or_else(|| variable(&"AIRLOCK_URL"));
         let token = TOKENS.iter().find_map(variable);
-        Reach::at(named.as_deref(), token.as_deref(), data_dir.as_deref()).started_client()
+        ServerArgs::at(named.as_deref(), token.as_deref(), data_dir.as_deref()).started_client()
     }
 
     /// What to add to a command that goes to the same server.
-    pub(super) fn flags(&self, client: &HttpClient) -> String {
+    pub(super) fn flags(&self, client: &AirlockClient) -> String {
         match &self.server {
             Some(name) => format!("--server {}", shell_word(name)),
             None => {

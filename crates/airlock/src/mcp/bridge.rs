@@ -4,10 +4,10 @@
 
 mod lines;
 
-use super::Link;
+use super::McpLinkArgs;
 use client::{Error, McpClient, McpHead, McpSaid};
 use lifecycle::Json;
-use lines::{Head, Line, Message};
+use lines::{BridgeLine, BridgeMessage, MessageHead};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -29,10 +29,10 @@ const FAREWELL_MAX: Duration = Duration::from_secs(60);
 const SERVER_ERROR: i64 = -32_000;
 
 /// Both ends.
-struct Bridge {
-    link: Link,
+struct StdioBridge {
+    link: McpLinkArgs,
     /// The server, and what was agreed upon with it.
-    far: RwLock<Far>,
+    far: RwLock<BridgeServer>,
     /// Lines on their way to stdout.
     out: mpsc::Sender<String>,
     /// Requests under way by their id, so that a client can call one off.
@@ -40,7 +40,7 @@ struct Bridge {
 }
 
 #[derive(Clone)]
-struct Far {
+struct BridgeServer {
     client: McpClient,
     head: McpHead,
     /// What opened the conversation: said again where a new server does not know it.
@@ -50,13 +50,13 @@ struct Far {
 }
 
 /// Passes messages on until stdin ends.
-pub(super) async fn run(link: Link) -> Result<(), String> {
+pub(super) async fn run(link: McpLinkArgs) -> Result<(), String> {
     let client = found(&link).await?;
-    let far = Far { client, head: McpHead::default(), hello: None, generation: 0 };
+    let far = BridgeServer { client, head: McpHead::default(), hello: None, generation: 0 };
     let (out, lines) = mpsc::channel(LINES_WAITING_MAX);
     let writing = std::thread::spawn(move || write(lines));
     let under_way = Mutex::default();
-    let bridge = Arc::new(Bridge { link, far: RwLock::new(far), out, under_way });
+    let bridge = Arc::new(StdioBridge { link, far: RwLock::new(far), out, under_way });
     let mut read = stdin();
     let mut passing = JoinSet::new();
     while let Some(line) = read.recv().await {
@@ -77,7 +77,7 @@ pub(super) async fn run(link: Link) -> Result<(), String> {
 }
 
 /// Lines from stdin, read in a thread: such a read cannot be called off.
-fn stdin() -> mpsc::Receiver<Line> {
+fn stdin() -> mpsc::Receiver<BridgeLine> {
     let (heard, read) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
@@ -99,19 +99,19 @@ fn write(mut lines: mpsc::Receiver<String>) {
     }
 }
 
-async fn found(link: &Link) -> Result<McpClient, String> {
+async fn found(link: &McpLinkArgs) -> Result<McpClient, String> {
     let (query, link) = (link.query(), link.clone());
     let reaching = tokio::task::spawn_blocking(move || link.reach());
     let http = reaching.await.map_err(|panic| panic.to_string())??;
     Ok(McpClient::new(http, &query))
 }
 
-impl Bridge {
-    async fn hear(self: &Arc<Self>, line: Line, under_way: &mut JoinSet<()>) {
+impl StdioBridge {
+    async fn hear(self: &Arc<Self>, line: BridgeLine, under_way: &mut JoinSet<()>) {
         let message = match &line {
-            Line::Whole(line) if line.trim().is_empty() => return,
-            Line::Whole(line) => lines::read(line.trim()),
-            Line::Odd(head, why) => Err(head.refused(lines::NO_REQUEST, why)),
+            BridgeLine::Whole(line) if line.trim().is_empty() => return,
+            BridgeLine::Whole(line) => lines::read(line.trim()),
+            BridgeLine::Odd(head, why) => Err(head.refused(lines::NO_REQUEST, why)),
         };
         let message = match message {
             Ok(message) => message,
@@ -142,10 +142,10 @@ impl Bridge {
     }
 
     /// Passes one message on, and back what is said to it.
-    async fn pass(self: Arc<Self>, message: Message) {
+    async fn pass(self: Arc<Self>, message: BridgeMessage) {
         let relayed = match self.sent(&message.text, &message.head.method).await {
             Ok(said) => self.relay(said, &message).await,
-            Err(why) => Err(No::Lost(why)),
+            Err(why) => Err(ForwardError::Lost(why)),
         };
         if let Err(no) = relayed
             && message.head.asks()
@@ -177,7 +177,7 @@ impl Bridge {
     }
 
     /// The server as it is now, introduced to if need be.
-    async fn renewed(&self, failed: u64) -> Result<Far, String> {
+    async fn renewed(&self, failed: u64) -> Result<BridgeServer, String> {
         let mut far = self.far.write().await;
         if far.generation > failed {
             return Ok(far.clone());
@@ -197,15 +197,15 @@ impl Bridge {
     }
 
     /// What the server says, message by message.
-    async fn relay(&self, mut said: McpSaid, message: &Message) -> Result<(), No> {
-        let Head { id, method } = &message.head;
+    async fn relay(&self, mut said: McpSaid, message: &BridgeMessage) -> Result<(), ForwardError> {
+        let MessageHead { id, method } = &message.head;
         let mut is_answered = !message.head.asks();
-        while let Some(text) = said.next().await.map_err(No::Lost)? {
+        while let Some(text) = said.next().await.map_err(ForwardError::Lost)? {
             let value = lines::glance(&text);
             if value["jsonrpc"] != "2.0" {
                 // A "no" that is no message: from the guard, or from something in between.
                 let why = value["message"].as_str().unwrap_or(&text).to_owned();
-                return if is_answered { Ok(()) } else { Err(No::of(said.status, why)) };
+                return if is_answered { Ok(()) } else { Err(ForwardError::of(said.status, why)) };
             }
             if method == "initialize" && value["result"].is_object() {
                 let mut far = self.far.write().await;
@@ -224,7 +224,7 @@ impl Bridge {
             // Outside of strings a line end is nothing, and inside there is none: the text is passed on as it is.
             self.say(&text).await;
         }
-        let ended = || No::Lost("the server ended the conversation".into());
+        let ended = || ForwardError::Lost("the server ended the conversation".into());
         if is_answered { Ok(()) } else { Err(ended()) }
     }
 
@@ -236,14 +236,14 @@ impl Bridge {
 }
 
 /// Why a request has no answer of the server's own.
-enum No {
+enum ForwardError {
     /// The server took it for nothing: nothing was begun.
     Refused { status: u16, why: String },
     /// It may have been heard.
     Lost(String),
 }
 
-impl No {
+impl ForwardError {
     /// Whoever breaks may have begun.
     fn of(status: u16, why: String) -> Self {
         match status {
@@ -253,7 +253,7 @@ impl No {
     }
 
     /// What is said instead of an answer. To a call of a tool a model must be able to react.
-    fn told(&self, head: &Head) -> String {
+    fn told(&self, head: &MessageHead) -> String {
         let is_call = head.method == "tools/call";
         match self {
             Self::Refused { status: 503, why } if is_call => {

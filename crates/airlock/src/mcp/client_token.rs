@@ -1,12 +1,12 @@
 //! One token per client. It is minted when the client is configured; its secret is in a file of the data directory that
 //! only this account can read, and `airlock mcp --as NAME` reads it there.
 
-use crate::reach::{Reach, Server, named_server};
-use crate::{Exit, print};
+use crate::reach::{ServerArgs, ServerChoice, named_server};
+use crate::{VerbExit, print};
 use anyhow::Context as _;
-use client::{Error, HttpClient};
+use client::{AirlockClient, Error};
 use lifecycle::AnswerRole;
-use server::auth::{self, Scope, Scopes, Secret, TokenName};
+use server::auth::{self, MintedSecret, Scope, TokenName, TokenScopes};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
@@ -34,10 +34,10 @@ pub(super) fn ensure(
     answers: AnswerRole,
 ) -> Result<Option<String>, String> {
     let server = named_server(None, Some(data_dir)).map_err(|error| error.to_string())?;
-    if matches!(server, Server::At { .. }) {
+    if matches!(server, ServerChoice::At { .. }) {
         return Ok(None);
     }
-    let reach = Reach::at(None, None, Some(data_dir));
+    let reach = ServerArgs::at(None, None, Some(data_dir));
     if reach.unowned().is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -47,7 +47,7 @@ pub(super) fn ensure(
     let mut ensured = None;
     let exit = reach.visit(async |server| {
         ensured = Some(over_http(&server, data_dir, client, answers).await?);
-        Ok(Exit::Good)
+        Ok(VerbExit::Good)
     });
     match (ensured, exit) {
         (Some(name), _) => Ok(Some(name)),
@@ -70,7 +70,7 @@ pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
     if !has_secret(data_dir, name) {
         return Ok(false);
     }
-    let reach = Reach::at(None, None, Some(data_dir));
+    let reach = ServerArgs::at(None, None, Some(data_dir));
     if reach.unowned().is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -84,7 +84,7 @@ pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
                 server.remove_token(name).await?;
             }
             is_removed = true;
-            Ok(Exit::Good)
+            Ok(VerbExit::Good)
         });
         if !is_removed {
             // What went wrong was printed.
@@ -139,10 +139,10 @@ async fn ensured_on(
             Ok(name)
         }
         TokenStep::Mint(names) => {
-            let scopes = Scopes::from([Scope::Run].as_slice());
+            let scopes = TokenScopes::from([Scope::Run].as_slice());
             let mut refused = None;
             for name in names {
-                let secret = Secret::new()?;
+                let secret = MintedSecret::new()?;
                 let parsed = TokenName::parse(&name)?;
                 match auth::add(store, &parsed, (scopes, answers), &secret, now).await {
                     Ok(_) => {
@@ -159,7 +159,7 @@ async fn ensured_on(
 
 /// Through the server that owns the directory.
 async fn over_http(
-    server: &HttpClient,
+    server: &AirlockClient,
     data_dir: &Path,
     client: &str,
     answers: AnswerRole,

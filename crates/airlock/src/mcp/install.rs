@@ -3,8 +3,8 @@
 
 use super::clients::{ConfigHome, KnownClient, command_line};
 use super::config::{ConfigError, ENTRY};
-use super::{Mode, client_token, config_file};
-use crate::{Exit, data_directory, print};
+use super::{ElicitationModeArg, client_token, config_file};
+use crate::{VerbExit, data_directory, print};
 use lifecycle::AnswerRole;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub(super) struct InstallArgs {
     #[command(flatten)]
-    target: Target,
+    target: InstallTarget,
     /// Who may answer the questions of programs that this client runs: person (you, on Airlock's page), client (also the
     /// client's own dialog) or model (also the agent itself). Asked for on a terminal; person otherwise.
     #[arg(long, value_name = "WHO")]
     answers: Option<AnswerRole>,
     /// How questions reach a person: the model asks, a page does, or the client's own form.
     #[arg(long, value_name = "MODE", value_enum)]
-    elicitation_mode: Option<Mode>,
+    elicitation_mode: Option<ElicitationModeArg>,
 }
 
 /// Takes Airlock out of a client's configuration.
@@ -34,12 +34,12 @@ pub(super) struct InstallArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct UninstallArgs {
     #[command(flatten)]
-    target: Target,
+    target: InstallTarget,
 }
 
 /// Whose configuration, and where.
 #[derive(Debug, clap::Args)]
-struct Target {
+struct InstallTarget {
     /// Whose configuration.
     #[arg(value_enum)]
     client: KnownClient,
@@ -54,23 +54,23 @@ struct Target {
     dry_run: bool,
 }
 
-pub(super) fn install(args: &InstallArgs) -> Exit {
+pub(super) fn install(args: &InstallArgs) -> VerbExit {
     report(install_entry(args))
 }
 
-pub(super) fn uninstall(args: &UninstallArgs) -> Exit {
+pub(super) fn uninstall(args: &UninstallArgs) -> VerbExit {
     report(uninstall_entry(&args.target))
 }
 
-fn report(done: Result<String, String>) -> Exit {
+fn report(done: Result<String, String>) -> VerbExit {
     match done {
         Ok(told) => {
             print::report(told.trim_end());
-            Exit::Good
+            VerbExit::Good
         }
         Err(why) => {
             print::error(&why);
-            Exit::Failed
+            VerbExit::Failed
         }
     }
 }
@@ -113,7 +113,7 @@ fn install_entry(args: &InstallArgs) -> Result<String, String> {
     Ok(format!("{shown} has Airlock now; restart the client.{}", backup.unwrap_or_default()))
 }
 
-impl Target {
+impl InstallTarget {
     fn file(&self) -> Result<PathBuf, String> {
         let file = self.config.clone().or_else(|| self.client.file(&ConfigHome::of_environment()));
         file.ok_or_else(|| "neither HOME nor --config says where the configuration is".into())
@@ -187,7 +187,7 @@ fn words(args: &InstallArgs, token: Option<&str>) -> Result<Vec<String>, String>
     Ok(words)
 }
 
-fn uninstall_entry(target: &Target) -> Result<String, String> {
+fn uninstall_entry(target: &InstallTarget) -> Result<String, String> {
     let file = target.file()?;
     let shown = file.display();
     let text = config_file::read(&file)?.unwrap_or_default();
@@ -227,7 +227,7 @@ fn uninstall_entry(target: &Target) -> Result<String, String> {
 }
 
 /// Removes the token that the entry names, if install minted it for this client.
-fn remove_token(target: &Target, line: &[String]) -> Result<Option<String>, String> {
+fn remove_token(target: &InstallTarget, line: &[String]) -> Result<Option<String>, String> {
     let after = |flag: &str| {
         let at = line.iter().position(|word| word == flag)?;
         line.get(at + 1).cloned()

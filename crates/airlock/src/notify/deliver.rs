@@ -1,18 +1,19 @@
 //! Carries a notice to a program or a webhook, again where it fails.
 
-use super::news::News;
+use super::news::QuestionNotice;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use lifecycle::{BuiltinCaller, CallId, Json, ToolPath};
 use sha2::Sha256;
-use sources::config::{Notify, Webhook};
+use sources::config::{NotifyConfig, WebhookConfig};
 use std::fmt::Write as _;
 use std::time::Duration;
 use tools::command::{CommandSource, CommandTool};
-use tools::http::{HttpClient, HttpLimits, Outgoing};
+use tools::http::{ApiClient, ApiRequest, HttpLimits};
 use tools::{
-    CancelSignal, Credential, Integration as _, Minding, Person, Program, Progress, Request,
+    CancelSignal, ChildProgram, ChildSupervision, Integration as _, PersonHandle, ProgressHandle,
+    ToolCredential, ToolRequest,
 };
 
 /// How often a notice is sent; the pauses between grow.
@@ -27,20 +28,20 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// How somebody is told.
 #[derive(Debug, Clone, Copy)]
-enum Way<'a> {
+enum DeliveryMethod<'a> {
     Command(&'a [String]),
-    Webhook(&'a Webhook),
+    Webhook(&'a WebhookConfig),
 }
 
 /// Carries notices. Clones share connections.
 #[derive(Debug, Clone)]
-pub(super) struct Courier {
-    http: HttpClient,
+pub(super) struct NoticeSender {
+    http: ApiClient,
 }
 
-impl Courier {
+impl NoticeSender {
     /// Sends by the connections of a client, under its rules about addresses.
-    pub(super) fn new(http: &HttpClient) -> Self {
+    pub(super) fn new(http: &ApiClient) -> Self {
         let limits = HttpLimits {
             connect: ATTEMPT_TIME_MAX,
             total: ATTEMPT_TIME_MAX,
@@ -51,20 +52,21 @@ impl Courier {
     }
 
     /// Tells everybody who wants to know.
-    pub(super) async fn deliver(&self, news: &News, notify: &Notify) {
-        let command = (!notify.command.is_empty()).then_some(Way::Command(&notify.command));
-        let webhook = notify.webhook.as_ref().map(Way::Webhook);
+    pub(super) async fn deliver(&self, news: &QuestionNotice, notify: &NotifyConfig) {
+        let command =
+            (!notify.command.is_empty()).then_some(DeliveryMethod::Command(&notify.command));
+        let webhook = notify.webhook.as_ref().map(DeliveryMethod::Webhook);
         tokio::join!(self.insist(news, command), self.insist(news, webhook));
     }
 
     /// Tries until it goes well or has gone wrong often enough.
-    async fn insist(&self, news: &News, way: Option<Way<'_>>) {
+    async fn insist(&self, news: &QuestionNotice, way: Option<DeliveryMethod<'_>>) {
         let (Some(way), question) = (way, news.question) else { return };
         let mut pause = FIRST_PAUSE;
         for n_attempt in 1..=ATTEMPTS_MAX {
             let attempt = match way {
-                Way::Command(argv) => run(news, argv).await,
-                Way::Webhook(webhook) => self.post(news, webhook).await,
+                DeliveryMethod::Command(argv) => run(news, argv).await,
+                DeliveryMethod::Webhook(webhook) => self.post(news, webhook).await,
             };
             let Err(why) = attempt else { return };
             if n_attempt == ATTEMPTS_MAX {
@@ -77,19 +79,19 @@ impl Courier {
         }
     }
 
-    async fn post(&self, news: &News, webhook: &Webhook) -> Result<(), String> {
+    async fn post(&self, news: &QuestionNotice, webhook: &WebhookConfig) -> Result<(), String> {
         let url = webhook.url.parse().map_err(|_| "its url is no address".to_owned())?;
         let body = news.body().to_string();
         let seconds = engine::Clock::system().now().0 / 1_000;
         let signature = signature(&webhook.secret()?, seconds, &body);
-        let mut request = Outgoing::new(Method::POST, url);
+        let mut request = ApiRequest::new(Method::POST, url);
         let headers = &mut request.headers;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert("airlock-timestamp", HeaderValue::from(seconds));
         let signature = HeaderValue::try_from(signature).map_err(|error| error.to_string())?;
         headers.insert("airlock-signature", signature);
         request.body = body.into_bytes().into();
-        let sent = self.http.send(request, &Credential::none(), &CancelSignal::never()).await;
+        let sent = self.http.send(request, &ToolCredential::none(), &CancelSignal::never()).await;
         let answer = sent.map_err(|error| error.to_string())?;
         match answer.status.is_success() {
             true => Ok(()),
@@ -99,7 +101,7 @@ impl Courier {
 }
 
 /// Runs a program with the notice in its arguments and on its standard input.
-async fn run(news: &News, argv: &[String]) -> Result<(), String> {
+async fn run(news: &QuestionNotice, argv: &[String]) -> Result<(), String> {
     let tool = CommandTool {
         description: String::new(),
         argv: argv.to_vec(),
@@ -113,9 +115,12 @@ async fn run(news: &News, argv: &[String]) -> Result<(), String> {
     };
     let name = "notify".to_owned();
     let path = ToolPath::parse(&name).map_err(|bad| bad.to_string())?;
-    let programs =
-        CommandSource::new([(name, tool)].into(), Program::default(), Minding::ThisBinary);
-    let request = Request {
+    let programs = CommandSource::new(
+        [(name, tool)].into(),
+        ChildProgram::default(),
+        ChildSupervision::ThisBinary,
+    );
+    let request = ToolRequest {
         execution: news.execution,
         call: CallId(0),
         attempt: 1,
@@ -123,10 +128,10 @@ async fn run(news: &News, argv: &[String]) -> Result<(), String> {
         args: Json::from_value(&news.body()).map_err(|error| error.to_string())?,
         caller: BuiltinCaller::Notifier.into(),
         cancelled: CancelSignal::never(),
-        person: Person::absent(),
-        progress: Progress::unwatched(),
+        person: PersonHandle::absent(),
+        progress: ProgressHandle::unwatched(),
     };
-    let told = programs.call("notify", &Credential::none(), request).await;
+    let told = programs.call("notify", &ToolCredential::none(), request).await;
     let told = told.map_err(|failure| failure.message)?;
     let said: serde_json::Value = told
         .and_then(|told| serde_json::from_str(told.text()).ok())
@@ -157,9 +162,9 @@ mod tests {
     #[tokio::test]
     async fn a_webhook_is_no_way_around_the_rule_about_addresses() {
         let text = "[notify.webhook]\nurl = 'http://169.254.169.254/'\nsecret = 'webhook-secret'\n";
-        let webhook = sources::config::File::parse(text).unwrap().notify.unwrap().webhook;
-        let courier = Courier::new(&HttpClient::default());
-        let why = courier.post(&News::example(), &webhook.unwrap()).await.unwrap_err();
+        let webhook = sources::config::ConfigDocument::parse(text).unwrap().notify.unwrap().webhook;
+        let courier = NoticeSender::new(&ApiClient::default());
+        let why = courier.post(&QuestionNotice::example(), &webhook.unwrap()).await.unwrap_err();
         assert!(why.contains("link-local or metadata address"));
     }
 

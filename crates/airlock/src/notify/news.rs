@@ -2,7 +2,7 @@
 //! arguments: they may be secret, and a notice travels far.
 
 use engine::Engine;
-use lifecycle::{CallerName, ExecutionId, Phase, QuestionId, QuestionKind};
+use lifecycle::{CallerName, ExecutionId, ExecutionPhase, QuestionId, QuestionKind};
 use serde_json::{Value, json};
 use store::ListFilter;
 
@@ -14,7 +14,7 @@ const TITLE_CHARS_MAX: usize = 200;
 
 /// A question that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct QuestionNotice {
     pub(super) question: QuestionId,
     pub(super) execution: ExecutionId,
     caller: CallerName,
@@ -24,7 +24,7 @@ pub(super) struct News {
     url: String,
 }
 
-impl News {
+impl QuestionNotice {
     /// One for tests.
     #[cfg(test)]
     pub(super) fn example() -> Self {
@@ -56,8 +56,8 @@ impl News {
 }
 
 /// What waits for people now.
-pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<News>, engine::Error> {
-    let phases = vec![Phase::Running, Phase::Paused];
+pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<QuestionNotice>, engine::Error> {
+    let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused];
     let filter = ListFilter { phases, caller: None, after: None, n_max: EXECUTIONS_MAX };
     let mut open = vec![];
     for listed in engine.list(filter).await? {
@@ -75,7 +75,7 @@ pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<News>, engine
         };
         for question in state.open_questions() {
             let tool = state.calls.get(&question.call).map(|call| call.tool.to_string());
-            open.push(News {
+            open.push(QuestionNotice {
                 question: question.id,
                 execution: listed.execution,
                 caller: listed.standing.caller.clone(),

@@ -1,15 +1,18 @@
 //! Through the server that owns the data directory, or one that is named.
 
-use super::Verb;
+use super::PolicyVerb;
 use crate::print;
-use client::{Error, Explained, HttpClient, NewPolicy, Policy};
+use client::{AirlockClient, Error, NewPolicy, PolicyExplanation, StoredPolicy};
 use lifecycle::ToolPath;
 use serde_json::{Value, json};
 
 /// What to tell, one value each.
-pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Value>, Error> {
+pub(super) async fn perform(
+    client: &AirlockClient,
+    verb: &PolicyVerb,
+) -> Result<Vec<Value>, Error> {
     Ok(match verb {
-        Verb::Add { pattern, action, owner, editable, position } => {
+        PolicyVerb::Add { pattern, action, owner, editable, position } => {
             let (pattern, position) =
                 (pattern.to_string(), position.as_ref().map(|p| p.to_string()));
             let new = NewPolicy {
@@ -21,19 +24,19 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Valu
             };
             vec![json!(client.add_policy(&new).await?)]
         }
-        Verb::List => {
+        PolicyVerb::List => {
             let policies = client.policies().await?;
             if policies.iter().any(|policy| policy.unconfirmed.is_some()) {
                 print::note(super::UNCONFIRMED);
             }
             policies.iter().map(|policy| json!(policy)).collect()
         }
-        Verb::Confirm { id } => vec![json!(client.confirm_policy(id).await?)],
-        Verb::Remove { id } => {
+        PolicyVerb::Confirm { id } => vec![json!(client.confirm_policy(id).await?)],
+        PolicyVerb::Remove { id } => {
             client.remove_policy(id).await?;
             vec![json!({ "removed": true })]
         }
-        Verb::Test { tool } => {
+        PolicyVerb::Test { tool } => {
             let said = client.explain_policy(tool.as_str()).await?;
             explain(tool, &said);
             let id = said.policy.as_ref().map(|policy| policy.id.as_str());
@@ -45,8 +48,8 @@ pub(super) async fn perform(client: &HttpClient, verb: &Verb) -> Result<Vec<Valu
 }
 
 /// What the verdict alone does not tell.
-fn explain(tool: &ToolPath, said: &Explained) {
-    if let Some(Policy { id, pattern, .. }) = &said.ignored_policy {
+fn explain(tool: &ToolPath, said: &PolicyExplanation) {
+    if let Some(StoredPolicy { id, pattern, .. }) = &said.ignored_policy {
         let why = match said.ignored_because.as_deref() {
             Some("answer_only") => {
                 "each call of this tool needs an answer, which no policy replaces"

@@ -1,17 +1,17 @@
 //! On the data directory itself, while no server owns it.
 
-use super::{Verb, action_word};
+use super::{PolicyVerb, action_word};
 use crate::print;
 use anyhow::Context as _;
-use engine::policies::{KeptRule, NewRule, Policies};
-use lifecycle::{Policy, ToolPath, Traits, Verdict};
+use engine::policies::{KeptRule, NewRule, PolicySet};
+use lifecycle::{Policy, PolicyVerdict, ToolPath, ToolTraits};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 
 /// What to tell, one value each.
-pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+pub(super) fn perform(verb: &PolicyVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
@@ -22,10 +22,10 @@ pub(super) fn perform(verb: &Verb, data_dir: &Path) -> anyhow::Result<Vec<Value>
     })
 }
 
-async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>> {
-    let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await?;
+async fn on_store(verb: &PolicyVerb, store: &SqliteStore) -> anyhow::Result<Vec<Value>> {
+    let policies = PolicySet::open(Arc::new(store.clone()), Policy::default()).await?;
     match verb {
-        Verb::Add { pattern, action, owner, editable, position } => {
+        PolicyVerb::Add { pattern, action, owner, editable, position } => {
             let new = NewRule {
                 owner: *owner,
                 pattern: pattern.clone(),
@@ -36,28 +36,28 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>
             let rule = policies.add(new, engine::Clock::system().now()).await?;
             Ok(vec![shown(&rule)])
         }
-        Verb::List => {
+        PolicyVerb::List => {
             let rules = policies.list().await?;
             if rules.iter().any(|rule| rule.unconfirmed.is_some()) {
                 print::note(super::UNCONFIRMED);
             }
             Ok(rules.iter().map(shown).collect())
         }
-        Verb::Confirm { id } => {
+        PolicyVerb::Confirm { id } => {
             let rule = policies.confirm(id, engine::Clock::system().now()).await?;
             Ok(vec![shown(&rule)])
         }
-        Verb::Remove { id } => {
+        PolicyVerb::Remove { id } => {
             policies.remove(id, None).await?;
             Ok(vec![json!({ "removed": true })])
         }
-        Verb::Test { tool } => {
+        PolicyVerb::Test { tool } => {
             let explained = policies.explain(tool, traits(tool)).await?;
             let verdict = match &explained.verdict {
-                Verdict::Allow if explained.rule.is_none() => "as the tool says",
-                Verdict::Allow => "allow",
-                Verdict::Ask { .. } => "ask",
-                Verdict::Refuse { .. } => "refuse",
+                PolicyVerdict::Allow if explained.rule.is_none() => "as the tool says",
+                PolicyVerdict::Allow => "allow",
+                PolicyVerdict::Ask { .. } => "ask",
+                PolicyVerdict::Refuse { .. } => "refuse",
             };
             let rule = explained.rule.as_ref().map(|rule| rule.id.as_str());
             Ok(vec![json!({ "verdict": verdict, "pattern": explained.pattern, "id": rule })])
@@ -66,10 +66,10 @@ async fn on_store(verb: &Verb, store: &SqliteStore) -> anyhow::Result<Vec<Value>
 }
 
 /// What is known about a tool without a server: which tools need an answer, and nothing about sources.
-fn traits(tool: &ToolPath) -> Traits {
+fn traits(tool: &ToolPath) -> ToolTraits {
     let needs_answer = |(path, answer_only): (&str, bool)| answer_only && path == tool.as_str();
     let answer_only = sources::management_tools().any(needs_answer);
-    Traits { answer_only, ..Traits::lasting(false) }
+    ToolTraits { answer_only, ..ToolTraits::lasting(false) }
 }
 
 fn shown(rule: &KeptRule) -> Value {

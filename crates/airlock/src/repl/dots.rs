@@ -2,7 +2,7 @@
 
 use crate::print;
 use crate::table::cell;
-use client::repl::{Command, Job, JobState, JournalEntry, ReplClient, ReplError};
+use client::repl::{CommandOutcome, JobSnapshot, JobState, JournalEntry, ReplClient, ReplError};
 use serde_json::Value;
 use std::path::Path;
 
@@ -40,12 +40,12 @@ pub(super) fn behind_dot(text: &str) -> Option<&str> {
 
 /// What the prompt remembers for them.
 #[derive(Default)]
-pub(super) struct Dots {
+pub(super) struct DotCommands {
     evaluated: Vec<String>,
     jobs: Vec<(String, String)>,
 }
 
-impl Dots {
+impl DotCommands {
     /// Remembers a text for `.save`.
     pub(super) fn note(&mut self, text: &str) {
         if !text.trim_start().starts_with('.') {
@@ -108,7 +108,7 @@ impl Dots {
             return Ok(());
         };
         match client.call(name, args, None).await? {
-            Command::Ended(result) => match result.error {
+            CommandOutcome::Ended(result) => match result.error {
                 Some(error) => return Err(ReplError::Failed(Box::new(error))),
                 None => {
                     print::shown(&result.output.unwrap_or_default().to_string());
@@ -117,7 +117,7 @@ impl Dots {
                     }
                 }
             },
-            Command::Job(job) => {
+            CommandOutcome::Job(job) => {
                 print::printed(&format!("job {job}"));
                 self.jobs.push((job, name.to_owned()));
             }
@@ -131,11 +131,11 @@ impl Dots {
         }
         for (job, name) in &self.jobs {
             let state = match client.job(job).await? {
-                Job::Running(running) => {
+                JobSnapshot::Running(running) => {
                     let progress = running.progress.map(|it| it.to_string()).unwrap_or_default();
                     format!("running {progress}")
                 }
-                Job::Ended(ended) => {
+                JobSnapshot::Ended(ended) => {
                     let output = ended.output.map(|it| it.to_string());
                     let error = ended.error.map(|it| it.message);
                     let said = output.or(error).unwrap_or_default();

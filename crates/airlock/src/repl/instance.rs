@@ -2,7 +2,7 @@
 //! takes it away when it ends. A document is a hint: whoever wrote it may be gone.
 
 use client::repl::PROTOCOL_VERSION;
-use lifecycle::{Timestamp, Utc};
+use lifecycle::{Timestamp, UtcTime};
 use serde_json::{Value, json};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -22,15 +22,15 @@ const DOCUMENT_BYTES_MAX: u64 = 64 << 10;
 const KNOCK_MAX: Duration = Duration::from_millis(500);
 
 /// A document of ours. Dropping it takes it away.
-pub(crate) struct Announced(PathBuf);
+pub(crate) struct InstanceFile(PathBuf);
 
-impl Announced {
+impl InstanceFile {
     /// Says where a server listens. None where nothing says where its user's state is.
     pub(crate) fn write(listens: SocketAddr, now: Timestamp) -> io::Result<Option<Self>> {
         let Some(folder) = folder() else { return Ok(None) };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         forget_former(&folder, listens);
-        let (port, started) = (listens.port(), Utc::from(now).exact());
+        let (port, started) = (listens.port(), UtcTime::from(now).exact());
         let id = format!("Airlock-{port}-{}", compact(&started));
         let document = json!({
             "schemaVersion": 1,
@@ -62,7 +62,7 @@ impl Announced {
     }
 }
 
-impl Drop for Announced {
+impl Drop for InstanceFile {
     fn drop(&mut self) {
         // Who finds it nevertheless finds nobody there.
         let _ = std::fs::remove_file(&self.0);

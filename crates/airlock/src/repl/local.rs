@@ -2,45 +2,45 @@
 
 use anyhow::Context as _;
 use engine::{Config, Engine};
-use server::auth::Secret;
-use server::{Auth, DoorSettings, Doors, Server};
+use server::auth::MintedSecret;
+use server::{AuthMode, DoorSelection, DoorSettings, RunningServer};
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tools::Catalogue;
-use tools::builtin::Builtin;
-use tools::demo::Demo;
+use tools::builtin::BuiltinTools;
+use tools::demo::DemoTools;
 
 /// A server in this process.
-pub(super) struct Local {
-    server: Server,
+pub(super) struct LocalReplServer {
+    server: RunningServer,
     engine: Engine,
     store: SqliteStore,
     secret: String,
     _place: tempfile::TempDir,
 }
 
-impl Local {
+impl LocalReplServer {
     pub(super) async fn start(demo: bool) -> anyhow::Result<Self> {
         let place = tempfile::tempdir().context("could not make a temporary directory")?;
         let store = SqliteStore::temporary().context("could not make a temporary journal")?;
         let catalogue = Catalogue::new(vec![])?;
         if demo {
-            catalogue.add(Arc::new(Demo::new(place.path())))?;
+            catalogue.add(Arc::new(DemoTools::new(place.path())))?;
         }
-        catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(|_| true))))?;
+        catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(|_| true))))?;
         let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
         // Others on this machine can reach the port: they must not get in.
-        let secret = Secret::new().context("could not make a token")?.text().to_owned();
+        let secret = MintedSecret::new().context("could not make a token")?.text().to_owned();
         let config = server::Config {
-            auth: Auth::Tokens { environment: Some(secret.clone()) },
+            auth: AuthMode::Tokens { environment: Some(secret.clone()) },
             doors: DoorSettings {
-                which: Doors::Repl,
-                repl: ::repl::Settings { demo, ..::repl::Settings::default() },
+                which: DoorSelection::Repl,
+                repl: ::repl::ReplSettings { demo, ..::repl::ReplSettings::default() },
                 ..DoorSettings::default()
             },
             ..server::Config::new(engine.clone(), store.clone())
         };
-        let server = Server::start(config).await?;
+        let server = RunningServer::start(config).await?;
         Ok(Self { server, engine, store, secret, _place: place })
     }
 

@@ -1,7 +1,7 @@
 //! The line editor: history, lines that go on, colours, and names from the server.
 
 use super::dots;
-use super::scan::{Kind, is_open, pieces};
+use super::scan::{TokenKind, is_open, pieces};
 use client::repl::ReplClient;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -27,13 +27,13 @@ const HISTORY_MAX: usize = 1_000;
 const COMPLETION_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// A prompt.
-pub(super) struct Prompt {
-    editor: Editor<Assistant, FileHistory>,
+pub(super) struct ReplPrompt {
+    editor: Editor<PromptHelper, FileHistory>,
     history: Option<PathBuf>,
 }
 
 /// What a user did.
-pub(super) enum Line {
+pub(super) enum PromptLine {
     Text(String),
     /// The input ended, and this before it did.
     Last(String),
@@ -43,7 +43,7 @@ pub(super) enum Line {
     Over,
 }
 
-impl Prompt {
+impl ReplPrompt {
     pub(super) fn new(
         client: &ReplClient,
         runtime: &Handle,
@@ -55,7 +55,7 @@ impl Prompt {
             .build();
         let mut editor = Editor::with_config(config)?;
         let (client, runtime) = (client.clone(), runtime.clone());
-        editor.set_helper(Some(Assistant { client, runtime, unfinished: RefCell::default() }));
+        editor.set_helper(Some(PromptHelper { client, runtime, unfinished: RefCell::default() }));
         if let Some(file) = &history {
             // The first time there is none.
             let _ = editor.load_history(file);
@@ -63,11 +63,13 @@ impl Prompt {
         Ok(Self { editor, history })
     }
 
-    pub(super) fn read(&mut self) -> anyhow::Result<Line> {
+    pub(super) fn read(&mut self) -> anyhow::Result<PromptLine> {
         match self.editor.readline(PROMPT) {
-            Ok(text) => Ok(Line::Text(text)),
-            Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
-            Err(ReadlineError::Eof) => Ok(self.unfinished().map_or(Line::Over, Line::Last)),
+            Ok(text) => Ok(PromptLine::Text(text)),
+            Err(ReadlineError::Interrupted) => Ok(PromptLine::Interrupted),
+            Err(ReadlineError::Eof) => {
+                Ok(self.unfinished().map_or(PromptLine::Over, PromptLine::Last))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -92,20 +94,20 @@ impl Prompt {
 }
 
 /// What helps while a line is typed.
-struct Assistant {
+struct PromptHelper {
     client: ReplClient,
     runtime: Handle,
     /// The text that goes on in the next line, if there is one.
     unfinished: RefCell<String>,
 }
 
-impl Helper for Assistant {}
+impl Helper for PromptHelper {}
 
-impl Hinter for Assistant {
+impl Hinter for PromptHelper {
     type Hint = String;
 }
 
-impl Completer for Assistant {
+impl Completer for PromptHelper {
     type Candidate = String;
 
     fn complete(
@@ -127,7 +129,7 @@ impl Completer for Assistant {
     }
 }
 
-impl Highlighter for Assistant {
+impl Highlighter for PromptHelper {
     fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
         let mut shown = String::with_capacity(line.len() * 2);
         for piece in pieces(line) {
@@ -144,17 +146,17 @@ impl Highlighter for Assistant {
     }
 }
 
-const fn colour(kind: Kind) -> Option<&'static str> {
+const fn colour(kind: TokenKind) -> Option<&'static str> {
     match kind {
-        Kind::Plain => None,
-        Kind::Keyword => Some("35"),
-        Kind::Number => Some("33"),
-        Kind::Text => Some("32"),
-        Kind::Comment => Some("2"),
+        TokenKind::Plain => None,
+        TokenKind::Keyword => Some("35"),
+        TokenKind::Number => Some("33"),
+        TokenKind::Text => Some("32"),
+        TokenKind::Comment => Some("2"),
     }
 }
 
-impl Validator for Assistant {
+impl Validator for PromptHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
         // What is for the prompt is one line: a bracket in it is not ours to count.

@@ -2,7 +2,7 @@
 
 /// What a piece of text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Plain,
     Keyword,
     Number,
@@ -12,8 +12,8 @@ pub(super) enum Kind {
 
 /// A piece of text, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece<'t> {
-    pub(super) kind: Kind,
+pub(super) struct TextPiece<'t> {
+    pub(super) kind: TokenKind,
     pub(super) text: &'t str,
 }
 
@@ -62,26 +62,30 @@ const KEYWORDS: [&str; 41] = [
 ];
 
 /// The text in pieces; joined, they are the text.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = vec![];
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let (kind, length) = match first {
-            '/' if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => {
-                (Kind::Comment, rest[2..].find("*/").map_or(rest.len(), |at| at + 4))
+            '/' if rest.starts_with("//") => {
+                (TokenKind::Comment, rest.find('\n').unwrap_or(rest.len()))
             }
-            quote @ ('"' | '\'' | '`') => (Kind::Text, quoted(rest, quote).unwrap_or(rest.len())),
-            c if c.is_ascii_digit() => (Kind::Number, word(rest)),
+            '/' if rest.starts_with("/*") => {
+                (TokenKind::Comment, rest[2..].find("*/").map_or(rest.len(), |at| at + 4))
+            }
+            quote @ ('"' | '\'' | '`') => {
+                (TokenKind::Text, quoted(rest, quote).unwrap_or(rest.len()))
+            }
+            c if c.is_ascii_digit() => (TokenKind::Number, word(rest)),
             c if begins_word(c) => {
                 let length = word(rest);
                 let is_keyword = KEYWORDS.contains(&&rest[..length]);
-                (if is_keyword { Kind::Keyword } else { Kind::Plain }, length)
+                (if is_keyword { TokenKind::Keyword } else { TokenKind::Plain }, length)
             }
-            c => (Kind::Plain, c.len_utf8()),
+            c => (TokenKind::Plain, c.len_utf8()),
         };
         let (text, after) = rest.split_at(length.max(1));
-        pieces.push(Piece { kind, text });
+        pieces.push(TextPiece { kind, text });
         rest = after;
     }
     pieces
@@ -90,17 +94,21 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 /// Whether a bracket, a template or a comment is still open: then the text goes on.
 pub(super) fn is_open(text: &str) -> bool {
     let mut depth = 0_i64;
-    for Piece { kind, text } in pieces(text) {
+    for TextPiece { kind, text } in pieces(text) {
         match kind {
-            Kind::Plain if matches!(text, "(" | "[" | "{") => depth += 1,
-            Kind::Plain if matches!(text, ")" | "]" | "}") => depth -= 1,
-            Kind::Text if text.starts_with('`') && quoted(text, '`').is_none() => return true,
-            Kind::Comment
+            TokenKind::Plain if matches!(text, "(" | "[" | "{") => depth += 1,
+            TokenKind::Plain if matches!(text, ")" | "]" | "}") => depth -= 1,
+            TokenKind::Text if text.starts_with('`') && quoted(text, '`').is_none() => return true,
+            TokenKind::Comment
                 if text.starts_with("/*") && !(text.len() > 3 && text.ends_with("*/")) =>
             {
                 return true;
             }
-            Kind::Plain | Kind::Keyword | Kind::Number | Kind::Text | Kind::Comment => {}
+            TokenKind::Plain
+            | TokenKind::Keyword
+            | TokenKind::Number
+            | TokenKind::Text
+            | TokenKind::Comment => {}
         }
     }
     depth > 0
@@ -142,7 +150,7 @@ mod tests {
             assert_eq!(joined, text);
         }
         let kinds: Vec<_> = pieces("let n = 12 // x").iter().map(|piece| piece.kind).collect();
-        assert_eq!((kinds[0], *kinds.last().unwrap()), (Kind::Keyword, Kind::Comment));
+        assert_eq!((kinds[0], *kinds.last().unwrap()), (TokenKind::Keyword, TokenKind::Comment));
     }
 
     #[test]

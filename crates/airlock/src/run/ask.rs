@@ -12,7 +12,7 @@ const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 /// Who says yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(super) enum ApprovalMode {
     /// `--yes`.
     Approve,
     /// `--no`.
@@ -25,15 +25,15 @@ pub(super) enum Asking {
 
 /// The questions that wait, and the one that is being asked.
 #[derive(Debug)]
-pub(super) struct Desk {
-    asking: Asking,
+pub(super) struct RunPrompter {
+    asking: ApprovalMode,
     waiting: VecDeque<Question>,
     asked: Option<(QuestionId, JoinHandle<Answer>)>,
     n_declined: u32,
 }
 
-impl Desk {
-    pub(super) const fn new(asking: Asking) -> Self {
+impl RunPrompter {
+    pub(super) const fn new(asking: ApprovalMode) -> Self {
         Self { asking, waiting: VecDeque::new(), asked: None, n_declined: 0 }
     }
 
@@ -71,22 +71,24 @@ impl Desk {
         let id = question.id;
         let answer = match (&question.kind, self.asking) {
             // A yes would not say what to do, and a new journal holds no call of an old server.
-            (QuestionKind::InDoubt, _) | (_, Asking::Decline) => Answer::Decline,
-            (QuestionKind::Approval, Asking::Approve) => YES,
-            (QuestionKind::Approval, Asking::NobodyThere) => {
+            (QuestionKind::InDoubt, _) | (_, ApprovalMode::Decline) => Answer::Decline,
+            (QuestionKind::Approval, ApprovalMode::Approve) => YES,
+            (QuestionKind::Approval, ApprovalMode::NobodyThere) => {
                 print::note(&unheard(&question));
                 Answer::Decline
             }
-            (QuestionKind::Form { schema }, Asking::Approve) if is_content_with_nothing(schema) => {
+            (QuestionKind::Form { schema }, ApprovalMode::Approve)
+                if is_content_with_nothing(schema) =>
+            {
                 Answer::Accept { content: Some(nothing()) }
             }
             // Nobody is there to fill in a form or to visit a page.
-            (QuestionKind::Form { .. } | QuestionKind::Link { .. }, Asking::Approve)
-            | (QuestionKind::Form { .. } | QuestionKind::Link { .. }, Asking::NobodyThere) => {
+            (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::Approve)
+            | (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::NobodyThere) => {
                 print::note(&unfillable(&question));
                 Answer::Decline
             }
-            (_, Asking::Terminal) => {
+            (_, ApprovalMode::Terminal) => {
                 let typing = task::spawn_blocking(move || typed(&question));
                 let (_, typing) = self.asked.insert((id, typing));
                 let answer = typing.await.unwrap_or(Answer::Decline);
@@ -200,12 +202,12 @@ mod tests {
     fn questions_are_answered_in_their_order_and_noes_are_counted() {
         let accept = Answer::Accept { content: None };
         let cases = [
-            (Asking::Approve, accept, 0),
-            (Asking::Decline, Answer::Decline, 2),
-            (Asking::NobodyThere, Answer::Decline, 2),
+            (ApprovalMode::Approve, accept, 0),
+            (ApprovalMode::Decline, Answer::Decline, 2),
+            (ApprovalMode::NobodyThere, Answer::Decline, 2),
         ];
         for (asking, answer, n_declined) in cases {
-            let mut desk = Desk::new(asking);
+            let mut desk = RunPrompter::new(asking);
             assert_eq!(desk.next().now_or_never(), None);
             let questions = [1, 2].map(|n| question(n, QuestionKind::Approval));
             questions.iter().for_each(|question| desk.add(question.clone()));
@@ -218,7 +220,7 @@ mod tests {
 
     #[test]
     fn yes_to_everything_is_no_answer_to_a_doubt() {
-        let mut desk = Desk::new(Asking::Approve);
+        let mut desk = RunPrompter::new(ApprovalMode::Approve);
         let doubt = question(1, QuestionKind::InDoubt);
         desk.add(doubt.clone());
         assert_eq!(desk.next().now_or_never(), Some((doubt.id, Answer::Decline)));
@@ -228,7 +230,7 @@ mod tests {
     fn a_form_that_wants_nothing_is_filled_in_beforehand_and_others_are_not() {
         let form =
             |schema: &str| QuestionKind::Form { schema: Json::parse(schema.into()).unwrap() };
-        let mut desk = Desk::new(Asking::Approve);
+        let mut desk = RunPrompter::new(ApprovalMode::Approve);
         let easy = question(1, form(r#"{"type":"object"}"#));
         let hard = question(2, form(r#"{"type":"object","required":["n"]}"#));
         let link =

@@ -1,67 +1,67 @@
 //! Runs a program on an engine of its own. The only file of this verb that knows the engine.
 
-use super::Ending;
-use super::ask::{Asking, Desk};
+use super::LocalRunEnd;
+use super::ask::{ApprovalMode, RunPrompter};
 use crate::config_files::vault_key;
 use crate::executions::level_name;
 use crate::exit::UsageError;
-use crate::housing::Housing;
+use crate::housing::ProcessHost;
 use crate::print;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use anyhow::Context as _;
 use credentials::{KeyPlace, Vault};
-use engine::policies::Policies;
-use engine::{Clock, Config, Engine, Start};
+use engine::policies::PolicySet;
+use engine::{Clock, Config, Engine, ExecutionStart};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    Answer, BuiltinCaller, CallerName, Convention, Event, Limits, LogLevel, Outcome, Policy,
-    Program, QuestionId, Rejection, RequestedLimits, Seq,
+    Answer, BuiltinCaller, CallerName, Event, ExecutionLimits, ExecutionOutcome, LogLevel, Policy,
+    Program, QuestionId, Rejection, RequestedLimits, Seq, ValueConvention,
 };
-use sources::{ConfigFiles, Setup, Sources};
+use sources::{ConfigFiles, SourceRegistry, SourcesSetup};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tokio::signal::unix::{SignalKind, signal};
-use tools::builtin::Builtin;
-use tools::demo::Demo;
-use tools::http::HttpClient;
-use tools::{Catalogue, Found, Minding, SourceKinds};
+use tools::builtin::BuiltinTools;
+use tools::demo::DemoTools;
+use tools::http::ApiClient;
+use tools::{Catalogue, ChildSupervision, FoundTool, SourceKinds};
 
 /// What to run, with what, and who is asked.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct LocalRun {
     pub(super) data_dir: PathBuf,
     pub(super) source: String,
     /// What it may use where no file says otherwise.
-    pub(super) usual: Limits,
+    pub(super) usual: ExecutionLimits,
     /// How long it may be active, whatever files say.
-    pub(super) timeout: Option<Limits>,
+    pub(super) timeout: Option<ExecutionLimits>,
     /// What it may use, if that is less.
     pub(super) asked: RequestedLimits,
     /// The rules that are kept in the data directory.
     pub(super) kept: Policy,
     /// Configuration files, the most important first.
     pub(super) files: ConfigFiles,
-    pub(super) asking: Asking,
+    pub(super) asking: ApprovalMode,
     /// Whether what it prints is told as it comes; otherwise it is collected.
     pub(super) is_told: bool,
 }
 
 /// Runs it to its end.
-pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
+pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
     let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
     let files = sources::check(&errand.files).map_err(wrong)?;
     let clock = Clock::system();
     let configured = sources::configured(&files, &store, clock.now(), errand.usual).await;
     let (policy, limits) = configured.map_err(wrong)?;
-    let policies = Arc::new(Policies::fixed(policy.and(errand.kept.clone())));
-    let catalogue = Catalogue::new(vec![Arc::new(Demo::new(&errand.data_dir))])?;
-    let housing = Housing::open(&files, &vault_key(None, &errand.data_dir), false)?;
+    let policies = Arc::new(PolicySet::fixed(policy.and(errand.kept.clone())));
+    let catalogue = Catalogue::new(vec![Arc::new(DemoTools::new(&errand.data_dir))])?;
+    let housing = ProcessHost::open(&files, &vault_key(None, &errand.data_dir), false)?;
     housing.offer(&catalogue)?;
     let shown = Arc::clone(&policies);
-    let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
-    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
+    let shows = move |found: &FoundTool| shown.live().shows(&found.path(), found.traits());
+    catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(shows))))?;
     // Each source is tried before the program starts: there is nothing to wait for.
     let source_wait_ms = 0;
     let config =
@@ -88,20 +88,30 @@ pub(super) async fn run(errand: Errand) -> anyhow::Result<Ending> {
 async fn open_sources(
     engine: &Engine,
     store: &SqliteStore,
-    errand: &Errand,
+    errand: &LocalRun,
     files: ConfigFiles,
-) -> anyhow::Result<Sources> {
+) -> anyhow::Result<SourceRegistry> {
     let (engine, usual) = (engine.clone(), errand.usual);
     let records = Arc::new(store.clone());
     // What is sealed here is gone with the journal.
     let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await?;
-    let (minding, http) = (Minding::ThisBinary, HttpClient::default());
+    let (minding, http) = (ChildSupervision::ThisBinary, ApiClient::default());
     // Nothing of this outlives the program, and each source is tried before it starts.
     let (descriptions, serves) = (None, false);
     let kinds = SourceKinds::default();
-    let setup =
-        Setup { engine, usual, kinds, records, descriptions, files, minding, vault, http, serves };
-    let sources = Sources::start(setup).await?;
+    let setup = SourcesSetup {
+        engine,
+        usual,
+        kinds,
+        records,
+        descriptions,
+        files,
+        minding,
+        vault,
+        http,
+        serves,
+    };
+    let sources = SourceRegistry::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {
         print::note(&print::tamed(&why));
@@ -110,18 +120,18 @@ async fn open_sources(
 }
 
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
-async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
-    let Errand { source, timeout, asked, asking, is_told, .. } = errand;
+async fn attend(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
+    let LocalRun { source, timeout, asked, asking, is_told, .. } = errand;
     let limits = asked.within(timeout.unwrap_or_else(|| engine.limits()));
     let limits = limits.map_err(|refused| UsageError(refused.to_string()))?;
     let mut logs = vec![];
-    let program = Program { source, convention: Convention::LastExpression };
+    let program = Program { source, convention: ValueConvention::LastExpression };
     let mut interrupts = signal(SignalKind::interrupt())?;
-    let execution = engine.submit(Start { program, caller: me(), limits }).await?;
+    let execution = engine.submit(ExecutionStart { program, caller: me(), limits }).await?;
     let mut entries = engine.follow(execution, Seq(0));
-    let mut desk = Desk::new(asking);
+    let mut desk = RunPrompter::new(asking);
     let mut is_interrupted = false;
-    let mut progress = Progress::shown(is_told);
+    let mut progress = ProgressLine::shown(is_told);
     loop {
         let may_draw = !desk.is_asking();
         tokio::select! {
@@ -137,7 +147,7 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
                 };
                 if let Some(outcome) = hear(entry.event, &mut desk, say) {
                     let n_declined = desk.n_declined();
-                    return Ok(Ending { outcome, n_declined, is_interrupted, logs });
+                    return Ok(LocalRunEnd { outcome, n_declined, is_interrupted, logs });
                 }
             }
             (question, answer) = desk.next() => {
@@ -147,9 +157,9 @@ async fn attend(engine: &Engine, errand: Errand) -> anyhow::Result<Ending> {
             Some(()) = interrupts.recv() => {
                 progress.clear();
                 if is_interrupted {
-                    let outcome = Outcome::Cancelled { by: me(), reason: None };
+                    let outcome = ExecutionOutcome::Cancelled { by: me(), reason: None };
                     let n_declined = desk.n_declined();
-                    return Ok(Ending { outcome, n_declined, is_interrupted, logs });
+                    return Ok(LocalRunEnd { outcome, n_declined, is_interrupted, logs });
                 }
                 is_interrupted = true;
                 too_late_is_fine(engine.cancel(execution, me()).await)?;
@@ -167,7 +177,11 @@ const fn is_shown(event: &Event) -> bool {
 }
 
 /// What an event means to the person at the terminal; the outcome, if it is the last.
-fn hear(event: Event, desk: &mut Desk, mut say: impl FnMut(LogLevel, &str)) -> Option<Outcome> {
+fn hear(
+    event: Event,
+    desk: &mut RunPrompter,
+    mut say: impl FnMut(LogLevel, &str),
+) -> Option<ExecutionOutcome> {
     match event {
         Event::Logged { level, line, .. } => say(level, &line),
         Event::Emitted { item, .. } => say(LogLevel::Log, item.text()),

@@ -1,6 +1,6 @@
 //! The policies that people keep, for a run of its own: what holds on a server holds here.
 
-use engine::policies::{KIND, Policies};
+use engine::policies::{KIND, PolicySet};
 use lifecycle::Policy;
 use std::path::Path;
 use store::sqlite::SqliteStore;
@@ -8,5 +8,5 @@ use store::sqlite::SqliteStore;
 /// What the rules of a data directory add up to, whether or not a server is at work there. Nothing where
 /// there is no such directory, which is not made.
 pub(super) fn kept(data_dir: &Path) -> anyhow::Result<Policy> {
-    Ok(Policies::adding_up(&SqliteStore::look(data_dir, KIND)?)?)
+    Ok(PolicySet::adding_up(&SqliteStore::look(data_dir, KIND)?)?)
 }

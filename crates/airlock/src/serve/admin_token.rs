@@ -4,7 +4,7 @@
 use crate::exit::UsageError;
 use crate::print;
 use server::auth;
-use store::Records;
+use store::RecordStore;
 
 /// Shortest secret: what is minted has 47 characters.
 const CHARS_MIN: usize = 32;
@@ -14,7 +14,7 @@ const OLD: &str = "AIRLOCK_TOKEN";
 
 /// What a variable of the environment is good for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Secret {
+enum EnvironmentSecret {
     /// Nothing is set.
     Unset,
     /// The administrator's.
@@ -26,25 +26,25 @@ enum Secret {
 }
 
 /// Reads the environment. Refuses a secret that is too short, or that a token already has.
-pub(super) async fn read(records: &dyn Records) -> anyhow::Result<Option<String>> {
+pub(super) async fn read(records: &dyn RecordStore) -> anyhow::Result<Option<String>> {
     let variable = |name| std::env::var(name).ok();
     let chosen = choose(variable(ADMIN).as_deref(), variable(OLD).as_deref())?;
     match chosen {
-        Secret::Unset => Ok(None),
-        Secret::Admin(secret) => match auth::is_minted_secret(records, &secret).await? {
+        EnvironmentSecret::Unset => Ok(None),
+        EnvironmentSecret::Admin(secret) => match auth::is_minted_secret(records, &secret).await? {
             true => Err(UsageError(format!(
                 "{ADMIN} is the secret of a token, which would become an administrator's; set another one"
             ))
             .into()),
             false => Ok(Some(secret)),
         },
-        Secret::Renamed(secret) if !auth::is_minted_secret(records, &secret).await? => {
+        EnvironmentSecret::Renamed(secret) if !auth::is_minted_secret(records, &secret).await? => {
             print::note(&format!(
                 "WARNING: {OLD} counts as the administrator's secret for one more version; name it {ADMIN}"
             ));
             Ok(Some(secret))
         }
-        Secret::Renamed(_) | Secret::Ignored => {
+        EnvironmentSecret::Renamed(_) | EnvironmentSecret::Ignored => {
             print::note(&format!(
                 "{OLD} is ignored: it is a client's, or has less than {CHARS_MIN} characters. The administrator's \
                  variable is {ADMIN}"
@@ -54,18 +54,18 @@ pub(super) async fn read(records: &dyn Records) -> anyhow::Result<Option<String>
     }
 }
 
-fn choose(admin: Option<&str>, old: Option<&str>) -> Result<Secret, UsageError> {
+fn choose(admin: Option<&str>, old: Option<&str>) -> Result<EnvironmentSecret, UsageError> {
     let given =
         |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
     let is_long = |text: &str| text.chars().count() >= CHARS_MIN;
     match (given(admin), given(old)) {
-        (Some(secret), _) if is_long(&secret) => Ok(Secret::Admin(secret)),
+        (Some(secret), _) if is_long(&secret) => Ok(EnvironmentSecret::Admin(secret)),
         (Some(_), _) => Err(UsageError(format!(
             "{ADMIN} has less than {CHARS_MIN} characters; make one with: openssl rand -hex 32"
         ))),
-        (None, Some(secret)) if is_long(&secret) => Ok(Secret::Renamed(secret)),
-        (None, Some(_)) => Ok(Secret::Ignored),
-        (None, None) => Ok(Secret::Unset),
+        (None, Some(secret)) if is_long(&secret) => Ok(EnvironmentSecret::Renamed(secret)),
+        (None, Some(_)) => Ok(EnvironmentSecret::Ignored),
+        (None, None) => Ok(EnvironmentSecret::Unset),
     }
 }
 
@@ -78,12 +78,12 @@ mod tests {
         let (long, short) = ("x".repeat(CHARS_MIN), "x".repeat(CHARS_MIN - 1));
         let (long, short) = (Some(long.as_str()), Some(short.as_str()));
         let secret = || "x".repeat(CHARS_MIN);
-        assert_eq!(choose(None, None), Ok(Secret::Unset));
-        assert_eq!(choose(Some(" "), None), Ok(Secret::Unset));
-        assert_eq!(choose(long, None), Ok(Secret::Admin(secret())));
-        assert_eq!(choose(long, short), Ok(Secret::Admin(secret())));
-        assert_eq!(choose(None, long), Ok(Secret::Renamed(secret())));
-        assert_eq!(choose(None, short), Ok(Secret::Ignored));
+        assert_eq!(choose(None, None), Ok(EnvironmentSecret::Unset));
+        assert_eq!(choose(Some(" "), None), Ok(EnvironmentSecret::Unset));
+        assert_eq!(choose(long, None), Ok(EnvironmentSecret::Admin(secret())));
+        assert_eq!(choose(long, short), Ok(EnvironmentSecret::Admin(secret())));
+        assert_eq!(choose(None, long), Ok(EnvironmentSecret::Renamed(secret())));
+        assert_eq!(choose(None, short), Ok(EnvironmentSecret::Ignored));
         assert!(choose(short, long).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{duration, listen_address, size};
 use lifecycle::{AnswerRole, ToolPath};
-use server::Doors;
+use server::DoorSelection;
 use server::auth::WebOrigin;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     pub(crate) repl: ReplArgs,
     /// `repl-server` has only some.
     #[arg(skip)]
-    pub(crate) doors: Doors,
+    pub(crate) doors: DoorSelection,
 }
 
 /// What the REPL's evaluators are given.
@@ -136,7 +136,7 @@ impl Args {
             started_by_client: false,
             source_wait: None,
             repl: ReplArgs::default(),
-            doors: Doors::All,
+            doors: DoorSelection::All,
         }
     }
 

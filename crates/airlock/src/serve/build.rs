@@ -3,36 +3,36 @@
 use super::settings::StartSettings;
 use super::{Args, admin_token, data_loss};
 use crate::exit::UsageError;
-use crate::housing::Housing;
+use crate::housing::ProcessHost;
 use crate::{management_review, print};
 use anyhow::Context as _;
 use credentials::{KeyPlace, Vault};
-use engine::policies::Policies;
-use engine::{Clock, Config, Engine, Retention};
-use lifecycle::{Limits, Timestamp};
+use engine::policies::PolicySet;
+use engine::{Clock, Config, Engine, RetentionPolicy};
+use lifecycle::{ExecutionLimits, Timestamp};
 use server::auth::{SignInKey, WebOrigin};
 use server::settings::{SettingsRegistry, close_admin_access};
-use server::{Auth, DoorSettings, Doors};
-use sources::{Management, Setup, Sources};
+use server::{AuthMode, DoorSelection, DoorSettings};
+use sources::{ManagementTools, SourceRegistry, SourcesSetup};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
-use tools::builtin::Builtin;
-use tools::demo::Demo;
-use tools::http::HttpClient;
-use tools::{Catalogue, Found, Minding, SourceKinds};
+use tools::builtin::BuiltinTools;
+use tools::demo::DemoTools;
+use tools::http::ApiClient;
+use tools::{Catalogue, ChildSupervision, FoundTool, SourceKinds};
 use url::Url;
 
 pub(super) async fn engine(
     args: &Args,
     data_dir: &Path,
     store: &SqliteStore,
-    housing: &Housing,
+    housing: &ProcessHost,
     settings: &StartSettings,
 ) -> anyhow::Result<Engine> {
     let mut sources: Vec<Arc<dyn tools::Source>> = vec![];
     if args.demo {
-        sources.push(Arc::new(Demo::new(data_dir)));
+        sources.push(Arc::new(DemoTools::new(data_dir)));
     }
     let catalogue = Catalogue::new(sources)?;
     housing.offer(&catalogue)?;
@@ -40,18 +40,18 @@ pub(super) async fn engine(
     let (clock, records) = (Clock::system(), Arc::new(store.clone()));
     let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
     let quotas = sources::quotas(&files).map_err(wrong)?;
-    let usual = Limits::default();
+    let usual = ExecutionLimits::default();
     let (policy, limits) =
         sources::configured(&files, &*records, clock.now(), usual).await.map_err(wrong)?;
     // Before anything goes on: nothing may run by a policy that does not count.
     management_review::review(store, clock.now()).await?;
     let noted = Some(Arc::clone(&records) as _);
-    let policies = Arc::new(Policies::open(records, policy).await?);
+    let policies = Arc::new(PolicySet::open(records, policy).await?);
     let shown = Arc::clone(&policies);
-    let shows = move |found: &Found| shown.live().shows(&found.path(), found.traits());
-    catalogue.add(Arc::new(Builtin::new(&catalogue, Arc::new(shows))))?;
+    let shows = move |found: &FoundTool| shown.live().shows(&found.path(), found.traits());
+    catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(shows))))?;
     let age_ms_max = u64::try_from(args.keep_for.as_millis()).unwrap_or(u64::MAX);
-    let retention = Retention { age_ms_max, bytes_max: args.keep_bytes };
+    let retention = RetentionPolicy { age_ms_max, bytes_max: args.keep_bytes };
     let mut config = Config {
         policies,
         limits,
@@ -76,8 +76,8 @@ pub(super) async fn open_sources(
     settings: &StartSettings,
     data_dir: &Path,
     engine: &Engine,
-    (store, http): (&SqliteStore, &HttpClient),
-) -> anyhow::Result<Sources> {
+    (store, http): (&SqliteStore, &ApiClient),
+) -> anyhow::Result<SourceRegistry> {
     let key = KeyPlace::File(settings.vault_key().to_owned());
     let vault = Vault::open(Arc::new(store.clone()), key).await?;
     if let Some(why) = vault.status().await?.trouble {
@@ -85,20 +85,20 @@ pub(super) async fn open_sources(
             "WARNING: the vault is locked, and connections that need it do not work: {why}"
         ));
     }
-    let setup = Setup {
+    let setup = SourcesSetup {
         engine: engine.clone(),
-        usual: Limits::default(),
+        usual: ExecutionLimits::default(),
         kinds: SourceKinds::default(),
         records: Arc::new(store.clone()),
         descriptions: Some(data_dir.join("descriptions")),
         files: settings.files(),
-        minding: Minding::ThisBinary,
+        minding: ChildSupervision::ThisBinary,
         vault,
         http: http.clone(),
         serves: true,
     };
-    let sources = Sources::start(setup).await?;
-    engine.catalogue().add(Arc::new(Management::new(sources.clone())))?;
+    let sources = SourceRegistry::start(setup).await?;
+    engine.catalogue().add(Arc::new(ManagementTools::new(sources.clone())))?;
     // What was under way goes on only now: the tools that it may call are in the catalogue.
     if let Err(fault) = engine.recover().await {
         sources.shutdown().await;
@@ -128,15 +128,15 @@ pub(super) async fn config(
             "WARNING: --no-auth: every program on this machine, and every page of an origin named with \
              --allowed-origin, may run programs and answer their questions",
         );
-        Auth::Off
+        AuthMode::Off
     } else {
         let environment = admin_token::read(store).await?;
         first_tokens(store, data_dir, clock.now(), settings.is_operator_mode()).await?;
         warn_of_builtin_names(store).await?;
-        Auth::Tokens { environment }
+        AuthMode::Tokens { environment }
     };
     // Codes for browsers are minted at the routes of the whole server only.
-    let mints_codes = !args.no_auth && args.doors == Doors::All;
+    let mints_codes = !args.no_auth && args.doors == DoorSelection::All;
     let sign_in_key = mints_codes.then(|| SignInKey::create(data_dir)).transpose()?;
     Ok(server::Config {
         listen: settings.listen()?,
@@ -195,13 +195,13 @@ async fn warn_of_builtin_names(store: &SqliteStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<::repl::Settings> {
+fn repl_settings(args: &Args, data_dir: &Path) -> anyhow::Result<::repl::ReplSettings> {
     let read = |path: &PathBuf| {
         let shown = path.display();
         std::fs::read_to_string(path).with_context(|| format!("could not read the script {shown}"))
     };
     let scripts: Vec<String> = args.repl.scripts.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(::repl::Settings {
+    Ok(::repl::ReplSettings {
         scripts: Arc::new(scripts),
         artifact_paths: args.repl.artifact_paths.then(|| data_dir.join("blobs")),
         demo: args.demo,

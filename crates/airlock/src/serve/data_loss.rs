@@ -1,7 +1,7 @@
 //! A store that lost entries, or may have: what a server does and says before anything continues.
 
 use crate::print;
-use lifecycle::{ExecutionId, Utc};
+use lifecycle::{ExecutionId, UtcTime};
 use store::Journal as _;
 use store::sqlite::SqliteStore;
 
@@ -13,7 +13,7 @@ pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
     let Some(loss) = store.data_loss().await? else { return Ok(()) };
     server::auth::end_all_sessions(store).await?;
     let until = match loss.known_until {
-        Some(at) => format!("up to {} at least", Utc::from(at)),
+        Some(at) => format!("up to {} at least", UtcTime::from(at)),
         None => "up to a time that nothing says".to_owned(),
     };
     print::note(&format!(

@@ -1,7 +1,7 @@
 //! Explains why a port cannot be had: which process listens there, as far as this account can see.
 
 use crate::exit::UsageError;
-use server::StartError;
+use server::ServerStartError;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use std::path::Path;
 const PROCESSES_MAX: usize = 100_000;
 
 /// The error for a person: the owner of the port, and the flag that chooses another.
-pub(super) fn explain(error: StartError) -> anyhow::Error {
-    let StartError::Bind(address, cause) = &error else { return error.into() };
+pub(super) fn explain(error: ServerStartError) -> anyhow::Error {
+    let ServerStartError::Bind(address, cause) = &error else { return error.into() };
     if cause.kind() != std::io::ErrorKind::AddrInUse {
         let text = format!(
             "could not listen on {address}: {cause}; choose another address with --listen IP:PORT"

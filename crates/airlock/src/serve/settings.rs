@@ -12,7 +12,7 @@ use server::settings::{
     StartFlags, StoredSetting, look_up_settings, read_settings, server_account, settle,
     shared_account, write_settings,
 };
-use server::{ConnectionLimits, Doors};
+use server::{ConnectionLimits, DoorSelection};
 use sources::ConfigFiles;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ pub(super) struct StartSettings {
     data_dir: PathBuf,
 }
 
-type Recorded = BTreeMap<SettingName, StoredSetting>;
+type RecordedSettings = BTreeMap<SettingName, StoredSetting>;
 
 /// Refuses a command line that would loosen a setting, before a running server is asked to stop.
 pub(super) fn check(args: &Args, data_dir: &Path) -> anyhow::Result<()> {
@@ -57,7 +57,11 @@ fn unusable(error: SettingsError) -> anyhow::Error {
     anyhow::anyhow!("could not {error}")
 }
 
-fn settled(args: &Args, data_dir: &Path, recorded: &Recorded) -> anyhow::Result<SettledSettings> {
+fn settled(
+    args: &Args,
+    data_dir: &Path,
+    recorded: &RecordedSettings,
+) -> anyhow::Result<SettledSettings> {
     let values: BTreeMap<_, _> =
         recorded.iter().map(|(name, setting)| (*name, setting.value.clone())).collect();
     let flags = start_flags(args, data_dir, &values)?;
@@ -66,7 +70,7 @@ fn settled(args: &Args, data_dir: &Path, recorded: &Recorded) -> anyhow::Result<
 }
 
 /// Why a flag is refused, and the command that makes the change.
-fn refusal(refused: &LooseningFlag, recorded: &Recorded, data_dir: &Path) -> String {
+fn refusal(refused: &LooseningFlag, recorded: &RecordedSettings, data_dir: &Path) -> String {
     let LooseningFlag { name, recorded: value, flag } = refused;
     let by = recorded.get(name).map_or("", |setting| setting.by.as_str());
     let dir = data_dir.display().to_string();
@@ -103,7 +107,7 @@ fn start_flags(
     if let Some(url) = &args.public_url {
         named.insert(SettingName::PublicUrl, url.as_str().into());
     }
-    if let Some(listen) = args.listen.filter(|_| args.doors == Doors::All) {
+    if let Some(listen) = args.listen.filter(|_| args.doors == DoorSelection::All) {
         named.insert(SettingName::Listen, listen.to_string().as_str().into());
     }
     if let Some(path) = config_files::named(args.config.as_deref())? {

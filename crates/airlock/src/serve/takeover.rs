@@ -3,7 +3,7 @@
 
 use super::Args;
 use crate::{autostart, print, stop};
-use server::Doors;
+use server::DoorSelection;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use store::sqlite::{OpenError, SqliteStore, directory_owner};
@@ -57,21 +57,23 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
             None => match SqliteStore::open(data_dir) {
                 Ok(store) => return Ok(store),
                 Err(OpenError::Owned { .. }) => wait()?,
-                Err(error) => return Err(refused(data_dir, Doors::All, error)),
+                Err(error) => return Err(refused(data_dir, DoorSelection::All, error)),
             },
         }
     }
 }
 
-fn refused(data_dir: &Path, doors: Doors, error: OpenError) -> anyhow::Error {
+fn refused(data_dir: &Path, doors: DoorSelection, error: OpenError) -> anyhow::Error {
     let shown = data_dir.display();
     if let OpenError::Owned { note } = &error
         && note.starts_with("http")
     {
         let socket = note.replacen("http", "ws", 1);
         return match doors {
-            Doors::All => anyhow::anyhow!("a server already owns {shown}: it listens at {note}"),
-            Doors::Repl => {
+            DoorSelection::All => {
+                anyhow::anyhow!("a server already owns {shown}: it listens at {note}")
+            }
+            DoorSelection::Repl => {
                 anyhow::anyhow!("a server already owns {shown}: its REPL is at {socket}/repl")
             }
         };

@@ -1,21 +1,21 @@
 //! What a check found and what recovery did, for people and as JSON.
 
-use lifecycle::{Phase, Timestamp, Utc};
+use lifecycle::{ExecutionPhase, Timestamp, UtcTime};
 use serde_json::{Value, json};
 use store::sqlite::{MarkReport, RecoveryReport, RowReport, StoreReport};
 
-const fn phase_name(phase: Phase) -> &'static str {
+const fn phase_name(phase: ExecutionPhase) -> &'static str {
     match phase {
-        Phase::Unborn => "unborn",
-        Phase::Running => "running",
-        Phase::Paused => "paused",
-        Phase::Parked => "parked",
-        Phase::Finished => "finished",
+        ExecutionPhase::Unborn => "unborn",
+        ExecutionPhase::Running => "running",
+        ExecutionPhase::Paused => "paused",
+        ExecutionPhase::Parked => "parked",
+        ExecutionPhase::Finished => "finished",
     }
 }
 
 fn time(at: Timestamp) -> String {
-    Utc::from(at).to_string()
+    UtcTime::from(at).to_string()
 }
 
 pub(super) fn check_json(found: &StoreReport) -> Value {

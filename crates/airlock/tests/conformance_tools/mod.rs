@@ -1,7 +1,8 @@
 //! The tools that the recorded programs call.
 
 use client::execbox::{
-    ErrorCode, Provider, ResolvedProvider, Returned, Tool, ToolContext, ToolError, read, value,
+    ErrorCode, ExecboxToolError, ProvidedTool, ResolvedProvider, ToolContext, ToolProvider,
+    ToolReturn, read, value,
 };
 use lifecycle::Json;
 use serde_json::json;
@@ -10,40 +11,40 @@ use std::time::Duration;
 
 /// The namespaces `tools` and `other`.
 pub(crate) fn providers() -> [Arc<ResolvedProvider>; 2] {
-    let tools = Provider::new("tools");
+    let tools = ToolProvider::new("tools");
     let tools = [plain(), checked(), failing(), odd_values(), waiting(), odd_names()]
         .into_iter()
         .flatten()
-        .fold(tools, Provider::tool);
-    let other = Tool::new("echo", |input: Json, _| async move {
+        .fold(tools, ToolProvider::tool);
+    let other = ProvidedTool::new("echo", |input: Json, _| async move {
         json_text(format!(r#"["other",{}]"#, input.text()))
     });
-    [tools.resolve().unwrap(), Provider::new("other").tool(other).resolve().unwrap()]
+    [tools.resolve().unwrap(), ToolProvider::new("other").tool(other).resolve().unwrap()]
 }
 
-fn json_text(text: String) -> Returned {
+fn json_text(text: String) -> ToolReturn {
     Ok(Some(Json::parse(text)?))
 }
 
 /// A tool that always returns the same.
-fn constant(name: &str, returned: fn() -> Returned) -> Tool {
-    Tool::new(name, move |_, _| async move { returned() })
+fn constant(name: &str, returned: fn() -> ToolReturn) -> ProvidedTool {
+    ProvidedTool::new(name, move |_, _| async move { returned() })
 }
 
-fn plain() -> Vec<Tool> {
-    let echo = Tool::new("echo", |input: Json, _| async move {
+fn plain() -> Vec<ProvidedTool> {
+    let echo = ProvidedTool::new("echo", |input: Json, _| async move {
         json_text(format!(r#"{{"got":{}}}"#, input.text()))
     });
-    let raw = Tool::new("raw", |input, _| async { Ok(Some(input)) });
-    let context = Tool::new("context", |_, context: ToolContext| async move {
+    let raw = ProvidedTool::new("raw", |input, _| async { Ok(Some(input)) });
+    let context = ProvidedTool::new("context", |_, context: ToolContext| async move {
         value(&[&*context.provider_name, &context.safe_tool_name, &context.original_tool_name])
     });
     vec![echo, raw, context]
 }
 
-fn checked() -> Vec<Tool> {
+fn checked() -> Vec<ProvidedTool> {
     let number = json!({"type": "number"});
-    let add = Tool::new("add", |input, _| async move {
+    let add = ProvidedTool::new("add", |input, _| async move {
         let summands: std::collections::BTreeMap<String, f64> = read(&input)?;
         value(&(summands["a"] + summands["b"]))
     });
@@ -53,19 +54,21 @@ fn checked() -> Vec<Tool> {
     vec![add.input_schema(schema).output_schema(number), bad_output]
 }
 
-fn failing() -> Vec<Tool> {
+fn failing() -> Vec<ProvidedTool> {
     vec![
-        constant("fail", || Err(ToolError::new("boom"))),
-        constant("failString", || Err(ToolError::Unsaid)),
-        constant("failCode", || Err(ToolError::coded(ErrorCode::MemoryLimit, "declared by host"))),
+        constant("fail", || Err(ExecboxToolError::new("boom"))),
+        constant("failString", || Err(ExecboxToolError::Unsaid)),
+        constant("failCode", || {
+            Err(ExecboxToolError::coded(ErrorCode::MemoryLimit, "declared by host"))
+        }),
         constant("undef", || Ok(None)),
-        constant("nan", || Err(ToolError::NotSerializable)),
-        constant("date", || Err(ToolError::NotSerializable)),
+        constant("nan", || Err(ExecboxToolError::NotSerializable)),
+        constant("date", || Err(ExecboxToolError::NotSerializable)),
     ]
 }
 
-fn odd_values() -> Vec<Tool> {
-    let deep = Tool::new("deep", |input, _| async move {
+fn odd_values() -> Vec<ProvidedTool> {
+    let deep = ProvidedTool::new("deep", |input, _| async move {
         let n: usize = read(&input)?;
         json_text(format!("{}null{}", r#"{"o":"#.repeat(n), "}".repeat(n)))
     });
@@ -81,19 +84,19 @@ fn odd_values() -> Vec<Tool> {
     ]
 }
 
-fn waiting() -> Vec<Tool> {
-    let sleep = Tool::new("sleep", |input, _| async move {
+fn waiting() -> Vec<ProvidedTool> {
+    let sleep = ProvidedTool::new("sleep", |input, _| async move {
         tokio::time::sleep(Duration::from_millis(read(&input)?)).await;
         value(&true)
     });
-    let hang = Tool::new("hang", |_, context: ToolContext| async move {
+    let hang = ProvidedTool::new("hang", |_, context: ToolContext| async move {
         context.signal.cancelled().await;
-        Err(ToolError::new("aborted"))
+        Err(ExecboxToolError::new("aborted"))
     });
     vec![sleep, hang]
 }
 
-fn odd_names() -> Vec<Tool> {
+fn odd_names() -> Vec<ProvidedTool> {
     vec![
         constant("my-tool", || value("dash")),
         constant("my.tool", || value("dot")),

@@ -3,12 +3,16 @@
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
 use lifecycle::{
-    CallOutcome, CallerName, Entry, Event, ExecutionId, Json, Phase, QuestionId, Seq, Timestamp,
+    CallOutcome, CallerName, Entry, Event, ExecutionId, ExecutionPhase, Json, QuestionId, Seq,
+    Timestamp,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use store::sqlite::SqliteStore;
-use store::{Append, ExecutionOverview, Finished, Journal, ListFilter, Listed, StoreError};
+use store::{
+    ExecutionOverview, FinishedTimes, Journal, JournalAppend, ListFilter, ListedExecution,
+    StoreError,
+};
 
 /// What the journal does wrong.
 #[derive(Default)]
@@ -32,7 +36,7 @@ pub(crate) struct Mischievous {
 type Answer<T> = BoxFuture<'static, Result<T, StoreError>>;
 
 impl Journal for Mischievous {
-    fn append(&self, append: Append) -> Answer<()> {
+    fn append(&self, append: JournalAppend) -> Answer<()> {
         if self.mischief.full.load(Ordering::SeqCst) {
             return async { Err(StoreError::Full) }.boxed();
         }
@@ -64,7 +68,7 @@ impl Journal for Mischievous {
         self.inner.follow(execution, after)
     }
 
-    fn list(&self, filter: ListFilter) -> Answer<Vec<Listed>> {
+    fn list(&self, filter: ListFilter) -> Answer<Vec<ListedExecution>> {
         self.inner.list(filter)
     }
 
@@ -72,7 +76,7 @@ impl Journal for Mischievous {
         self.inner.search(search)
     }
 
-    fn count(&self, phase: Phase, n_max: usize) -> Answer<usize> {
+    fn count(&self, phase: ExecutionPhase, n_max: usize) -> Answer<usize> {
         self.inner.count(phase, n_max)
     }
 
@@ -80,7 +84,7 @@ impl Journal for Mischievous {
         self.inner.overview(execution)
     }
 
-    fn count_by_caller(&self, phase: Phase) -> Answer<Vec<(CallerName, u64)>> {
+    fn count_by_caller(&self, phase: ExecutionPhase) -> Answer<Vec<(CallerName, u64)>> {
         self.inner.count_by_caller(phase)
     }
 
@@ -114,7 +118,7 @@ impl Journal for Mischievous {
         self.inner.release(execution, holder)
     }
 
-    fn finished(&self, after: Option<&Finished>, n_max: usize) -> Answer<Vec<Finished>> {
+    fn finished(&self, after: Option<&FinishedTimes>, n_max: usize) -> Answer<Vec<FinishedTimes>> {
         self.inner.finished(after, n_max)
     }
 

@@ -2,17 +2,17 @@
 
 pub(crate) mod journal;
 
-use engine::{Clock, Config, Engine, ManualClock, Start};
+use engine::{Clock, Config, Engine, ExecutionStart, ManualClock};
 use futures_util::StreamExt;
 use journal::{Mischief, Mischievous};
 use lifecycle::{
-    Answer, CallerName, Convention, Event, ExecutionId, Limits, Outcome, Phase, Program, Question,
-    Seq, Timestamp,
+    Answer, CallerName, Event, ExecutionId, ExecutionLimits, ExecutionOutcome, ExecutionPhase,
+    Program, Question, Seq, Timestamp, ValueConvention,
 };
 use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
-use tools::demo::Demo;
+use tools::demo::DemoTools;
 use tools::{Catalogue, Source};
 
 pub(crate) struct House {
@@ -82,11 +82,12 @@ impl House {
         (mut sources, mischief): (Vec<Arc<dyn Source>>, Mischief),
         change: impl FnOnce(&mut Config),
     ) -> Self {
-        sources.push(Arc::new(Demo::new(folder)));
+        sources.push(Arc::new(DemoTools::new(folder)));
         let mischief = Arc::new(mischief);
         let journal = Mischievous { inner: store.clone(), mischief: Arc::clone(&mischief) };
         let mut config = Config::new(journal, Catalogue::new(sources).unwrap());
-        config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+        config.sandbox.program =
+            sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
         change(&mut config);
         Self { engine: Engine::start(config).await.unwrap(), mischief, store }
     }
@@ -96,7 +97,7 @@ impl House {
         self.store.close().await;
     }
 
-    pub(crate) async fn submit(&self, source: &str, limits: Limits) -> ExecutionId {
+    pub(crate) async fn submit(&self, source: &str, limits: ExecutionLimits) -> ExecutionId {
         self.submit_for(me(), source, limits).await
     }
 
@@ -104,13 +105,14 @@ impl House {
         &self,
         caller: CallerName,
         source: &str,
-        limits: Limits,
+        limits: ExecutionLimits,
     ) -> ExecutionId {
-        let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
-        self.engine.submit(Start { program, caller, limits }).await.unwrap()
+        let program =
+            Program { source: source.to_owned(), convention: ValueConvention::ExplicitReturn };
+        self.engine.submit(ExecutionStart { program, caller, limits }).await.unwrap()
     }
 
-    pub(crate) async fn run(&self, source: &str, limits: Limits) -> Outcome {
+    pub(crate) async fn run(&self, source: &str, limits: ExecutionLimits) -> ExecutionOutcome {
         let execution = self.submit(source, limits).await;
         self.engine.outcome(execution).await.unwrap()
     }
@@ -130,7 +132,7 @@ impl House {
     pub(crate) async fn question(&self, execution: ExecutionId) -> Question {
         self.until(execution, |event| matches!(event, Event::Paused { .. })).await;
         let state = self.engine.look_up(execution).await.unwrap().state;
-        assert_eq!(state.phase, Phase::Paused);
+        assert_eq!(state.phase, ExecutionPhase::Paused);
         state.open_questions().next().unwrap().clone()
     }
 
@@ -145,9 +147,9 @@ pub(crate) fn me() -> CallerName {
 }
 
 /// The value of a program that must have one, as JSON text.
-pub(crate) fn value(outcome: &Outcome) -> &str {
+pub(crate) fn value(outcome: &ExecutionOutcome) -> &str {
     match outcome {
-        Outcome::Completed { value: Some(value) } => value.text(),
+        ExecutionOutcome::Completed { value: Some(value) } => value.text(),
         other => panic!("no value but {other:?}"),
     }
 }

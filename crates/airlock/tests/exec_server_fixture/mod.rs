@@ -1,6 +1,8 @@
 //! Exec-servers that are running, and what tests of them need.
 
-use client::exec_server::{Events, ExecServerClient, ExecServerEvent, RemoteExecServerConnectArgs};
+use client::exec_server::{
+    ExecServerClient, ExecServerEvent, ProcessEvents, RemoteExecServerConnectArgs,
+};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -324,7 +326,7 @@ pub(crate) async fn connected(server: &Served) -> ExecServerClient {
 }
 
 /// Hears a process to its end: all it said, and its code.
-pub(crate) async fn heard(events: &mut Events, process_id: &str) -> (Vec<u8>, i32) {
+pub(crate) async fn heard(events: &mut ProcessEvents, process_id: &str) -> (Vec<u8>, i32) {
     let (mut said, mut code) = (vec![], None);
     while let Some(event) = events.next().await {
         if event.process_id() != process_id {

@@ -1,7 +1,10 @@
 //! The real binary in a real terminal: somebody types, and sees what a person would see.
 
 use bytes::Bytes;
-use processes::{Config, Event, Process, Processes, Program, Seq, Size, Spec, Streams};
+use processes::{
+    Config, OutputSeq, Process, ProcessEvent, ProcessSpawner, ProcessSpec, ProcessStreams, PtySize,
+    SelfProgram,
+};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -10,16 +13,16 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A house for terminals.
-pub(crate) fn house() -> Processes {
-    let program = Program::At(env!("CARGO_BIN_EXE_airlock").into());
-    Processes::start(&Config { program, ..Default::default() }).unwrap()
+pub(crate) fn house() -> ProcessSpawner {
+    let program = SelfProgram::At(env!("CARGO_BIN_EXE_airlock").into());
+    ProcessSpawner::start(&Config { program, ..Default::default() }).unwrap()
 }
 
 /// A verb in a terminal.
 pub(crate) struct Terminal {
     process: Process,
-    changes: processes::Changes,
-    after: Seq,
+    changes: processes::OutputChanges,
+    after: OutputSeq,
     code: Option<i32>,
     pub(crate) text: String,
 }
@@ -27,7 +30,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the binary in a terminal of this many columns, with nothing in its environment but this.
     pub(crate) async fn open(
-        house: &Processes,
+        house: &ProcessSpawner,
         columns: u16,
         env: &[(&str, &Path)],
         words: &[&str],
@@ -37,7 +40,7 @@ impl Terminal {
 
     /// The same in this directory.
     pub(crate) async fn open_in(
-        house: &Processes,
+        house: &ProcessSpawner,
         folder: &Path,
         columns: u16,
         env: &[(&str, &Path)],
@@ -46,12 +49,12 @@ impl Terminal {
         let program = OsString::from(env!("CARGO_BIN_EXE_airlock"));
         let variable =
             |(name, value): &(&str, &Path)| (OsString::from(name), OsString::from(value));
-        let spec = Spec {
+        let spec = ProcessSpec {
             argv: std::iter::once(program).chain(words.iter().map(OsString::from)).collect(),
             arg0: None,
             cwd: folder.into(),
             env: env.iter().map(variable).collect(),
-            streams: Streams::Terminal(Size { rows: 24, columns }),
+            streams: ProcessStreams::Terminal(PtySize { rows: 24, columns }),
             cage: None,
         };
         let process = house.spawn(&spec).await.unwrap();
@@ -94,9 +97,9 @@ impl Terminal {
         self.after = event.seq();
         self.process.output().release(self.after);
         match event {
-            Event::Output(chunk) => self.text += &String::from_utf8_lossy(&chunk.bytes),
-            Event::Exited { code, .. } => self.code = Some(code),
-            Event::Closed { .. } => return false,
+            ProcessEvent::Output(chunk) => self.text += &String::from_utf8_lossy(&chunk.bytes),
+            ProcessEvent::Exited { code, .. } => self.code = Some(code),
+            ProcessEvent::Closed { .. } => return false,
         }
         true
     }

@@ -2,12 +2,12 @@
 
 use super::{fresh, lines, message};
 use crate::server_fixture::{Served, read};
-use lifecycle::{Entry, Event, Seq, State, Strength};
+use lifecycle::{Entry, Event, Seq, State, WriteStrength};
 use serde_json::json;
 use std::io::Write as _;
 use std::path::Path;
 use store::sqlite::SqliteStore;
-use store::{Append, Journal as _};
+use store::{Journal as _, JournalAppend};
 
 #[test]
 fn a_stopping_server_tells_those_who_wait_and_goes_on_later() {
@@ -118,8 +118,8 @@ async fn cut_behind_the_dispatch(from: &Path, to: &Path, execution: &str) {
     let mut state = State::default();
     entries.iter().for_each(|entry| state.apply(entry.at, &entry.event));
     let standing = state.standing().unwrap();
-    let (expected, strength) = (Seq(0), Strength::Synced);
-    cut.append(Append { execution, expected, entries, standing, strength }).await.unwrap();
+    let (expected, strength) = (Seq(0), WriteStrength::Synced);
+    cut.append(JournalAppend { execution, expected, entries, standing, strength }).await.unwrap();
     tokio::join!(whole.close(), cut.close());
 }
 

@@ -2,14 +2,15 @@
 
 use super::plot::Caller;
 use super::{Plot, Server};
-use engine::{Clock, Engine, Start};
+use engine::{Clock, Engine, ExecutionStart};
 use futures_util::StreamExt as _;
 use lifecycle::{
-    CallOutcome, CallerName, CallerRuns, CodeDialect, ExecutionId, Failure, FailureCode, Json,
-    LimitKind, Seq, Terms,
+    CallOutcome, CallRules, CallerName, CallerRuns, CodeDialect, ExecutionId, Failure, FailureCode,
+    Json, LimitKind, Seq,
 };
 use protocols::enclave::{
-    Kind, Note, SessionId, Telling, Told, execution_of, inbound, parse_call_name,
+    EnclaveEvent, EnclaveEventKind, EnclaveSessionId, EnclaveSessionRecord, EventRenderer,
+    execution_of, inbound, parse_call_name,
 };
 use serde_json::{Value, json};
 
@@ -20,20 +21,22 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let mut body = plot.session.clone();
     body["code"] = plot.program.source.clone().into();
     let create = inbound::create(body.to_string().as_bytes()).unwrap();
-    let (session, caller) = (SessionId::parse("s_story").unwrap(), CallerName("teller".into()));
-    let note = Some(Note::new(&session, create.heartbeat_ms).json());
+    let (session, caller) =
+        (EnclaveSessionId::parse("s_story").unwrap(), CallerName("teller".into()));
+    let note = Some(EnclaveSessionRecord::new(&session, create.heartbeat_ms).json());
     let caller_runs = create.caller_runs.unwrap_or(CallerRuns::Anything);
-    let terms = Terms { caller_runs, codes: CodeDialect::Enclave, note, ..Terms::default() };
+    let terms =
+        CallRules { caller_runs, codes: CodeDialect::Enclave, note, ..CallRules::default() };
     let execution = execution_of(&caller, &session);
-    let start = Start { program: create.program, caller, limits: create.limits };
+    let start = ExecutionStart { program: create.program, caller, limits: create.limits };
     server.engine.submit_as(execution, start, terms).await.unwrap();
-    let mut telling = Telling::new(execution);
+    let mut telling = EventRenderer::new(execution);
     let mut entries = server.engine.follow(execution, Seq(0));
     let mut said = String::new();
     while let Some(entry) = entries.next().await {
         for told in telling.hear(&entry.unwrap()) {
             let event = event(&told, &session);
-            if told.kind == Kind::ToolCall {
+            if told.kind == EnclaveEventKind::ToolCall {
                 answer(&server.engine, execution, plot, &event).await;
             }
             said.push_str(&line(event));
@@ -43,7 +46,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     said
 }
 
-fn event(told: &Told, session: &SessionId) -> Value {
+fn event(told: &EnclaveEvent, session: &EnclaveSessionId) -> Value {
     let mut line = vec![];
     told.write(session, &mut line);
     serde_json::from_slice(&line).unwrap()

@@ -4,9 +4,9 @@ use super::Server;
 use super::plot::{Person, Plot};
 use engine::Clock;
 use futures_util::StreamExt as _;
-use lifecycle::{Phase, QuestionId, Seq, State};
+use lifecycle::{ExecutionPhase, QuestionId, Seq, State};
 use serde_json::{Value, json};
-use server::Auth;
+use server::AuthMode;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -99,17 +99,17 @@ struct Told {
 
 struct Door {
     house: Server,
-    server: server::Server,
+    server: server::RunningServer,
 }
 
 impl Door {
     async fn open(plot: &Plot, edition: u32, folder: &std::path::Path) -> Self {
         let house = Server::start(plot, edition, folder, Clock::system()).await;
         let config = server::Config {
-            auth: Auth::Off,
+            auth: AuthMode::Off,
             ..server::Config::new(house.engine.clone(), house.store.clone())
         };
-        Self { house, server: server::Server::start(config).await.unwrap() }
+        Self { house, server: server::RunningServer::start(config).await.unwrap() }
     }
 
     async fn close(self) {
@@ -122,13 +122,13 @@ impl Door {
         let execution = self.house.engine.asked_by(question).await.unwrap();
         let mut entries = self.house.engine.follow(execution, Seq(0));
         let mut state = State::default();
-        while !matches!(state.phase, Phase::Paused | Phase::Finished) {
+        while !matches!(state.phase, ExecutionPhase::Paused | ExecutionPhase::Finished) {
             let entry = entries.next().await.unwrap().unwrap();
             state.apply(entry.at, &entry.event);
-            if state.phase == Phase::Paused
+            if state.phase == ExecutionPhase::Paused
                 && self.house.engine.look_up(execution).await.unwrap().last > entry.seq
             {
-                state.phase = Phase::Running; // an older pause
+                state.phase = ExecutionPhase::Running; // an older pause
             }
         }
     }

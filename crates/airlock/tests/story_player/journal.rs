@@ -1,6 +1,6 @@
 //! How a story writes a journal: one line per entry, ids and times left out.
 
-use lifecycle::{Answer, CallOutcome, Entry, Event, Outcome, QuestionKind};
+use lifecycle::{Answer, CallOutcome, Entry, Event, ExecutionOutcome, QuestionKind};
 
 pub(crate) fn line(entry: &Entry) -> String {
     format!("{} {}\n", entry.seq, words(&entry.event))
@@ -66,12 +66,16 @@ fn settled(outcome: &CallOutcome) -> String {
     }
 }
 
-fn ended(outcome: &Outcome) -> String {
+fn ended(outcome: &ExecutionOutcome) -> String {
     match outcome {
-        Outcome::Completed { value: Some(value) } => format!("completed {value:?}"),
-        Outcome::Completed { value: None } => "completed undefined".into(),
-        Outcome::Failed(failure) => format!("failed ({:?}): {}", failure.code, failure.message),
-        Outcome::Cancelled { by, reason: None } => format!("cancelled by {by}"),
-        Outcome::Cancelled { by, reason: Some(reason) } => format!("cancelled by {by}: {reason}"),
+        ExecutionOutcome::Completed { value: Some(value) } => format!("completed {value:?}"),
+        ExecutionOutcome::Completed { value: None } => "completed undefined".into(),
+        ExecutionOutcome::Failed(failure) => {
+            format!("failed ({:?}): {}", failure.code, failure.message)
+        }
+        ExecutionOutcome::Cancelled { by, reason: None } => format!("cancelled by {by}"),
+        ExecutionOutcome::Cancelled { by, reason: Some(reason) } => {
+            format!("cancelled by {by}: {reason}")
+        }
     }
 }

@@ -8,15 +8,15 @@ pub(crate) mod stream;
 
 pub(crate) use plot::Plot;
 
-use engine::policies::{NewRule, Owner, Policies};
-use engine::{Clock, Config, Engine, ManualClock, Start};
+use engine::policies::{NewRule, PolicyOwner, PolicySet};
+use engine::{Clock, Config, Engine, ExecutionStart, ManualClock};
 use futures_util::StreamExt;
 use lifecycle::{
-    Answer, CallerName, Entry, Event, ExecutionId, Json, Rejection, Rider, Rule, Seq, State,
-    Timestamp,
+    Answer, AnswerExtras, CallerName, Entry, Event, ExecutionId, Json, PolicyRule, Rejection, Seq,
+    State, Timestamp,
 };
 use plot::Person;
-use processes::Processes;
+use processes::ProcessSpawner;
 use sources::ProcessTool;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let mut edition = 1;
     let manual = Clock::Manual(clock.clone());
     let mut server = Server::start(plot, edition, folder.path(), manual).await;
-    let start = Start {
+    let start = ExecutionStart {
         program: plot.program.clone(),
         caller: CallerName("teller".into()),
         limits: plot.limits,
@@ -74,7 +74,7 @@ struct Server {
     engine: Engine,
     store: SqliteStore,
     /// Where commands live.
-    processes: Option<Processes>,
+    processes: Option<ProcessSpawner>,
 }
 
 impl Server {
@@ -83,10 +83,11 @@ impl Server {
         let catalogue = Catalogue::new(vec![Arc::new(plot.tools(edition))]).unwrap();
         let processes = plot.has_commands.then(|| commands(&catalogue));
         let mut config = Config::new(store.clone(), catalogue);
-        let policies = Policies::open(Arc::new(store.clone()), plot.policy.clone()).await.unwrap();
+        let policies = PolicySet::open(Arc::new(store.clone()), plot.policy.clone()).await.unwrap();
         config.policies = Arc::new(policies);
         config.clock = clock;
-        config.sandbox.program = sandbox::Program::At(env!("CARGO_BIN_EXE_airlock").into());
+        config.sandbox.program =
+            sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
         config.sandbox.warm_runners = 1;
         Self { engine: Engine::start(config).await.unwrap(), store, processes }
     }
@@ -101,9 +102,10 @@ impl Server {
 }
 
 /// Lets programs run commands.
-fn commands(catalogue: &Catalogue) -> Processes {
-    let program = processes::Program::At(env!("CARGO_BIN_EXE_airlock").into());
-    let processes = Processes::start(&processes::Config { program, ..Default::default() }).unwrap();
+fn commands(catalogue: &Catalogue) -> ProcessSpawner {
+    let program = processes::SelfProgram::At(env!("CARGO_BIN_EXE_airlock").into());
+    let processes =
+        ProcessSpawner::start(&processes::Config { program, ..Default::default() }).unwrap();
     let run = sources::config::ProcessRun::default();
     let tool = ProcessTool::new(run, &processes, std::path::Path::new("/"), None);
     catalogue.add(Arc::new(tool)).unwrap();
@@ -122,9 +124,9 @@ fn prepares(person: &Person) -> bool {
 }
 
 /// Somebody keeps a rule, which counts at once.
-async fn add(engine: &Engine, rule: &Rule) {
-    let Rule { pattern, action, editable, .. } = rule.clone();
-    let new = NewRule { owner: Owner::Org, pattern, action, editable, position: None };
+async fn add(engine: &Engine, rule: &PolicyRule) {
+    let PolicyRule { pattern, action, editable, .. } = rule.clone();
+    let new = NewRule { owner: PolicyOwner::Org, pattern, action, editable, position: None };
     engine.policies().add(new, Timestamp(0)).await.unwrap();
 }
 
@@ -136,9 +138,9 @@ async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Pers
     people.retain(|person| !matches!(person, Person::Requests(_)));
     let person = people.pop_front().expect("somebody is left to answer");
     let rider = match &person {
-        Person::AcceptsFromNowOn => Rider::Remember,
-        Person::AcceptsWith(text) => Rider::Arguments(Json::parse(text.clone()).unwrap()),
-        _ => Rider::Nothing,
+        Person::AcceptsFromNowOn => AnswerExtras::Remember,
+        Person::AcceptsWith(text) => AnswerExtras::Arguments(Json::parse(text.clone()).unwrap()),
+        _ => AnswerExtras::Nothing,
     };
     let answer = match person {
         Person::Accepts | Person::AcceptsFromNowOn | Person::AcceptsWith(_) => {

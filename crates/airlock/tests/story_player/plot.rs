@@ -20,13 +20,13 @@
 //! ```
 
 use lifecycle::{
-    Action, Convention, Failure, FailureCode, Json, Limits, Nature, Pattern, Policy, Program, Rule,
-    Runs, ToolPath, Wish,
+    ExecutionLimits, Failure, FailureCode, Json, Policy, PolicyAction, PolicyRule, Program,
+    ToolHost, ToolNature, ToolPath, ToolPattern, ToolPrompt, ValueConvention,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tools::function::FunctionSource;
-use tools::{Request, Tool};
+use tools::{Tool, ToolRequest};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Person {
@@ -40,14 +40,14 @@ pub(crate) enum Person {
     RestartsTheServer,
     /// The same paths, described differently.
     RestartsWithOtherTools,
-    Adds(Rule),
+    Adds(PolicyRule),
     Requests(String),
 }
 
 pub(crate) struct Plot {
     pub(crate) program: Program,
     pub(crate) policy: Policy,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ExecutionLimits,
     pub(crate) people: Vec<Person>,
     /// What enclave's request says besides its code.
     pub(crate) session: Value,
@@ -88,7 +88,7 @@ enum Does {
     Fails(String),
     /// Returns its arguments, which fit this schema.
     Echoes(Json),
-    Asks(Wish),
+    Asks(ToolPrompt),
 }
 
 impl Does {
@@ -99,7 +99,7 @@ impl Does {
         }
     }
 
-    async fn run(self, request: Request) -> Result<Option<Json>, Failure> {
+    async fn run(self, request: ToolRequest) -> Result<Option<Json>, Failure> {
         match self {
             Self::Returns(value) => Ok(value),
             Self::Echoes(_) => Ok(Some(request.args)),
@@ -112,7 +112,7 @@ impl Does {
 impl Plot {
     pub(crate) fn parse(text: &str) -> Self {
         let (mut rules, mut people, mut scripts) = (vec![], vec![], vec![]);
-        let (mut source, mut limits) = (String::new(), Limits::default());
+        let (mut source, mut limits) = (String::new(), ExecutionLimits::default());
         let (mut session, mut callers) = (serde_json::json!({}), BTreeMap::new());
         let mut has_commands = false;
         for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
@@ -131,7 +131,7 @@ impl Plot {
                 _ => panic!("what is {line:?}?"),
             }
         }
-        let program = Program { source, convention: Convention::ExplicitReturn };
+        let program = Program { source, convention: ValueConvention::ExplicitReturn };
         Self {
             program,
             policy: Policy::new(vec![rules]),
@@ -148,7 +148,7 @@ impl Plot {
     pub(crate) fn tools(&self, edition: u32) -> FunctionSource {
         self.scripts.iter().cloned().fold(FunctionSource::new("scripted"), |source, script| {
             let tool = Tool {
-                nature: Nature { read_only: script.read_only, runs: Runs::Here },
+                nature: ToolNature { read_only: script.read_only, runs: ToolHost::Here },
                 asks: script.asks,
                 description: format!("Edition {edition}."),
                 input_schema: script.does.input_schema(),
@@ -159,19 +159,19 @@ impl Plot {
     }
 }
 
-fn rule(text: &str) -> Rule {
+fn rule(text: &str) -> PolicyRule {
     let (pattern, action) = text.split_once(' ').unwrap();
     let (action, editable) = match action.trim().strip_suffix(" editable") {
         Some(action) => (action, true),
         None => (action, false),
     };
     let action = match action.trim() {
-        "approve" => Action::Approve,
-        "require_approval" => Action::RequireApproval,
-        "block" => Action::Block,
+        "approve" => PolicyAction::Approve,
+        "require_approval" => PolicyAction::RequireApproval,
+        "block" => PolicyAction::Block,
         other => panic!("no such action: {other}"),
     };
-    Rule { editable, ..Rule::lasting(Pattern::parse(pattern).unwrap(), action) }
+    PolicyRule { editable, ..PolicyRule::lasting(ToolPattern::parse(pattern).unwrap(), action) }
 }
 
 fn script(word: &str, text: &str) -> Script {
@@ -183,11 +183,11 @@ fn script(word: &str, text: &str) -> Script {
         ("fails", message) => Does::Fails(message.trim().to_owned()),
         ("echoes", schema) => Does::Echoes(json(schema)),
         ("form", schema) => {
-            Does::Asks(Wish::Form { message: "Please fill in".into(), schema: json(schema) })
+            Does::Asks(ToolPrompt::Form { message: "Please fill in".into(), schema: json(schema) })
         }
         ("link", url) => {
             let url = url.trim().to_owned();
-            Does::Asks(Wish::Link { message: "Please visit".into(), url, is_prior: false })
+            Does::Asks(ToolPrompt::Link { message: "Please visit".into(), url, is_prior: false })
         }
         (other, _) => panic!("what does {other} mean?"),
     };
@@ -212,7 +212,7 @@ fn caller(text: &str) -> (String, Caller) {
     (name.to_owned(), does)
 }
 
-fn limit(limits: &mut Limits, text: &str) {
+fn limit(limits: &mut ExecutionLimits, text: &str) {
     let (name, number) = text.split_once(' ').unwrap();
     let number: u64 = number.trim().parse().unwrap();
     match name {

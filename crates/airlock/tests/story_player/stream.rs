@@ -6,10 +6,10 @@ use super::plot::Caller;
 use super::{Plot, Server};
 use engine::Clock;
 use lifecycle::{Json, ToolPath};
-use protocols::enclave::SessionId;
-use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer};
+use protocols::enclave::EnclaveSessionId;
+use protocols::enclave::sealing::{ClientHello, DirectionKeys, StreamOpener, StreamSealer};
 use serde_json::{Value, json};
-use server::Auth;
+use server::AuthMode;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -24,10 +24,10 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let house = Server::start(plot, 1, folder.path(), Clock::system()).await;
     let config = server::Config {
-        auth: Auth::Off,
+        auth: AuthMode::Off,
         ..server::Config::new(house.engine.clone(), house.store.clone())
     };
-    let server = server::Server::start(config).await.unwrap();
+    let server = server::RunningServer::start(config).await.unwrap();
     let mut reader = Reader {
         address: server.local_addr(),
         house: &house,
@@ -48,7 +48,7 @@ struct Reader<'p> {
     house: &'p Server,
     plot: &'p Plot,
     /// Once both sides have agreed on keys.
-    seal: Option<(Opener, Sealer)>,
+    seal: Option<(StreamOpener, StreamSealer)>,
     /// What a held call is answered with, and which event that waits for.
     waits: Option<(&'static str, Value)>,
     said: String,
@@ -127,11 +127,11 @@ impl Reader<'_> {
         }
         let hello = event["payload"]["encryption"]["serverHello"].clone();
         if let Some(key) = hello["serverEphemeralPubKeyB64"].as_str() {
-            let session = SessionId::parse("s_story").unwrap();
-            let keys = Keys::agree(&SECRET, key, &session).unwrap();
+            let session = EnclaveSessionId::parse("s_story").unwrap();
+            let keys = DirectionKeys::agree(&SECRET, key, &session).unwrap();
             let id = hello["keyId"].as_str().unwrap();
-            let opener = Opener::streams(&keys.s2c, id, &session);
-            self.seal = Some((opener, Sealer::new(&keys.c2s, [1; 8], id, &session)));
+            let opener = StreamOpener::streams(&keys.s2c, id, &session);
+            self.seal = Some((opener, StreamSealer::new(&keys.c2s, [1; 8], id, &session)));
             event["payload"]["encryption"]["serverHello"] = "…".into();
             event["payload"]["encryption"]["keyId"] = "…".into();
         }

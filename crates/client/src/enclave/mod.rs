@@ -19,9 +19,9 @@ mod seal;
 mod session;
 
 pub use error::EnclaveError;
-pub use session::{Ended, Session};
+pub use session::{EnclaveSession, SessionEnd};
 
-use crate::address::Address;
+use crate::address::BaseAddress;
 use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -39,16 +39,16 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Whether and how sessions are sealed.
-    pub encryption: Encryption,
+    pub encryption: EncryptionMode,
     /// What happens when a stream breaks.
-    pub reconnection: Reconnection,
+    pub reconnection: ReconnectOptions,
     /// Which events are wanted, in either of enclave's dialects; all, where there is none.
     pub filter: Option<Value>,
 }
 
 /// Whether and how sessions are sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Encryption {
+pub enum EncryptionMode {
     /// Not at all.
     #[default]
     Off,
@@ -61,7 +61,7 @@ pub enum Encryption {
 
 /// What happens when a stream breaks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reconnection {
+pub struct ReconnectOptions {
     /// Whether to come back at all.
     pub enabled: bool,
     /// How often in a row, until something is heard again.
@@ -74,7 +74,7 @@ pub struct Reconnection {
     pub backoff_multiplier: u32,
 }
 
-impl Default for Reconnection {
+impl Default for ReconnectOptions {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -86,7 +86,7 @@ impl Default for Reconnection {
     }
 }
 
-impl Reconnection {
+impl ReconnectOptions {
     /// The wait before attempt `n`, up to a third shorter or longer so that clients do not come back all at once.
     fn delay(&self, n: u32) -> Duration {
         let factor = self.backoff_multiplier.max(1).saturating_pow(n.min(31));
@@ -98,29 +98,29 @@ impl Reconnection {
 }
 
 /// What a tool that the caller runs gives back.
-pub type ToolOutcome = Result<Value, ToolError>;
+pub type ToolOutcome = Result<Value, EnclaveToolError>;
 
 /// Why a tool failed; the program sees both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolError {
+pub struct EnclaveToolError {
     /// For programs.
     pub code: String,
     /// A sentence.
     pub message: String,
 }
 
-type Tool = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutcome> + Send + Sync>;
+type CallerTool = Arc<dyn Fn(Value) -> BoxFuture<'static, ToolOutcome> + Send + Sync>;
 
 /// A program, and the tools that the caller runs for it.
 #[derive(Clone)]
-pub struct Request {
+pub struct SessionRequest {
     code: String,
     session_id: Option<String>,
     limits: Option<Value>,
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, CallerTool>,
 }
 
-impl Request {
+impl SessionRequest {
     /// A program without tools of its own.
     pub fn new(code: &str) -> Self {
         let code = code.to_owned();
@@ -153,7 +153,7 @@ impl Request {
     }
 }
 
-impl std::fmt::Debug for Request {
+impl std::fmt::Debug for SessionRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request").field("tools", &self.tools.keys()).finish_non_exhaustive()
     }
@@ -163,7 +163,7 @@ impl std::fmt::Debug for Request {
 #[derive(Clone)]
 pub struct EnclaveClient {
     http: Client<HttpConnector, Full<Bytes>>,
-    address: Address,
+    address: BaseAddress,
     bearer: Option<HeaderValue>,
     options: Options,
 }
@@ -176,7 +176,8 @@ impl EnclaveClient {
         options: Options,
     ) -> Result<Self, EnclaveError> {
         let unusable = |why: String| EnclaveError::Unusable(why);
-        let address = Address::parse(server_url).map_err(|error| unusable(error.to_string()))?;
+        let address =
+            BaseAddress::parse(server_url).map_err(|error| unusable(error.to_string()))?;
         let bearer = token
             .map(|token| HeaderValue::try_from(format!("Bearer {}", token.trim())))
             .transpose()
@@ -189,18 +190,18 @@ impl EnclaveClient {
     }
 
     /// Runs a program and its tools to the end.
-    pub async fn execute(&self, request: Request) -> Result<Ended, EnclaveError> {
+    pub async fn execute(&self, request: SessionRequest) -> Result<SessionEnd, EnclaveError> {
         self.start(request)?.ended().await
     }
 
     /// A session that is about to start; it does with the first event that is asked for.
-    pub fn start(&self, request: Request) -> Result<Session, EnclaveError> {
-        Session::start(self.clone(), request)
+    pub fn start(&self, request: SessionRequest) -> Result<EnclaveSession, EnclaveError> {
+        EnclaveSession::start(self.clone(), request)
     }
 
     /// Listens to a session in clear that is under way, from an event on.
-    pub fn attach(&self, session_id: &str, from: u64) -> Result<Session, EnclaveError> {
-        Session::attach(self.clone(), session_id, from)
+    pub fn attach(&self, session_id: &str, from: u64) -> Result<EnclaveSession, EnclaveError> {
+        EnclaveSession::attach(self.clone(), session_id, from)
     }
 
     /// Ends a session and forgets it: whoever asks for its events afterwards is told that they are gone.
@@ -210,7 +211,7 @@ impl EnclaveClient {
         error::refused(answer).await.map(drop)
     }
 
-    /// Ends a session. [`Session::cancel`] can say why.
+    /// Ends a session. [`EnclaveSession::cancel`] can say why.
     pub async fn cancel(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}/cancel");
         let answer = self.send(Method::POST, &path, Vec::new()).await?;

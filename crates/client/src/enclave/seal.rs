@@ -1,26 +1,28 @@
 //! The client's end of a sealed session.
 
-use super::{EnclaveError, Encryption};
-use protocols::enclave::SessionId;
-use protocols::enclave::sealing::{ClientHello, Keys, Opener, Sealer, ServerHello};
+use super::{EnclaveError, EncryptionMode};
+use protocols::enclave::EnclaveSessionId;
+use protocols::enclave::sealing::{
+    ClientHello, DirectionKeys, ServerHello, StreamOpener, StreamSealer,
+};
 use serde_json::Value;
 
 /// What a client keeps about a sealed session.
-pub(super) struct Seal {
-    session: SessionId,
+pub(super) struct SealedSessionKeys {
+    session: EnclaveSessionId,
     secret: [u8; 32],
     hello: ClientHello,
     pinned: Option<String>,
-    ends: Option<(Opener, Sealer)>,
+    ends: Option<(StreamOpener, StreamSealer)>,
     n_said: u64,
 }
 
-impl Seal {
+impl SealedSessionKeys {
     pub(super) fn new(
-        encryption: &Encryption,
-        session: &SessionId,
+        encryption: &EncryptionMode,
+        session: &EnclaveSessionId,
     ) -> Result<Option<Self>, EnclaveError> {
-        let Encryption::Required { pinned } = encryption else { return Ok(None) };
+        let EncryptionMode::Required { pinned } = encryption else { return Ok(None) };
         let no_key = |_| EnclaveError::Unusable("no key could be made".into());
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
@@ -74,12 +76,12 @@ impl Seal {
         hello
             .check(&self.hello.client_key, &self.session, self.pinned.as_deref())
             .map_err(|why| untrusted(why.to_string()))?;
-        let keys = Keys::agree(&self.secret, &hello.server_key, &self.session)
+        let keys = DirectionKeys::agree(&self.secret, &hello.server_key, &self.session)
             .map_err(|why| untrusted(why.to_string()))?;
         let mut prefix = [0; 8];
         getrandom::fill(&mut prefix).map_err(|error| untrusted(error.to_string()))?;
-        let opener = Opener::streams(&keys.s2c, &hello.key_id, &self.session);
-        let sealer = Sealer::new(&keys.c2s, prefix, &hello.key_id, &self.session);
+        let opener = StreamOpener::streams(&keys.s2c, &hello.key_id, &self.session);
+        let sealer = StreamSealer::new(&keys.c2s, prefix, &hello.key_id, &self.session);
         self.ends = Some((opener, sealer));
         Ok(())
     }

@@ -2,13 +2,15 @@
 
 use super::body_source::BodySource;
 use super::error::refused;
-use super::seal::Seal;
-use super::{EnclaveClient, EnclaveError, Request, Tool, ToolError, ToolOutcome};
+use super::seal::SealedSessionKeys;
+use super::{
+    CallerTool, EnclaveClient, EnclaveError, EnclaveToolError, SessionRequest, ToolOutcome,
+};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
 use hyper::Method;
-use protocols::enclave::SessionId;
+use protocols::enclave::EnclaveSessionId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use transport::{IncomingMessage, LineReader, MessageReader as _, ReceiveError};
@@ -18,38 +20,41 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct SessionEnd {
     /// Whether the program came to its end.
     pub ok: bool,
     /// Its value, unless it is `undefined`.
     pub result: Option<Value>,
     /// Why there is none: `code` and `message`.
-    pub error: Option<ToolError>,
+    pub error: Option<EnclaveToolError>,
     /// What it used, by enclave's names.
     pub stats: Value,
 }
 
 /// One session as a client hears it.
-pub struct Session {
+pub struct EnclaveSession {
     client: EnclaveClient,
-    id: SessionId,
+    id: EnclaveSessionId,
     /// What starts it; none once it is known to have started.
     start: Option<Vec<u8>>,
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, CallerTool>,
     running: FuturesUnordered<BoxFuture<'static, (String, ToolOutcome)>>,
     stream: Option<LineReader<BodySource>>,
-    seal: Option<Seal>,
+    seal: Option<SealedSessionKeys>,
     last: u64,
     n_attempts: u32,
     over: bool,
 }
 
-impl Session {
-    pub(super) fn start(client: EnclaveClient, request: Request) -> Result<Self, EnclaveError> {
+impl EnclaveSession {
+    pub(super) fn start(
+        client: EnclaveClient,
+        request: SessionRequest,
+    ) -> Result<Self, EnclaveError> {
         let fresh = || format!("s_{}", uuid::Uuid::new_v4());
-        let id = SessionId::parse(&request.session_id.unwrap_or_else(fresh))
+        let id = EnclaveSessionId::parse(&request.session_id.unwrap_or_else(fresh))
             .map_err(|bad| EnclaveError::Unusable(bad.to_string()))?;
-        let seal = Seal::new(&client.options.encryption, &id)?;
+        let seal = SealedSessionKeys::new(&client.options.encryption, &id)?;
         let mut body = json!({ "sessionId": id.as_str(), "code": request.code });
         if let Some(limits) = request.limits {
             body["limits"] = limits;
@@ -71,11 +76,12 @@ impl Session {
     }
 
     pub(super) fn attach(client: EnclaveClient, id: &str, from: u64) -> Result<Self, EnclaveError> {
-        let id = SessionId::parse(id).map_err(|bad| EnclaveError::Unusable(bad.to_string()))?;
+        let id =
+            EnclaveSessionId::parse(id).map_err(|bad| EnclaveError::Unusable(bad.to_string()))?;
         Ok(Self::new(client, id, from.saturating_sub(1)))
     }
 
-    fn new(client: EnclaveClient, id: SessionId, last: u64) -> Self {
+    fn new(client: EnclaveClient, id: EnclaveSessionId, last: u64) -> Self {
         Self {
             client,
             id,
@@ -108,7 +114,7 @@ impl Session {
     }
 
     /// Listens to the end, and says what it was.
-    pub async fn ended(mut self) -> Result<Ended, EnclaveError> {
+    pub async fn ended(mut self) -> Result<SessionEnd, EnclaveError> {
         while let Some(event) = self.next().await {
             let event = event?;
             if event["type"] == "final" {
@@ -243,7 +249,7 @@ impl Session {
     async fn report(&mut self, call: &str, outcome: ToolOutcome) -> Result<(), EnclaveError> {
         let message = match outcome {
             Ok(result) => json!({ "callId": call, "success": true, "result": result }),
-            Err(ToolError { code, message }) => {
+            Err(EnclaveToolError { code, message }) => {
                 let error = json!({ "code": code, "message": message });
                 json!({ "callId": call, "success": false, "error": error })
             }
@@ -273,7 +279,7 @@ impl Session {
     }
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for EnclaveSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.id)
@@ -294,11 +300,12 @@ async fn line(stream: &mut LineReader<BodySource>) -> Result<Vec<u8>, String> {
     }
 }
 
-fn ended(payload: &Value) -> Ended {
+fn ended(payload: &Value) -> SessionEnd {
     let text = |name: &str| payload["error"][name].as_str().unwrap_or_default().to_owned();
-    let error =
-        payload.get("error").map(|_| ToolError { code: text("code"), message: text("message") });
-    Ended {
+    let error = payload
+        .get("error")
+        .map(|_| EnclaveToolError { code: text("code"), message: text("message") });
+    SessionEnd {
         ok: payload["ok"] == true,
         result: payload.get("result").cloned(),
         error,

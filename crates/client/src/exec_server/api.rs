@@ -1,9 +1,11 @@
 //! What a client can do.
 
 use super::ExecServerError;
-use super::driver::{Asked, Driver, Hello, Told, Way, greet};
-use super::events::{Events, ExecServerEvent, Heard};
-use super::link::{self, Link};
+use super::driver::{
+    ConnectionSource, DriverCommand, DriverRequest, ExecServerDriver, InitializeOptions, greet,
+};
+use super::events::{ExecServerEvent, ProcessEvents, ReceivedOutput};
+use super::link::{self, ExecServerLink};
 use crate::ServerToken;
 use protocols::exec_server::{
     AttachParams, AttachResponse, ByteChunk, EnvironmentInfo, ExecParams, ExecResponse,
@@ -93,7 +95,7 @@ pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
 /// A client. Cheap to clone; the last clone that is dropped ends the connection.
 #[derive(Debug, Clone)]
 pub struct ExecServerClient {
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<DriverCommand>,
     broadcast: broadcast::Sender<ExecServerEvent>,
     writes: Arc<AtomicU64>,
     session_id: Option<String>,
@@ -106,7 +108,7 @@ impl ExecServerClient {
         stdout: impl AsyncRead + Unpin + Send + 'static,
         options: ExecServerClientConnectOptions,
     ) -> Result<Self, ExecServerError> {
-        Self::begin(link::lines(stdout, stdin), Way::Once, hello(options)).await
+        Self::begin(link::lines(stdout, stdin), ConnectionSource::Once, hello(options)).await
     }
 
     /// Over a WebSocket, which is opened again when it is cut off.
@@ -123,8 +125,9 @@ impl ExecServerClient {
     ) -> Result<Self, ExecServerError> {
         let (url, timeout) = (args.websocket_url, args.connect_timeout);
         let link = link::web_socket(&url, token.as_ref(), timeout).await?;
-        let way = Way::WebSocket { url, token, timeout };
-        let hello = Hello { client_name: args.client_name, timeout: args.initialize_timeout };
+        let way = ConnectionSource::WebSocket { url, token, timeout };
+        let hello =
+            InitializeOptions { client_name: args.client_name, timeout: args.initialize_timeout };
         Self::begin(link, way, hello).await
     }
 
@@ -134,14 +137,18 @@ impl ExecServerClient {
         options: ExecServerClientConnectOptions,
     ) -> Result<Self, ExecServerError> {
         let (reader, writer) = tokio::io::split(server);
-        Self::begin(link::lines(reader, writer), Way::Once, hello(options)).await
+        Self::begin(link::lines(reader, writer), ConnectionSource::Once, hello(options)).await
     }
 
-    async fn begin(mut link: Link, way: Way, hello: Hello) -> Result<Self, ExecServerError> {
+    async fn begin(
+        mut link: ExecServerLink,
+        way: ConnectionSource,
+        hello: InitializeOptions,
+    ) -> Result<Self, ExecServerError> {
         let greeting = greet(&mut link, &hello, None).await?;
         let (sender, told) = mpsc::channel(TOLD_MAX);
         let (broadcast, _) = broadcast::channel(BROADCAST_MAX);
-        let driver = Driver {
+        let driver = ExecServerDriver {
             link,
             way,
             hello,
@@ -149,7 +156,7 @@ impl ExecServerClient {
             told,
             broadcast: broadcast.clone(),
             listeners: vec![],
-            heard: Heard::default(),
+            heard: ReceivedOutput::default(),
             open: BTreeMap::new(),
             catching_up: BTreeMap::new(),
             next_id: 0,
@@ -171,11 +178,11 @@ impl ExecServerClient {
     }
 
     /// Every event of what is started after this call.
-    pub fn events(&self) -> Events {
+    pub fn events(&self) -> ProcessEvents {
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         // Told before any request that follows; a driver that is gone tells nothing.
-        let _ = self.told.try_send(Told::Listen(sender));
-        Events(events)
+        let _ = self.told.try_send(DriverCommand::Listen(sender));
+        ProcessEvents(events)
     }
 
     /// `process/start`.
@@ -294,14 +301,14 @@ impl ExecServerClient {
     ) -> Result<R, ExecServerError> {
         let (answer, answered) = oneshot::channel();
         let params = serde_json::to_value(params)?;
-        let asked = Asked { method, params, is_repeatable, answer };
+        let asked = DriverRequest { method, params, is_repeatable, answer };
         let closed = |_| ExecServerError::Closed;
-        self.told.send(Told::Ask(asked)).await.map_err(closed)?;
+        self.told.send(DriverCommand::Ask(asked)).await.map_err(closed)?;
         let raw = answered.await.map_err(|_| ExecServerError::Closed)??;
         Ok(serde_json::from_str(raw.get())?)
     }
 }
 
-fn hello(options: ExecServerClientConnectOptions) -> Hello {
-    Hello { client_name: options.client_name, timeout: options.initialize_timeout }
+fn hello(options: ExecServerClientConnectOptions) -> InitializeOptions {
+    InitializeOptions { client_name: options.client_name, timeout: options.initialize_timeout }
 }

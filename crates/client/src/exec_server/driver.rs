@@ -1,14 +1,14 @@
 //! The one task of a client: sends, hears, and comes back when it is cut off.
 
 use super::ExecServerError;
-use super::events::{ExecServerEvent, Heard};
-use super::link::{self, Link};
+use super::events::{ExecServerEvent, ReceivedOutput};
+use super::link::{self, ExecServerLink};
 use crate::ServerToken;
 use protocols::exec_server::{
     AttachResponse, ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification,
     InitializeParams, InitializeResponse, ReadResponse,
 };
-use protocols::json_rpc::{self, Id, Message};
+use protocols::json_rpc::{self, RpcId, RpcMessage};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const RESUME_EVERY: Duration = Duration::from_millis(100);
 
 /// How a client came by its connection, and whether it can have another.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum ConnectionSource {
     /// There is only this one.
     Once,
     /// A WebSocket at this URL.
@@ -33,7 +33,7 @@ pub(super) enum Way {
 }
 
 /// What is asked of the driver.
-pub(super) struct Asked {
+pub(super) struct DriverRequest {
     pub(super) method: &'static str,
     pub(super) params: serde_json::Value,
     /// Whether it may be asked again when nobody knows what became of it.
@@ -42,22 +42,22 @@ pub(super) struct Asked {
 }
 
 /// What a client tells its driver.
-pub(super) enum Told {
-    Ask(Asked),
+pub(super) enum DriverCommand {
+    Ask(DriverRequest),
     /// Somebody who wants every event.
     Listen(mpsc::Sender<ExecServerEvent>),
 }
 
-pub(super) struct Driver {
-    pub(super) link: Link,
-    pub(super) way: Way,
-    pub(super) hello: Hello,
+pub(super) struct ExecServerDriver {
+    pub(super) link: ExecServerLink,
+    pub(super) way: ConnectionSource,
+    pub(super) hello: InitializeOptions,
     pub(super) session_id: Option<String>,
-    pub(super) told: mpsc::Receiver<Told>,
+    pub(super) told: mpsc::Receiver<DriverCommand>,
     pub(super) broadcast: broadcast::Sender<ExecServerEvent>,
     pub(super) listeners: Vec<mpsc::Sender<ExecServerEvent>>,
-    pub(super) heard: Heard,
-    pub(super) open: BTreeMap<i64, Asked>,
+    pub(super) heard: ReceivedOutput,
+    pub(super) open: BTreeMap<i64, DriverRequest>,
     /// Reads after coming back, by the process they are about.
     pub(super) catching_up: BTreeMap<i64, String>,
     pub(super) next_id: i64,
@@ -65,12 +65,12 @@ pub(super) struct Driver {
 
 /// How a client introduces itself.
 #[derive(Debug, Clone)]
-pub(super) struct Hello {
+pub(super) struct InitializeOptions {
     pub(super) client_name: String,
     pub(super) timeout: Duration,
 }
 
-impl Driver {
+impl ExecServerDriver {
     /// Runs until the client is dropped or the connection is gone for good.
     pub(super) async fn run(mut self) {
         loop {
@@ -93,22 +93,22 @@ impl Driver {
                     None => return true,
                 },
                 told = self.told.recv() => match told {
-                    Some(Told::Ask(asked)) => if !self.ask(asked).await { return true },
-                    Some(Told::Listen(listener)) => self.listeners.push(listener),
+                    Some(DriverCommand::Ask(asked)) => if !self.ask(asked).await { return true },
+                    Some(DriverCommand::Listen(listener)) => self.listeners.push(listener),
                     None => return false,
                 },
             }
         }
     }
 
-    async fn ask(&mut self, asked: Asked) -> bool {
+    async fn ask(&mut self, asked: DriverRequest) -> bool {
         if asked.method == "process/start"
             && let Some(id) = asked.params["processId"].as_str()
         {
             self.heard.begin(id);
         }
         let id = self.number();
-        let text = json_rpc::request(&Id::Number(id), asked.method, &asked.params);
+        let text = json_rpc::request(&RpcId::Number(id), asked.method, &asked.params);
         self.open.insert(id, asked);
         self.link.outgoing.send(text).await.is_ok()
     }
@@ -121,13 +121,13 @@ impl Driver {
     async fn hear(&mut self, text: &str) -> Result<(), ExecServerError> {
         let message = json_rpc::read(text).map_err(ExecServerError::Protocol)?;
         match message {
-            Message::Notification { method, params } => {
+            RpcMessage::Notification { method, params } => {
                 if let Some(event) = event(&method, params)? {
                     let due = self.heard.hear(event);
                     self.publish(due).await;
                 }
             }
-            Message::Response { id: Id::Number(id), result } => {
+            RpcMessage::Response { id: RpcId::Number(id), result } => {
                 if let Some(process_id) = self.catching_up.remove(&id) {
                     if let Ok(raw) = result {
                         let read: ReadResponse = serde_json::from_str(raw.get())?;
@@ -147,8 +147,8 @@ impl Driver {
                 }
             }
             // An error about nothing in particular.
-            Message::Response { .. } => {}
-            Message::Request { id, .. } => {
+            RpcMessage::Response { .. } => {}
+            RpcMessage::Request { id, .. } => {
                 let error = json_rpc::ErrorObject::new(
                     json_rpc::METHOD_NOT_FOUND,
                     "this client answers no requests",
@@ -173,7 +173,7 @@ impl Driver {
 
     /// Gets a new connection to the same session; whether it could.
     async fn come_back(&mut self) -> bool {
-        let (Way::WebSocket { url, token, timeout }, Some(session)) =
+        let (ConnectionSource::WebSocket { url, token, timeout }, Some(session)) =
             (self.way.clone(), self.session_id.clone())
         else {
             return false;
@@ -210,7 +210,7 @@ impl Driver {
             let id = self.number();
             let params = json!({"processId": process_id, "afterSeq": last, "waitMs": 0});
             self.catching_up.insert(id, process_id);
-            let text = json_rpc::request(&Id::Number(id), "process/read", &params);
+            let text = json_rpc::request(&RpcId::Number(id), "process/read", &params);
             if self.link.outgoing.send(text).await.is_err() {
                 return true;
             }
@@ -248,8 +248,8 @@ fn event(
 
 /// The handshake.
 pub(super) async fn greet(
-    link: &mut Link,
-    hello: &Hello,
+    link: &mut ExecServerLink,
+    hello: &InitializeOptions,
     resume: Option<String>,
 ) -> Result<InitializeResponse, ExecServerError> {
     let late = |_| ExecServerError::InitializeTimedOut { timeout: hello.timeout };
@@ -257,8 +257,8 @@ pub(super) async fn greet(
 }
 
 async fn shake_hands(
-    link: &mut Link,
-    hello: &Hello,
+    link: &mut ExecServerLink,
+    hello: &InitializeOptions,
     resume: Option<String>,
 ) -> Result<InitializeResponse, ExecServerError> {
     let params = InitializeParams {
@@ -266,13 +266,13 @@ async fn shake_hands(
         resume_session_id: Some(resume),
     };
     // Below all numbers of requests.
-    let id = Id::Number(0);
+    let id = RpcId::Number(0);
     let closed = |_| ExecServerError::Closed;
     link.outgoing.send(json_rpc::request(&id, "initialize", &params)).await.map_err(closed)?;
     loop {
         let text = link.incoming.recv().await.ok_or(ExecServerError::Closed)?;
         let message = json_rpc::read(&text).map_err(ExecServerError::Protocol)?;
-        let Message::Response { id: answered, result } = message else { continue };
+        let RpcMessage::Response { id: answered, result } = message else { continue };
         if answered != id {
             continue;
         }

@@ -54,9 +54,9 @@ impl ExecServerEvent {
 
 /// Every event from now on. Whoever does not take them slows the processes down.
 #[derive(Debug)]
-pub struct Events(pub(super) mpsc::Receiver<ExecServerEvent>);
+pub struct ProcessEvents(pub(super) mpsc::Receiver<ExecServerEvent>);
 
-impl Events {
+impl ProcessEvents {
     /// The next one; none when the connection is gone for good.
     pub async fn next(&mut self) -> Option<ExecServerEvent> {
         self.0.recv().await
@@ -68,23 +68,23 @@ const HELD_MAX: usize = 256;
 
 /// What was heard of each process.
 #[derive(Debug, Default)]
-pub(super) struct Heard(HashMap<String, Track>);
+pub(super) struct ReceivedOutput(HashMap<String, ProcessTrack>);
 
 #[derive(Debug, Default)]
-struct Track {
+struct ProcessTrack {
     last: u64,
     held: BTreeMap<u64, ExecServerEvent>,
 }
 
-impl Heard {
+impl ReceivedOutput {
     /// A process is about to be heard.
     pub(super) fn begin(&mut self, process_id: &str) {
-        self.0.insert(process_id.to_owned(), Track::default());
+        self.0.insert(process_id.to_owned(), ProcessTrack::default());
     }
 
     /// A process is about to be heard from some number on.
     pub(super) fn begin_after(&mut self, process_id: &str, seq: u64) {
-        self.0.insert(process_id.to_owned(), Track { last: seq, held: BTreeMap::new() });
+        self.0.insert(process_id.to_owned(), ProcessTrack { last: seq, held: BTreeMap::new() });
     }
 
     /// The processes that are not closed, and the last that was heard of each.

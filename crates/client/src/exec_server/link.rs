@@ -16,13 +16,13 @@ const TEXTS_MAX: usize = 64;
 const ANSWER_BYTES_MAX: usize = 16 * MESSAGE_BYTES_MAX;
 
 /// One connection. Dropping it closes it.
-pub(super) struct Link {
+pub(super) struct ExecServerLink {
     pub(super) outgoing: mpsc::Sender<String>,
     pub(super) incoming: mpsc::Receiver<String>,
     _tasks: JoinSet<()>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for ExecServerLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Link")
     }
@@ -32,18 +32,21 @@ impl std::fmt::Debug for Link {
 pub(super) fn lines(
     reader: impl AsyncRead + Unpin + Send + 'static,
     writer: impl AsyncWrite + Unpin + Send + 'static,
-) -> Link {
+) -> ExecServerLink {
     let (reader, writer) = transport::lines(reader, writer, ANSWER_BYTES_MAX);
     link(reader, writer)
 }
 
-fn link(reader: impl MessageReader + 'static, writer: impl MessageWriter + 'static) -> Link {
+fn link(
+    reader: impl MessageReader + 'static,
+    writer: impl MessageWriter + 'static,
+) -> ExecServerLink {
     let (outgoing, texts) = mpsc::channel(TEXTS_MAX);
     let (heard, incoming) = mpsc::channel(TEXTS_MAX);
     let mut tasks = JoinSet::new();
     tasks.spawn(write(writer, texts));
     tasks.spawn(read(reader, heard));
-    Link { outgoing, incoming, _tasks: tasks }
+    ExecServerLink { outgoing, incoming, _tasks: tasks }
 }
 
 async fn write(mut writer: impl MessageWriter, mut texts: mpsc::Receiver<String>) {
@@ -71,7 +74,7 @@ pub(super) async fn web_socket(
     url: &str,
     token: Option<&ServerToken>,
     timeout: Duration,
-) -> Result<Link, ExecServerError> {
+) -> Result<ExecServerLink, ExecServerError> {
     let late = |_| ExecServerError::WebSocketConnectTimeout { url: without_query(url), timeout };
     tokio::time::timeout(timeout, connect(url, token))
         .await
@@ -84,7 +87,7 @@ fn without_query(url: &str) -> String {
     url.split('?').next().unwrap_or(url).to_owned()
 }
 
-async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Link, String> {
+async fn connect(url: &str, token: Option<&ServerToken>) -> Result<ExecServerLink, String> {
     let opened = crate::web_socket::open(url, token, ANSWER_BYTES_MAX).await;
     let (reader, writer) = opened.map_err(|error| error.to_string())?;
     Ok(link(reader, writer))

@@ -37,9 +37,9 @@ pub use api::{
     ExecServerClient, ExecServerClientConnectOptions, RemoteExecServerConnectArgs, exec_params,
 };
 pub use error::ExecServerError;
-pub use events::{Events, ExecServerEvent};
+pub use events::{ExecServerEvent, ProcessEvents};
 pub use protocols::exec_server::{
-    AttachParams, AttachResponse, Base as EnvironmentBase, ByteChunk, EnvPolicy, EnvironmentInfo,
+    AttachParams, AttachResponse, ByteChunk, EnvPolicy, EnvironmentBase, EnvironmentInfo,
     ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, ExecOutputStream,
     ExecParams, ExecResponse, ListResponse, OutputMode, ProcessSignal, ReadParams, ReadResponse,
     ScreenParams, ScreenResponse, TerminalSize, TerminalsResponse, TerminateParams,

@@ -1,4 +1,4 @@
-use super::events::Heard;
+use super::events::ReceivedOutput;
 use super::*;
 use protocols::exec_server::ProcessOutputChunk;
 
@@ -48,7 +48,7 @@ fn read(seqs: &[u64], next_seq: u64, is_exited: bool, is_closed: bool) -> ReadRe
 
 #[test]
 fn what_comes_twice_or_out_of_order_is_told_once_and_in_order() {
-    let mut heard = Heard::default();
+    let mut heard = ReceivedOutput::default();
     heard.begin("p");
     assert_eq!(heard.hear(output(1)), [output(1)]);
     assert_eq!(heard.hear(output(3)), []);
@@ -59,7 +59,7 @@ fn what_comes_twice_or_out_of_order_is_told_once_and_in_order() {
 
 #[test]
 fn what_was_missed_is_read_and_what_was_pushed_meanwhile_waits_for_it() {
-    let mut heard = Heard::default();
+    let mut heard = ReceivedOutput::default();
     heard.begin("p");
     heard.hear(output(1));
     // Pushed over the new connection before the answer to the read.
@@ -74,7 +74,7 @@ fn what_was_missed_is_read_and_what_was_pushed_meanwhile_waits_for_it() {
 
 #[test]
 fn a_server_without_numbers_is_heard_as_it_comes() {
-    let mut heard = Heard::default();
+    let mut heard = ReceivedOutput::default();
     heard.begin("p");
     let unnumbered = ExecServerEvent::Exited(ExecExitedNotification {
         process_id: "p".into(),
@@ -88,7 +88,7 @@ fn a_server_without_numbers_is_heard_as_it_comes() {
 
 #[test]
 fn what_the_server_did_not_keep_is_told_and_nobody_waits_for_it() {
-    let mut heard = Heard::default();
+    let mut heard = ReceivedOutput::default();
     heard.begin("p");
     heard.hear(output(1));
     let mut page = read(&[4, 5], 6, false, false);

@@ -1,6 +1,6 @@
 //! The calls of one execution: found by name, run side by side, answered as they settle.
 
-use super::error::Failure;
+use super::error::ExecboxFailure;
 use super::provider::ResolvedProvider;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
@@ -14,20 +14,20 @@ use tokio_util::sync::CancellationToken;
 pub(super) const CALLS_MAX: usize = 4_096;
 
 /// The calls that are under way. Dropping it drops them.
-pub(super) struct Calls<'p> {
+pub(super) struct PendingToolCalls<'p> {
     providers: &'p [Arc<ResolvedProvider>],
     signal: CancellationToken,
-    outstanding: FuturesUnordered<BoxFuture<'static, Answer>>,
+    outstanding: FuturesUnordered<BoxFuture<'static, ToolCallAnswer>>,
 }
 
 /// What a call came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ToolCallAnswer {
     pub(super) call_id: String,
-    pub(super) outcome: Result<Json, Failure>,
+    pub(super) outcome: Result<Json, ExecboxFailure>,
 }
 
-impl<'p> Calls<'p> {
+impl<'p> PendingToolCalls<'p> {
     pub(super) fn new(providers: &'p [Arc<ResolvedProvider>]) -> Self {
         let signal = CancellationToken::new();
         Self { providers, signal, outstanding: FuturesUnordered::new() }
@@ -45,19 +45,19 @@ impl<'p> Calls<'p> {
         self.outstanding.push(Box::pin(async move {
             // Asked when the call would start, not when it was read: nothing starts after an end.
             let outcome = if signal.is_cancelled() {
-                Err(Failure::timeout())
+                Err(ExecboxFailure::timeout())
             } else if !has_room {
                 let limit = format!("more than {CALLS_MAX} tool calls are under way");
-                Err(Failure::internal(limit))
+                Err(ExecboxFailure::internal(limit))
             } else {
                 dispatch(provider, &namespace, &safe_name, (input, signal)).await
             };
-            Answer { call_id, outcome }
+            ToolCallAnswer { call_id, outcome }
         }));
     }
 
     /// The next answer; `None` while nothing is under way. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Option<Answer> {
+    pub(super) async fn next(&mut self) -> Option<ToolCallAnswer> {
         self.outstanding.next().await
     }
 
@@ -72,11 +72,12 @@ async fn dispatch(
     namespace: &str,
     safe_name: &str,
     (input, signal): (Json, CancellationToken),
-) -> Result<Json, Failure> {
+) -> Result<Json, ExecboxFailure> {
     let called = match provider {
         Some(provider) => provider.call(safe_name, input, signal).await,
         None => None,
     };
-    called
-        .unwrap_or_else(|| Err(Failure::internal(format!("Unknown tool {namespace}.{safe_name}"))))
+    called.unwrap_or_else(|| {
+        Err(ExecboxFailure::internal(format!("Unknown tool {namespace}.{safe_name}")))
+    })
 }

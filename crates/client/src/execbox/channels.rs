@@ -11,13 +11,13 @@ use std::{fmt, io};
 use transport::{MessageReader, MessageWriter};
 
 pub use in_process::InProcess;
-pub use message_channel::{MessageChannel, Ndjson};
-pub use socket::{Tcp, Unix};
+pub use message_channel::{MessageChannel, NdjsonChannel};
+pub use socket::{TcpRunner, UnixRunner};
 pub use stdio::RunnerCommand;
 pub use web_socket::WebSocket;
 
 /// One channel to one runner.
-pub trait Transport: fmt::Debug + Send {
+pub trait RunnerTransport: fmt::Debug + Send {
     /// Both directions, to be used at the same time.
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter);
 
@@ -34,17 +34,17 @@ pub trait Transport: fmt::Debug + Send {
 }
 
 /// Opens channels: one runner for each.
-pub trait Connect: Send + Sync + 'static {
+pub trait ConnectRunner: Send + Sync + 'static {
     /// A channel to a runner that has nothing to do.
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>>;
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>>;
 }
 
-impl<C, F> Connect for C
+impl<C, F> ConnectRunner for C
 where
     C: Fn() -> F + Send + Sync + 'static,
-    F: Future<Output = io::Result<Box<dyn Transport>>> + Send + 'static,
+    F: Future<Output = io::Result<Box<dyn RunnerTransport>>> + Send + 'static,
 {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
         Box::pin(self())
     }
 }

@@ -63,14 +63,14 @@ impl fmt::Display for ErrorCode {
 /// Why a run or a call has no value. It is data: the guest, or the caller, is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
-pub struct Failure {
+pub struct ExecboxFailure {
     /// Which kind.
     pub code: ErrorCode,
     /// A sentence.
     pub message: String,
 }
 
-impl Failure {
+impl ExecboxFailure {
     pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -87,7 +87,7 @@ impl Failure {
 
 /// Why a tool has no result. Any error becomes one through `?`; the guest is shown its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolError {
+pub enum ExecboxToolError {
     /// What the guest is told.
     Said(String),
     /// Nothing is told but that the tool failed.
@@ -95,10 +95,10 @@ pub enum ToolError {
     /// The result is a value that JSON cannot carry: not a number, a date, bytes.
     NotSerializable,
     /// A failure of another kind than `tool_error`.
-    Coded(Failure),
+    Coded(ExecboxFailure),
 }
 
-impl ToolError {
+impl ExecboxToolError {
     /// A `tool_error` with this text.
     pub fn new(message: impl Into<String>) -> Self {
         Self::Said(message.into())
@@ -106,12 +106,12 @@ impl ToolError {
 
     /// A failure of the given kind.
     pub fn coded(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Coded(Failure::new(code, message))
+        Self::Coded(ExecboxFailure::new(code, message))
     }
 }
 
-// `ToolError` is no `Error` itself, or this would overlap with the conversion of a thing into itself.
-impl<E: std::error::Error> From<E> for ToolError {
+// `ExecboxToolError` is no `Error` itself, or this would overlap with the conversion of a thing into itself.
+impl<E: std::error::Error> From<E> for ExecboxToolError {
     fn from(error: E) -> Self {
         Self::Said(error.to_string())
     }

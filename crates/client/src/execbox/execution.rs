@@ -1,6 +1,6 @@
 //! What is asked of a runner, and what comes of it.
 
-use super::error::{ErrorCode, Failure};
+use super::error::{ErrorCode, ExecboxFailure};
 use super::options::Options;
 use super::provider::ResolvedProvider;
 use lifecycle::Json;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A program with the tools it may call.
 #[derive(Debug, Clone)]
-pub struct Execution {
+pub struct ExecboxProgram {
     /// The guest's text.
     pub code: String,
     /// The namespaces it finds.
@@ -21,7 +21,7 @@ pub struct Execution {
     pub cancel: CancellationToken,
 }
 
-impl Execution {
+impl ExecboxProgram {
     /// A program without tools, with the executor's limits.
     pub fn new(code: impl Into<String>) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Execution {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecuteResult {
     /// The value, `None` for undefined, or why there is none.
-    pub outcome: Result<Option<Json>, Failure>,
+    pub outcome: Result<Option<Json>, ExecboxFailure>,
     /// What the guest printed; empty when the host had to end the run.
     pub logs: Vec<String>,
     /// What it handed out with `emit`, where the runner is Airlock's; empty when the host had to end the run.
@@ -82,7 +82,7 @@ impl ExecuteResult {
     }
 
     /// A run that the host itself had to end.
-    pub(super) const fn failed(failure: Failure, duration_ms: u64) -> Self {
+    pub(super) const fn failed(failure: ExecboxFailure, duration_ms: u64) -> Self {
         Self { outcome: Err(failure), logs: vec![], emitted: vec![], duration_ms }
     }
 }
@@ -91,11 +91,11 @@ impl From<wire::Done<'_>> for ExecuteResult {
     fn from(done: wire::Done<'_>) -> Self {
         let outcome = done.outcome.map(|value| value.map(wire::RawJson::to_json));
         Self {
-            outcome: outcome.map_err(|failed| Failure {
+            outcome: outcome.map_err(|failed| ExecboxFailure {
                 code: ErrorCode::from(failed.code.as_ref()),
                 message: failed.message.into_owned(),
             }),
-            logs: done.logs.into_iter().map(wire::Text::into_owned).collect(),
+            logs: done.logs.into_iter().map(wire::WireText::into_owned).collect(),
             emitted: done.emitted.into_iter().map(wire::RawJson::to_json).collect(),
             duration_ms: done.duration_ms,
         }

@@ -1,8 +1,8 @@
 //! A fresh runner for every program.
 
-use super::channels::Connect;
-use super::error::Failure;
-use super::execution::{ExecuteResult, Execution};
+use super::channels::ConnectRunner;
+use super::error::ExecboxFailure;
+use super::execution::{ExecboxProgram, ExecuteResult};
 use super::options::Options;
 use super::session::HostSession;
 use std::fmt;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// Runs each program on a channel of its own. Clones share nothing but their settings.
 #[derive(Clone)]
 pub struct OneShot {
-    connect: Arc<dyn Connect>,
+    connect: Arc<dyn ConnectRunner>,
     options: Options,
 }
 
 impl OneShot {
     /// Opens channels with `connect`.
-    pub fn new(connect: impl Connect) -> Self {
+    pub fn new(connect: impl ConnectRunner) -> Self {
         Self { connect: Arc::new(connect), options: Options::default() }
     }
 
@@ -29,14 +29,16 @@ impl OneShot {
     }
 
     /// Runs a program and lets go of its runner. Dropping the future ends both.
-    pub async fn execute(&self, execution: Execution) -> ExecuteResult {
-        let execution = Execution { options: execution.options.or(self.options), ..execution };
+    pub async fn execute(&self, execution: ExecboxProgram) -> ExecuteResult {
+        let execution = ExecboxProgram { options: execution.options.or(self.options), ..execution };
         if execution.cancel.is_cancelled() {
-            return ExecuteResult::failed(Failure::timeout(), 0);
+            return ExecuteResult::failed(ExecboxFailure::timeout(), 0);
         }
         let mut transport = match self.connect.connect().await {
             Ok(transport) => transport,
-            Err(error) => return ExecuteResult::failed(Failure::internal(error.to_string()), 0),
+            Err(error) => {
+                return ExecuteResult::failed(ExecboxFailure::internal(error.to_string()), 0);
+            }
         };
         let result = HostSession::new(&mut *transport).run(&execution).await;
         transport.dispose().await;

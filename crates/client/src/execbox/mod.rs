@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! A runner is reached over a [`Transport`]: a child process, a socket, a WebSocket, or a future of this
-//! process. [`OneShot`] opens one for each program, [`Pooled`] keeps them. [`HostSession`] is one program
+//! A runner is reached over a [`RunnerTransport`]: a child process, a socket, a WebSocket, or a future of this
+//! process. [`OneShot`] opens one for each program, [`PooledRunners`] keeps them. [`HostSession`] is one program
 //! over one of them, for those who keep their own.
 
 mod calls;
@@ -38,16 +38,17 @@ mod types;
 mod wire;
 
 pub use channels::{
-    Connect, InProcess, MessageChannel, Ndjson, RunnerCommand, Tcp, Transport, Unix, WebSocket,
+    ConnectRunner, InProcess, MessageChannel, NdjsonChannel, RunnerCommand, RunnerTransport,
+    TcpRunner, UnixRunner, WebSocket,
 };
-pub use error::{BadProvider, ErrorCode, Failure, ToolError};
-pub use execution::{ExecuteResult, Execution};
+pub use error::{BadProvider, ErrorCode, ExecboxFailure, ExecboxToolError};
+pub use execution::{ExecboxProgram, ExecuteResult};
 pub use executor::OneShot;
 pub use names::sanitize;
 pub use options::Options;
-pub use pool::{PoolSize, Pooled};
+pub use pool::{PoolSize, PooledRunners};
 pub use provider::{
-    Provider, ResolvedProvider, Returned, TOOLS_MAX, Tool, ToolContext, TypesOnWire,
+    ProvidedTool, ResolvedProvider, TOOLS_MAX, ToolContext, ToolProvider, ToolReturn, TypesOnWire,
 };
 pub use session::HostSession;
 pub use tokio_util::sync::CancellationToken;
@@ -60,11 +61,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A tool's argument as a value of its own; what does not fit becomes the tool's error.
-pub fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
+pub fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ExecboxToolError> {
     Ok(serde_json::from_str(input.text())?)
 }
 
 /// A tool's result from a value of its own.
-pub fn value<T: Serialize + ?Sized>(value: &T) -> Returned {
-    Json::from_value(&value).map(Some).map_err(|_| ToolError::NotSerializable)
+pub fn value<T: Serialize + ?Sized>(value: &T) -> ToolReturn {
+    Json::from_value(&value).map(Some).map_err(|_| ExecboxToolError::NotSerializable)
 }

@@ -1,8 +1,8 @@
 //! Runners that are kept for the next program.
 
-use super::channels::{Connect, Transport};
-use super::error::Failure;
-use super::execution::{ExecuteResult, Execution};
+use super::channels::{ConnectRunner, RunnerTransport};
+use super::error::ExecboxFailure;
+use super::execution::{ExecboxProgram, ExecuteResult};
 use super::options::Options;
 use super::session::HostSession;
 use futures_util::FutureExt as _;
@@ -38,19 +38,19 @@ impl Default for PoolSize {
 }
 
 /// Runs programs on runners that are kept. A runner that was cut off or broke is not.
-pub struct Pooled {
-    pool: Arc<Pool>,
+pub struct PooledRunners {
+    pool: Arc<RunnerPool>,
     options: Options,
     /// Lets go of runners that have had nothing to do for long; ends with the executor.
     _sweeper: JoinSet<()>,
 }
 
-impl Pooled {
+impl PooledRunners {
     /// Opens channels with `connect`, when they are needed. Must be called within a tokio runtime.
-    pub fn new(connect: impl Connect, size: PoolSize) -> Self {
+    pub fn new(connect: impl ConnectRunner, size: PoolSize) -> Self {
         // Nobody could ever run anything in a pool of none.
         let size = PoolSize { max_size: size.max_size.clamp(1, Semaphore::MAX_PERMITS), ..size };
-        let pool = Arc::new(Pool {
+        let pool = Arc::new(RunnerPool {
             connect: Box::new(connect),
             size,
             places: Arc::new(Semaphore::new(size.max_size)),
@@ -71,15 +71,15 @@ impl Pooled {
     }
 
     /// Runs a program. Waiting for a runner is not part of its time. Dropping the future ends the runner.
-    pub async fn execute(&self, execution: Execution) -> ExecuteResult {
-        let execution = Execution { options: execution.options.or(self.options), ..execution };
+    pub async fn execute(&self, execution: ExecboxProgram) -> ExecuteResult {
+        let execution = ExecboxProgram { options: execution.options.or(self.options), ..execution };
         let failed = |failure| ExecuteResult::failed(failure, 0);
         if execution.cancel.is_cancelled() {
-            return failed(Failure::timeout());
+            return failed(ExecboxFailure::timeout());
         }
         let lease = tokio::select! { biased;
-            () = execution.cancel.cancelled() => return failed(Failure::timeout()),
-            lease = Lease::take(&self.pool) => lease,
+            () = execution.cancel.cancelled() => return failed(ExecboxFailure::timeout()),
+            lease = RunnerLease::take(&self.pool) => lease,
         };
         match lease {
             Ok(lease) => {
@@ -92,12 +92,12 @@ impl Pooled {
     }
 
     /// Starts up to `n` runners and has each run an empty program, so that the first real one finds it warm.
-    pub async fn prewarm(&self, n: usize) -> Result<(), Failure> {
+    pub async fn prewarm(&self, n: usize) -> Result<(), ExecboxFailure> {
         let n = n.min(self.pool.size.max_size);
-        let warm_up = Execution::new("undefined").options(self.options);
+        let warm_up = ExecboxProgram::new("undefined").options(self.options);
         let _alone = self.pool.warming.lock().await;
         // All are held until all are taken: otherwise one would be warmed n times.
-        let leases = try_join_all((0..n).map(|_| Lease::take(&self.pool))).await?;
+        let leases = try_join_all((0..n).map(|_| RunnerLease::take(&self.pool))).await?;
         let warmed = join_all(leases.into_iter().map(|lease| lease.run(&warm_up))).await;
         let mut outcome = Ok(());
         for (result, lease) in warmed {
@@ -115,46 +115,46 @@ impl Pooled {
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PooledRunners {
     fn drop(&mut self) {
         // The sweeper may hold the pool a little longer; its runners end now.
         self.pool.idle().clear();
     }
 }
 
-impl fmt::Debug for Pooled {
+impl fmt::Debug for PooledRunners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pooled").field("size", &self.pool.size).finish_non_exhaustive()
     }
 }
 
-struct Pool {
-    connect: Box<dyn Connect>,
+struct RunnerPool {
+    connect: Box<dyn ConnectRunner>,
     size: PoolSize,
     /// Hands places out in the order in which they were asked for.
     places: Arc<Semaphore>,
     /// The one that came back last is at the end, and is taken first: it is the warmest.
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<IdleRunner>>,
     returned: Notify,
     /// Two that warm up at once could each hold places that the other waits for.
     warming: sync::Mutex<()>,
 }
 
-struct Idle {
-    transport: Box<dyn Transport>,
+struct IdleRunner {
+    transport: Box<dyn RunnerTransport>,
     since: Instant,
 }
 
-impl Pool {
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+impl RunnerPool {
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleRunner>> {
         // Nothing that is done under the lock can leave the list half changed.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The runner that came back last, unless it has died since, or talks to itself.
-    async fn take_warmest(&self) -> Option<Box<dyn Transport>> {
+    async fn take_warmest(&self) -> Option<Box<dyn RunnerTransport>> {
         loop {
-            let Idle { mut transport, .. } = self.idle().pop()?;
+            let IdleRunner { mut transport, .. } = self.idle().pop()?;
             if is_quiet(&mut *transport) {
                 return Some(transport);
             }
@@ -162,17 +162,17 @@ impl Pool {
         }
     }
 
-    fn keep(&self, transport: Box<dyn Transport>) {
-        self.idle().push(Idle { transport, since: Instant::now() });
+    fn keep(&self, transport: Box<dyn RunnerTransport>) {
+        self.idle().push(IdleRunner { transport, since: Instant::now() });
         self.returned.notify_one();
     }
 
     /// Takes those out that have had nothing to do for too long, and says when to look again.
-    fn expired(&self) -> (Vec<Box<dyn Transport>>, Option<Instant>) {
+    fn expired(&self) -> (Vec<Box<dyn RunnerTransport>>, Option<Instant>) {
         let mut idle = self.idle();
         let now = Instant::now();
         let n_spare = idle.len().saturating_sub(self.size.min_size);
-        let is_due = |one: &&Idle| one.since + self.size.idle_timeout <= now;
+        let is_due = |one: &&IdleRunner| one.since + self.size.idle_timeout <= now;
         // The oldest come first.
         let n_due = idle.iter().take(n_spare).take_while(is_due).count();
         let due = idle.drain(..n_due).map(|one| one.transport).collect();
@@ -181,7 +181,7 @@ impl Pool {
     }
 }
 
-async fn sweep(pool: Arc<Pool>) {
+async fn sweep(pool: Arc<RunnerPool>) {
     loop {
         let (due, next) = pool.expired();
         join_all(due.into_iter().map(|transport| transport.dispose())).await;
@@ -192,28 +192,29 @@ async fn sweep(pool: Arc<Pool>) {
     }
 }
 
-/// A runner that is in use. Dropping it ends the runner; only [`Lease::finish`] can bring it back.
-struct Lease {
-    pool: Arc<Pool>,
-    transport: Box<dyn Transport>,
+/// A runner that is in use. Dropping it ends the runner; only [`RunnerLease::finish`] can bring it back.
+struct RunnerLease {
+    pool: Arc<RunnerPool>,
+    transport: Box<dyn RunnerTransport>,
     place: OwnedSemaphorePermit,
 }
 
-impl Lease {
-    async fn take(pool: &Arc<Pool>) -> Result<Self, Failure> {
+impl RunnerLease {
+    async fn take(pool: &Arc<RunnerPool>) -> Result<Self, ExecboxFailure> {
         let place = pool.places.clone().acquire_owned().await;
-        let place = place.map_err(|_| Failure::internal("the executor has been disposed of"))?;
+        let place =
+            place.map_err(|_| ExecboxFailure::internal("the executor has been disposed of"))?;
         let transport = match pool.take_warmest().await {
             Some(transport) => transport,
             None => {
                 let fresh = pool.connect.connect().await;
-                fresh.map_err(|error| Failure::internal(error.to_string()))?
+                fresh.map_err(|error| ExecboxFailure::internal(error.to_string()))?
             }
         };
         Ok(Self { pool: pool.clone(), transport, place })
     }
 
-    async fn run(mut self, execution: &Execution) -> (ExecuteResult, Self) {
+    async fn run(mut self, execution: &ExecboxProgram) -> (ExecuteResult, Self) {
         let result = HostSession::new(&mut *self.transport).run(execution).await;
         (result, self)
     }
@@ -232,7 +233,7 @@ impl Lease {
 
 /// Whether an idle runner is there and silent. A few late words are thrown away: a call among them
 /// would be taken for one of the next program.
-fn is_quiet(transport: &mut dyn Transport) -> bool {
+fn is_quiet(transport: &mut dyn RunnerTransport) -> bool {
     let (mut reader, _) = transport.halves();
     for _ in 0..STRAY_LINES_MAX {
         match MessageReader::receive(&mut reader).now_or_never() {

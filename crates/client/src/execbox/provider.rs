@@ -1,9 +1,9 @@
 //! A namespace of tools: how it is put together, and how one of its tools is called.
 
-use super::error::{BadProvider, ErrorCode, Failure, ToolError};
+use super::error::{BadProvider, ErrorCode, ExecboxFailure, ExecboxToolError};
 use super::names;
-use super::schema::Schema;
-use super::types::{self, Signature};
+use super::schema::ArgumentSchema;
+use super::types::{self, ToolSignature};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::Json;
@@ -20,9 +20,9 @@ pub const TOOLS_MAX: usize = 4_096;
 
 /// A namespace of tools, being put together.
 #[derive(Debug, Clone)]
-pub struct Provider {
+pub struct ToolProvider {
     namespace: String,
-    tools: Vec<Tool>,
+    tools: Vec<ProvidedTool>,
     on_wire: TypesOnWire,
 }
 
@@ -38,18 +38,18 @@ pub enum TypesOnWire {
 
 /// One function that guests may call.
 #[derive(Clone)]
-pub struct Tool {
+pub struct ProvidedTool {
     name: String,
     description: Option<String>,
     input_schema: Option<Value>,
     output_schema: Option<Value>,
-    handler: Handler,
+    handler: ToolHandler,
 }
 
-type Handler = Arc<dyn Fn(Json, ToolContext) -> BoxFuture<'static, Returned> + Send + Sync>;
+type ToolHandler = Arc<dyn Fn(Json, ToolContext) -> BoxFuture<'static, ToolReturn> + Send + Sync>;
 
 /// What a tool returns: a value, or `None` for undefined, which execbox refuses.
-pub type Returned = Result<Option<Json>, ToolError>;
+pub type ToolReturn = Result<Option<Json>, ExecboxToolError>;
 
 /// What a tool is told about its call.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ pub struct ToolContext {
     pub original_tool_name: Arc<str>,
 }
 
-impl Provider {
+impl ToolProvider {
     /// The namespace of a host that does not name it.
     pub const DEFAULT_NAMESPACE: &'static str = "codemode";
 
@@ -75,7 +75,7 @@ impl Provider {
 
     /// The same with one more tool.
     #[must_use]
-    pub fn tool(mut self, tool: Tool) -> Self {
+    pub fn tool(mut self, tool: ProvidedTool) -> Self {
         self.tools.push(tool);
         self
     }
@@ -117,13 +117,13 @@ impl Provider {
     }
 }
 
-impl Default for Provider {
+impl Default for ToolProvider {
     fn default() -> Self {
         Self::new(Self::DEFAULT_NAMESPACE)
     }
 }
 
-fn safe_names(namespace: &str, tools: &[Tool]) -> Result<Vec<String>, BadProvider> {
+fn safe_names(namespace: &str, tools: &[ProvidedTool]) -> Result<Vec<String>, BadProvider> {
     let mut taken = BTreeSet::new();
     let mut originals = BTreeSet::new();
     let mut safe_names = vec![];
@@ -139,13 +139,13 @@ fn safe_names(namespace: &str, tools: &[Tool]) -> Result<Vec<String>, BadProvide
     Ok(safe_names)
 }
 
-impl Tool {
+impl ProvidedTool {
     /// A tool that takes and returns anything. Its future is polled by the run that called it: work
     /// that blocks a thread belongs elsewhere.
     pub fn new<H, F>(name: impl Into<String>, handler: H) -> Self
     where
         H: Fn(Json, ToolContext) -> F + Send + Sync + 'static,
-        F: Future<Output = Returned> + Send + 'static,
+        F: Future<Output = ToolReturn> + Send + 'static,
     {
         Self {
             name: name.into(),
@@ -177,8 +177,8 @@ impl Tool {
         self
     }
 
-    fn signature<'a>(&'a self, safe_name: &'a str) -> Signature<'a> {
-        Signature {
+    fn signature<'a>(&'a self, safe_name: &'a str) -> ToolSignature<'a> {
+        ToolSignature {
             safe_name,
             description: self.description.as_deref(),
             input: self.input_schema.as_ref(),
@@ -188,7 +188,7 @@ impl Tool {
 
     fn resolve(self, safe_name: &str) -> Result<ResolvedTool, BadProvider> {
         let compile = |which, schema: Option<Value>| {
-            let compiled = schema.map(|schema| Schema::compile(&schema)).transpose();
+            let compiled = schema.map(|schema| ArgumentSchema::compile(&schema)).transpose();
             compiled.map_err(|why| BadProvider::Schema { tool: self.name.clone(), which, why })
         };
         Ok(ResolvedTool {
@@ -202,7 +202,7 @@ impl Tool {
     }
 }
 
-impl fmt::Debug for Tool {
+impl fmt::Debug for ProvidedTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
     }
@@ -264,7 +264,7 @@ impl ResolvedProvider {
         safe_name: &str,
         input: Json,
         signal: CancellationToken,
-    ) -> Option<Result<Json, Failure>> {
+    ) -> Option<Result<Json, ExecboxFailure>> {
         let tool = &self.tools[*self.by_safe_name.get(safe_name)?];
         let context = ToolContext {
             signal,
@@ -280,37 +280,42 @@ struct ResolvedTool {
     safe: Arc<str>,
     original: Arc<str>,
     description: Option<String>,
-    input: Option<Schema>,
-    output: Option<Schema>,
-    handler: Handler,
+    input: Option<ArgumentSchema>,
+    output: Option<ArgumentSchema>,
+    handler: ToolHandler,
 }
 
 impl ResolvedTool {
-    async fn call(&self, input: Json, context: ToolContext) -> Result<Json, Failure> {
+    async fn call(&self, input: Json, context: ToolContext) -> Result<Json, ExecboxFailure> {
         let original = &self.original;
         check(self.input.as_ref(), &input)
             .map_err(|issues| invalid(format!("Invalid input for tool {original}: {issues}")))?;
         let returned = AssertUnwindSafe(async { (self.handler)(input, context).await });
-        let returned = returned.catch_unwind().await.unwrap_or(Err(ToolError::Unsaid));
+        let returned = returned.catch_unwind().await.unwrap_or(Err(ExecboxToolError::Unsaid));
         let result = self.serializable(returned)?;
         check(self.output.as_ref(), &result)
             .map_err(|issues| invalid(format!("Invalid output for tool {original}: {issues}")))?;
         Ok(result)
     }
 
-    fn serializable(&self, returned: Returned) -> Result<Json, Failure> {
+    fn serializable(&self, returned: ToolReturn) -> Result<Json, ExecboxFailure> {
         let original = &self.original;
-        let refused = |why| Failure::new(ErrorCode::Serialization, why);
+        let refused = |why| ExecboxFailure::new(ErrorCode::Serialization, why);
         let result = match returned {
             Ok(Some(result)) => result,
-            Ok(None) | Err(ToolError::NotSerializable) => {
+            Ok(None) | Err(ExecboxToolError::NotSerializable) => {
                 return Err(refused(format!("Tool {original} returned a non-serializable value")));
             }
-            Err(ToolError::Said(message)) => return Err(Failure::new(ErrorCode::Tool, message)),
-            Err(ToolError::Unsaid) => {
-                return Err(Failure::new(ErrorCode::Tool, format!("Tool {original} failed")));
+            Err(ExecboxToolError::Said(message)) => {
+                return Err(ExecboxFailure::new(ErrorCode::Tool, message));
             }
-            Err(ToolError::Coded(failure)) => return Err(failure),
+            Err(ExecboxToolError::Unsaid) => {
+                return Err(ExecboxFailure::new(
+                    ErrorCode::Tool,
+                    format!("Tool {original} failed"),
+                ));
+            }
+            Err(ExecboxToolError::Coded(failure)) => return Err(failure),
         };
         // A runner drops a longer message, and its guest would wait until the time is up.
         let n_bytes = result.text().len();
@@ -328,10 +333,10 @@ impl fmt::Debug for ResolvedTool {
     }
 }
 
-fn check(schema: Option<&Schema>, value: &Json) -> Result<(), String> {
+fn check(schema: Option<&ArgumentSchema>, value: &Json) -> Result<(), String> {
     schema.map_or(Ok(()), |schema| schema.check(value))
 }
 
-fn invalid(message: String) -> Failure {
-    Failure::new(ErrorCode::Validation, message)
+fn invalid(message: String) -> ExecboxFailure {
+    ExecboxFailure::new(ErrorCode::Validation, message)
 }

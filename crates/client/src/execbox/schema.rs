@@ -1,6 +1,6 @@
 //! One compiled JSON Schema, and what it says about a value in the words that execbox's clients know.
 
-use ::schema::{Formats, Kind, Misfit, Types};
+use ::schema::{FormatMode, JsonTypes, MisfitKind, SchemaMisfit};
 use lifecycle::Json;
 use serde_json::{Number, Value};
 
@@ -15,12 +15,12 @@ const ALTERNATIVES_DEPTH_MAX: usize = 4;
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(super) struct Schema(::schema::Schema);
+pub(super) struct ArgumentSchema(::schema::CompiledSchema);
 
-impl Schema {
+impl ArgumentSchema {
     /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
     pub(super) fn compile(schema: &Value) -> Result<Self, String> {
-        let compiled = ::schema::Schema::compile(schema, Formats::Ignored);
+        let compiled = ::schema::CompiledSchema::compile(schema, FormatMode::Ignored);
         compiled.map(Self).map_err(|defect| shortened(defect.to_string()))
     }
 
@@ -38,8 +38,8 @@ impl Schema {
     }
 }
 
-fn say(misfit: &Misfit, depth: usize, issues: &mut Vec<String>) {
-    if let Kind::AnyOf { context } | Kind::OneOfNone { context } = &misfit.kind
+fn say(misfit: &SchemaMisfit, depth: usize, issues: &mut Vec<String>) {
+    if let MisfitKind::AnyOf { context } | MisfitKind::OneOfNone { context } = &misfit.kind
         && depth > 0
     {
         for inner in context.iter().flatten().take(ISSUES_MAX) {
@@ -47,7 +47,7 @@ fn say(misfit: &Misfit, depth: usize, issues: &mut Vec<String>) {
         }
     }
     // One issue for each that is too many, as there is one for each that is missing.
-    let n_times = if let Kind::AdditionalProperties { unexpected } = &misfit.kind {
+    let n_times = if let MisfitKind::AdditionalProperties { unexpected } = &misfit.kind {
         unexpected.len().min(ISSUES_MAX)
     } else {
         1
@@ -56,47 +56,52 @@ fn say(misfit: &Misfit, depth: usize, issues: &mut Vec<String>) {
     issues.extend(std::iter::repeat_n(issue, n_times));
 }
 
-fn wording(kind: &Kind) -> String {
+fn wording(kind: &MisfitKind) -> String {
     let most = |limit: u64, of| format!("must NOT have more than {limit} {of}");
     let least = |limit: u64, of| format!("must NOT have fewer than {limit} {of}");
     match kind {
-        Kind::AdditionalProperties { .. } => "must NOT have additional properties".to_owned(),
-        Kind::Required { property } => format!("must have required property '{property}'"),
-        Kind::Type { expected } => format!("must be {}", type_names(*expected)),
-        Kind::Enum { .. } => "must be equal to one of the allowed values".to_owned(),
-        Kind::Const { .. } => "must be equal to constant".to_owned(),
-        Kind::Minimum { limit } => format!("must be >= {}", number(limit)),
-        Kind::Maximum { limit } => format!("must be <= {}", number(limit)),
-        Kind::ExclusiveMinimum { limit } => format!("must be > {}", number(limit)),
-        Kind::ExclusiveMaximum { limit } => format!("must be < {}", number(limit)),
-        Kind::MultipleOf { divisor } => format!("must be multiple of {}", number(divisor)),
-        Kind::MinLength { limit } => least(*limit, "characters"),
-        Kind::MaxLength { limit } => most(*limit, "characters"),
-        Kind::MinItems { limit } => least(*limit, "items"),
-        Kind::MaxItems { limit } => most(*limit, "items"),
-        Kind::AdditionalItems { limit } => most(*limit as u64, "items"),
-        Kind::MinProperties { limit } => least(*limit, "properties"),
-        Kind::MaxProperties { limit } => most(*limit, "properties"),
-        Kind::Pattern { pattern } => format!("must match pattern \"{pattern}\""),
-        Kind::UniqueItems => "must NOT have duplicate items".to_owned(),
-        Kind::Contains { least } => format!("must contain at least {least} valid item(s)"),
-        Kind::MaxContains { most } => format!("must contain no more than {most} valid item(s)"),
-        Kind::Not => "must NOT be valid".to_owned(),
-        Kind::AnyOf { .. } => "must match a schema in anyOf".to_owned(),
-        Kind::OneOfNone { .. } | Kind::OneOfSeveral => {
+        MisfitKind::AdditionalProperties { .. } => "must NOT have additional properties".to_owned(),
+        MisfitKind::Required { property } => format!("must have required property '{property}'"),
+        MisfitKind::Type { expected } => format!("must be {}", type_names(*expected)),
+        MisfitKind::Enum { .. } => "must be equal to one of the allowed values".to_owned(),
+        MisfitKind::Const { .. } => "must be equal to constant".to_owned(),
+        MisfitKind::Minimum { limit } => format!("must be >= {}", number(limit)),
+        MisfitKind::Maximum { limit } => format!("must be <= {}", number(limit)),
+        MisfitKind::ExclusiveMinimum { limit } => format!("must be > {}", number(limit)),
+        MisfitKind::ExclusiveMaximum { limit } => format!("must be < {}", number(limit)),
+        MisfitKind::MultipleOf { divisor } => format!("must be multiple of {}", number(divisor)),
+        MisfitKind::MinLength { limit } => least(*limit, "characters"),
+        MisfitKind::MaxLength { limit } => most(*limit, "characters"),
+        MisfitKind::MinItems { limit } => least(*limit, "items"),
+        MisfitKind::MaxItems { limit } => most(*limit, "items"),
+        MisfitKind::AdditionalItems { limit } => most(*limit as u64, "items"),
+        MisfitKind::MinProperties { limit } => least(*limit, "properties"),
+        MisfitKind::MaxProperties { limit } => most(*limit, "properties"),
+        MisfitKind::Pattern { pattern } => format!("must match pattern \"{pattern}\""),
+        MisfitKind::UniqueItems => "must NOT have duplicate items".to_owned(),
+        MisfitKind::Contains { least } => format!("must contain at least {least} valid item(s)"),
+        MisfitKind::MaxContains { most } => {
+            format!("must contain no more than {most} valid item(s)")
+        }
+        MisfitKind::Not => "must NOT be valid".to_owned(),
+        MisfitKind::AnyOf { .. } => "must match a schema in anyOf".to_owned(),
+        MisfitKind::OneOfNone { .. } | MisfitKind::OneOfSeveral => {
             "must match exactly one schema in oneOf".to_owned()
         }
-        Kind::PropertyNames { .. } => "property name must be valid".to_owned(),
-        Kind::UnevaluatedProperties { .. } => "must NOT have unevaluated properties".to_owned(),
-        Kind::UnevaluatedItems { .. } => "must NOT have unevaluated items".to_owned(),
-        Kind::Never => "boolean schema is false".to_owned(),
-        Kind::Format { .. } | Kind::Metaschema | Kind::TooLong { .. } | Kind::TooDeep { .. } => {
-            kind.to_string()
+        MisfitKind::PropertyNames { .. } => "property name must be valid".to_owned(),
+        MisfitKind::UnevaluatedProperties { .. } => {
+            "must NOT have unevaluated properties".to_owned()
         }
+        MisfitKind::UnevaluatedItems { .. } => "must NOT have unevaluated items".to_owned(),
+        MisfitKind::Never => "boolean schema is false".to_owned(),
+        MisfitKind::Format { .. }
+        | MisfitKind::Metaschema
+        | MisfitKind::TooLong { .. }
+        | MisfitKind::TooDeep { .. } => kind.to_string(),
     }
 }
 
-fn type_names(types: Types) -> String {
+fn type_names(types: JsonTypes) -> String {
     types.names().collect::<Vec<_>>().join(",")
 }
 

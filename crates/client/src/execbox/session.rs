@@ -1,9 +1,9 @@
 //! One execution over one channel: says `execute`, runs the tools, and waits for `done` no longer than agreed.
 
-use super::calls::{Answer, Calls};
-use super::channels::Transport;
-use super::error::Failure;
-use super::execution::{ExecuteResult, Execution};
+use super::calls::{PendingToolCalls, ToolCallAnswer};
+use super::channels::RunnerTransport;
+use super::error::ExecboxFailure;
+use super::execution::{ExecboxProgram, ExecuteResult};
 use super::wire;
 use futures_util::FutureExt as _;
 use protocols::execbox::wire::{CallFailure, Cancel, Execute, RawJson, ToolResult};
@@ -36,13 +36,13 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// One execution over one channel.
 #[derive(Debug)]
 pub struct HostSession<'t> {
-    transport: &'t mut dyn Transport,
+    transport: &'t mut dyn RunnerTransport,
     id: String,
 }
 
 impl<'t> HostSession<'t> {
     /// On a channel whose runner has nothing to do.
-    pub fn new(transport: &'t mut dyn Transport) -> Self {
+    pub fn new(transport: &'t mut dyn RunnerTransport) -> Self {
         Self { transport, id: uuid::Uuid::new_v4().to_string() }
     }
 
@@ -54,25 +54,25 @@ impl<'t> HostSession<'t> {
     }
 
     /// Runs the program. A runner that does not stop when told to, or does not read what it asked for, is
-    /// ended; after a timeout or an internal error the channel is good for nothing but [`Transport::dispose`].
-    pub async fn run(self, execution: &Execution) -> ExecuteResult {
+    /// ended; after a timeout or an internal error the channel is good for nothing but [`RunnerTransport::dispose`].
+    pub async fn run(self, execution: &ExecboxProgram) -> ExecuteResult {
         let start = Instant::now();
         let failure = match converse(self.transport, &self.id, execution).await {
-            Ending::Done { result, is_clean: true } => return result,
-            Ending::Done { result, is_clean: false } => {
+            RunEnding::Done { result, is_clean: true } => return result,
+            RunEnding::Done { result, is_clean: false } => {
                 // The next program would be written into the middle of a line.
                 self.transport.terminate().await;
                 return result;
             }
-            Ending::Failed(failure) => failure,
-            Ending::Overdue => {
+            RunEnding::Failed(failure) => failure,
+            RunEnding::Overdue => {
                 self.transport.terminate().await;
-                Failure::timeout()
+                ExecboxFailure::timeout()
             }
-            Ending::Closed(unheard) => {
+            RunEnding::Closed(unheard) => {
                 let said = self.transport.last_words().await;
                 let said = said.or_else(|| unheard.map(|error| error.to_string()));
-                Failure::internal(said.unwrap_or_else(|| CLOSED.to_owned()))
+                ExecboxFailure::internal(said.unwrap_or_else(|| CLOSED.to_owned()))
             }
         };
         let duration_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -81,13 +81,13 @@ impl<'t> HostSession<'t> {
 }
 
 /// How a conversation ended.
-enum Ending {
+enum RunEnding {
     Done {
         result: ExecuteResult,
         /// Whether everything that was begun to be sent has been sent.
         is_clean: bool,
     },
-    Failed(Failure),
+    Failed(ExecboxFailure),
     /// Told to stop, the runner went on.
     Overdue,
     /// The runner went away; perhaps it had stopped listening before.
@@ -95,7 +95,7 @@ enum Ending {
 }
 
 /// Where a conversation is.
-enum Phase {
+enum RunPhase {
     Running,
     /// `cancel` was said.
     Cancelling,
@@ -103,43 +103,47 @@ enum Phase {
     Forsaken(io::Error),
 }
 
-async fn converse(transport: &mut dyn Transport, id: &str, execution: &Execution) -> Ending {
+async fn converse(
+    transport: &mut dyn RunnerTransport,
+    id: &str,
+    execution: &ExecboxProgram,
+) -> RunEnding {
     let execute = match execute_line(id, execution) {
         Ok(line) => line,
-        Err(failure) => return Ending::Failed(failure),
+        Err(failure) => return RunEnding::Failed(failure),
     };
     let (mut reader, writer) = transport.halves();
     let (lines, unsent) = mpsc::channel(UNSENT_MAX);
     let time = execution.options.timeout().min(TIMEOUT_MAX);
-    let talk = Talk {
+    let talk = RunConversation {
         id,
         grace: execution.options.cancel_grace(),
-        phase: Phase::Running,
+        phase: RunPhase::Running,
         deadline: Instant::now() + time + BACKSTOP,
-        calls: Calls::new(&execution.providers),
+        calls: PendingToolCalls::new(&execution.providers),
         lines,
     };
     talk.run(execution, execute, &mut reader, write(writer, unsent)).await
 }
 
 /// One conversation. Dropping it drops the calls that nobody waits for any more.
-struct Talk<'e> {
+struct RunConversation<'e> {
     id: &'e str,
     grace: Duration,
-    phase: Phase,
+    phase: RunPhase,
     deadline: Instant,
-    calls: Calls<'e>,
+    calls: PendingToolCalls<'e>,
     lines: mpsc::Sender<String>,
 }
 
-impl Talk<'_> {
+impl RunConversation<'_> {
     async fn run(
         mut self,
-        execution: &Execution,
+        execution: &ExecboxProgram,
         execute: String,
         reader: &mut impl MessageReader,
-        writing: impl Writing,
-    ) -> Ending {
+        writing: impl WriteFuture,
+    ) -> RunEnding {
         if execution.cancel.is_cancelled() {
             self.cancel();
         } else {
@@ -152,7 +156,7 @@ impl Talk<'_> {
             if alarm.deadline() != self.deadline {
                 alarm.as_mut().reset(self.deadline);
             }
-            let is_running = matches!(self.phase, Phase::Running);
+            let is_running = matches!(self.phase, RunPhase::Running);
             let has_room = self.lines.capacity() > UNSENT_RESERVED;
             // In this order: ends first, and answers before questions, so that a flood of calls is bounded.
             tokio::select! { biased;
@@ -207,18 +211,20 @@ impl Talk<'_> {
 
     /// Gives up: the tools are told, the runner is told, and it has a moment left to say how far it came.
     fn cancel(&mut self) {
-        self.phase = Phase::Cancelling;
+        self.phase = RunPhase::Cancelling;
         self.deadline = Instant::now() + self.grace;
         self.calls.abort();
         self.say(encoded(&ToRunner::Cancel(Cancel { id: self.id.into() })));
     }
 
     /// The time is up: nothing yet for a program that runs, the end for one that was told to stop.
-    fn expired(&mut self) -> Option<Ending> {
-        match std::mem::replace(&mut self.phase, Phase::Cancelling) {
-            Phase::Running => None,
-            Phase::Cancelling => Some(Ending::Overdue),
-            Phase::Forsaken(error) => Some(Ending::Failed(Failure::internal(error.to_string()))),
+    fn expired(&mut self) -> Option<RunEnding> {
+        match std::mem::replace(&mut self.phase, RunPhase::Cancelling) {
+            RunPhase::Running => None,
+            RunPhase::Cancelling => Some(RunEnding::Overdue),
+            RunPhase::Forsaken(error) => {
+                Some(RunEnding::Failed(ExecboxFailure::internal(error.to_string())))
+            }
         }
     }
 
@@ -235,7 +241,7 @@ impl Talk<'_> {
 
     /// The runner is done. Answers that are on their way get a moment to arrive: one that is cut off
     /// would spoil the channel, and the runner throws late ones away.
-    async fn done(self, result: ExecuteResult, writing: Option<impl Writing>) -> Ending {
+    async fn done(self, result: ExecuteResult, writing: Option<impl WriteFuture>) -> RunEnding {
         let Self { grace, lines, calls, .. } = self;
         calls.abort();
         drop((calls, lines));
@@ -243,30 +249,30 @@ impl Talk<'_> {
             Some(writing) => matches!(timeout(grace, writing).await, Ok(Ok(()))),
             None => false,
         };
-        Ending::Done { result, is_clean }
+        RunEnding::Done { result, is_clean }
     }
 
     /// Nothing can be sent any more. What the runner said before it went is still worth a moment.
     fn forsaken(&mut self, error: Option<io::Error>) {
-        if let (Phase::Running, Some(error)) = (&self.phase, error) {
-            self.phase = Phase::Forsaken(error);
+        if let (RunPhase::Running, Some(error)) = (&self.phase, error) {
+            self.phase = RunPhase::Forsaken(error);
             self.deadline = Instant::now() + self.grace;
         }
     }
 
-    fn ended(self, ended: ReceiveError) -> Ending {
+    fn ended(self, ended: ReceiveError) -> RunEnding {
         match (self.phase, ended) {
-            (Phase::Cancelling, _) => Ending::Failed(Failure::timeout()),
-            (Phase::Forsaken(error), ReceiveError::Closed(_)) => Ending::Closed(Some(error)),
-            (Phase::Running, ReceiveError::Closed(_)) => Ending::Closed(None),
+            (RunPhase::Cancelling, _) => RunEnding::Failed(ExecboxFailure::timeout()),
+            (RunPhase::Forsaken(error), ReceiveError::Closed(_)) => RunEnding::Closed(Some(error)),
+            (RunPhase::Running, ReceiveError::Closed(_)) => RunEnding::Closed(None),
             (
-                Phase::Running | Phase::Forsaken(_),
+                RunPhase::Running | RunPhase::Forsaken(_),
                 error @ (ReceiveError::Broken(_) | ReceiveError::TooLong(_)),
-            ) => Ending::Failed(Failure::internal(error.to_string())),
+            ) => RunEnding::Failed(ExecboxFailure::internal(error.to_string())),
         }
     }
 
-    fn answer(&self, answer: &Answer) {
+    fn answer(&self, answer: &ToolCallAnswer) {
         let outcome = match &answer.outcome {
             Ok(value) => Ok(Some(RawJson::from(value))),
             Err(failure) => Err(CallFailure {
@@ -288,9 +294,9 @@ impl Talk<'_> {
 }
 
 /// What [`write`] does.
-trait Writing: Future<Output = io::Result<()>> {}
+trait WriteFuture: Future<Output = io::Result<()>> {}
 
-impl<F: Future<Output = io::Result<()>>> Writing for F {}
+impl<F: Future<Output = io::Result<()>>> WriteFuture for F {}
 
 /// Writes what is queued, until that fails or nothing more can come.
 async fn write(
@@ -303,7 +309,7 @@ async fn write(
     Ok(())
 }
 
-fn execute_line(id: &str, execution: &Execution) -> Result<String, Failure> {
+fn execute_line(id: &str, execution: &ExecboxProgram) -> Result<String, ExecboxFailure> {
     let providers = wire::manifests(&execution.providers);
     let line = encoded(&ToRunner::Execute(Execute {
         id: id.into(),
@@ -314,7 +320,7 @@ fn execute_line(id: &str, execution: &Execution) -> Result<String, Failure> {
     }));
     if line.len() > HOST_MESSAGE_BYTES_MAX {
         let limit = format!("{} bytes, {HOST_MESSAGE_BYTES_MAX} at most", line.len());
-        return Err(Failure::internal(format!("program and tools have {limit}")));
+        return Err(ExecboxFailure::internal(format!("program and tools have {limit}")));
     }
     Ok(line)
 }

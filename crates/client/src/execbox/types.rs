@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 16;
 
 /// What is said of one tool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Signature<'a> {
+pub(super) struct ToolSignature<'a> {
     pub(super) safe_name: &'a str,
     pub(super) description: Option<&'a str>,
     pub(super) input: Option<&'a Value>,
@@ -22,7 +22,7 @@ pub(super) struct Signature<'a> {
 }
 
 /// The text that execbox itself would write.
-pub(super) fn execbox(namespace: &str, tools: &[Signature<'_>]) -> String {
+pub(super) fn execbox(namespace: &str, tools: &[ToolSignature<'_>]) -> String {
     let members = tools.iter().map(|tool| {
         let comment = tool.description.map(|text| format!("/**\n * {text}\n */\n"));
         let [input, output] = [tool.input, tool.output]

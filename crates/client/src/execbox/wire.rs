@@ -11,10 +11,10 @@ use std::sync::Arc;
 pub(super) fn manifests(providers: &[Arc<ResolvedProvider>]) -> Json {
     let manifests: Vec<_> = providers
         .iter()
-        .map(|provider| Manifest {
+        .map(|provider| ProviderManifest {
             name: provider.namespace(),
             types: provider.types_on_wire(),
-            tools: Tools(provider),
+            tools: ManifestTools(provider),
         })
         .collect();
     Json::from_value(&manifests).expect("texts can always be written to memory")
@@ -31,26 +31,29 @@ impl ExecuteResult {
         };
         let Self { logs, emitted, duration_ms, .. } = self;
         let shown =
-            Shown { ok: self.ok(), result, error, logs, emitted, duration_ms: *duration_ms };
+            ShownMember { ok: self.ok(), result, error, logs, emitted, duration_ms: *duration_ms };
         Json::from_value(&shown).expect("texts and numbers can always be written to memory")
     }
 }
 
 #[derive(Serialize)]
-struct Manifest<'a> {
+struct ProviderManifest<'a> {
     name: &'a str,
     types: &'a str,
-    tools: Tools<'a>,
+    tools: ManifestTools<'a>,
 }
 
 /// In the order in which the tools were given.
-struct Tools<'a>(&'a ResolvedProvider);
+struct ManifestTools<'a>(&'a ResolvedProvider);
 
-impl Serialize for Tools<'_> {
+impl Serialize for ManifestTools<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
         for (safe_name, original_name, description) in self.0.tools() {
-            map.serialize_entry(safe_name, &Tool { safe_name, original_name, description })?;
+            map.serialize_entry(
+                safe_name,
+                &ManifestTool { safe_name, original_name, description },
+            )?;
         }
         map.end()
     }
@@ -58,7 +61,7 @@ impl Serialize for Tools<'_> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool<'a> {
+struct ManifestTool<'a> {
     safe_name: &'a str,
     original_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +70,7 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct ShownMember<'a> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a Json>,

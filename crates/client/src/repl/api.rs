@@ -5,7 +5,7 @@
 )]
 
 use super::ReplError;
-use super::driver::{Asked, Driver, FRAMES_MAX};
+use super::driver::{FRAMES_MAX, PendingReplRequest, ReplDriver};
 use crate::ServerToken;
 use protocols::hotrepl::wire::{
     AssemblyReload, CommandDescriptor, CommandResult, CommandSummary, EvalResult, FromClient,
@@ -22,7 +22,7 @@ use tokio::sync::{broadcast, mpsc};
 /// A connection to a session. Clones share it; it closes with the last of them.
 #[derive(Clone)]
 pub struct ReplClient {
-    driver: Arc<Driver>,
+    driver: Arc<ReplDriver>,
     n_requests: Arc<AtomicU64>,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for ReplClient {
 
 /// What became of a command.
 #[derive(Debug)]
-pub enum Command {
+pub enum CommandOutcome {
     /// It is over.
     Ended(CommandResult),
     /// It goes on as a job of this id.
@@ -45,7 +45,7 @@ pub enum Command {
 
 /// What is known of a job.
 #[derive(Debug)]
-pub enum Job {
+pub enum JobSnapshot {
     /// It runs.
     Running(JobStatusResult),
     /// It is over.
@@ -54,7 +54,7 @@ pub enum Job {
 
 /// A text that the server evaluates again and again. Dropping it ends it.
 #[derive(Debug)]
-pub struct Watch {
+pub struct ReplWatch {
     id: String,
     client: ReplClient,
     frames: mpsc::Receiver<FromServer>,
@@ -69,7 +69,7 @@ impl ReplClient {
 
     /// The same for a server that gets its token when it has shown what the token asks for.
     pub async fn connect_with(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
-        let driver = Arc::new(Driver::connect(url, token).await?);
+        let driver = Arc::new(ReplDriver::connect(url, token).await?);
         Ok(Self { driver, n_requests: Arc::default() })
     }
 
@@ -119,7 +119,7 @@ impl ReplClient {
     /// Ends an eval, a watch or a command. Not answered.
     pub async fn cancel(&self, target: &str) -> Result<(), ReplError> {
         let frame = FromClient::Cancel { id: self.fresh("cancel"), target_id: target.to_owned() };
-        self.send(Asked { frame, waits: None }).await
+        self.send(PendingReplRequest { frame, waits: None }).await
     }
 
     /// An id that this client has not used.
@@ -156,7 +156,7 @@ impl ReplClient {
         code: &str,
         interval_frames: u64,
         limit: Option<u64>,
-    ) -> Result<Watch, ReplError> {
+    ) -> Result<ReplWatch, ReplError> {
         let id = self.fresh("watch");
         let (answers, frames) = mpsc::channel(FRAMES_MAX);
         let frame = FromClient::Subscribe {
@@ -165,8 +165,8 @@ impl ReplClient {
             interval_frames: Some(interval_frames),
             limit,
         };
-        self.send(Asked { frame, waits: Some((id.clone(), answers)) }).await?;
-        Ok(Watch { id, client: self.clone(), frames, is_over: false })
+        self.send(PendingReplRequest { frame, waits: Some((id.clone(), answers)) }).await?;
+        Ok(ReplWatch { id, client: self.clone(), frames, is_over: false })
     }
 
     /// All commands, by name.
@@ -194,25 +194,25 @@ impl ReplClient {
         name: &str,
         args: Value,
         timeout: Option<Duration>,
-    ) -> Result<Command, ReplError> {
+    ) -> Result<CommandOutcome, ReplError> {
         let id = self.fresh("call");
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let frame =
             FromClient::CommandCall { id: id.clone(), name: name.to_owned(), args, timeout_ms };
         match self.ask(&id, frame).await? {
-            FromServer::CommandResult(result) => Ok(Command::Ended(result)),
-            FromServer::JobAccepted(accepted) => Ok(Command::Job(accepted.job_id)),
+            FromServer::CommandResult(result) => Ok(CommandOutcome::Ended(result)),
+            FromServer::JobAccepted(accepted) => Ok(CommandOutcome::Job(accepted.job_id)),
             other => Err(unexpected(other)),
         }
     }
 
     /// How far a job is.
-    pub async fn job(&self, job: &str) -> Result<Job, ReplError> {
+    pub async fn job(&self, job: &str) -> Result<JobSnapshot, ReplError> {
         let id = self.fresh("status");
         let frame = FromClient::JobStatus { id: id.clone(), job_id: job.to_owned() };
         match self.ask(&id, frame).await? {
-            FromServer::JobStatusResult(result) => Ok(Job::Running(result)),
-            FromServer::JobResult(result) => Ok(Job::Ended(result)),
+            FromServer::JobStatusResult(result) => Ok(JobSnapshot::Running(result)),
+            FromServer::JobResult(result) => Ok(JobSnapshot::Ended(result)),
             other => Err(unexpected(other)),
         }
     }
@@ -243,14 +243,14 @@ impl ReplClient {
 
     async fn ask(&self, id: &str, frame: FromClient) -> Result<FromServer, ReplError> {
         let (answers, mut answer) = mpsc::channel(1);
-        self.send(Asked { frame, waits: Some((id.to_owned(), answers)) }).await?;
+        self.send(PendingReplRequest { frame, waits: Some((id.to_owned(), answers)) }).await?;
         match answer.recv().await {
             Some(frame) => Ok(frame),
             None => Err(self.closed().await),
         }
     }
 
-    async fn send(&self, asked: Asked) -> Result<(), ReplError> {
+    async fn send(&self, asked: PendingReplRequest) -> Result<(), ReplError> {
         match self.driver.asked.send(asked).await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.closed().await),
@@ -258,7 +258,7 @@ impl ReplClient {
     }
 }
 
-impl Watch {
+impl ReplWatch {
     /// What it is called, for [`ReplClient::cancel`].
     pub fn id(&self) -> &str {
         &self.id
@@ -290,11 +290,12 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ReplWatch {
     fn drop(&mut self) {
         if !self.is_over {
             let (id, target_id) = (self.client.fresh("cancel"), self.id.clone());
-            let asked = Asked { frame: FromClient::Cancel { id, target_id }, waits: None };
+            let asked =
+                PendingReplRequest { frame: FromClient::Cancel { id, target_id }, waits: None };
             // A client that is too busy to hear it is told by the next watch's end.
             let _ = self.client.driver.asked.try_send(asked);
         }

@@ -24,19 +24,19 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 const FRAME_BYTES_MAX: usize = 64 << 20;
 
 /// Where the answers to one request go. A watch has many.
-pub(super) type Answers = mpsc::Sender<FromServer>;
+pub(super) type ReplAnswerSender = mpsc::Sender<FromServer>;
 
 /// A request on its way.
-pub(super) struct Asked {
+pub(super) struct PendingReplRequest {
     pub(super) frame: FromClient,
     /// Who waits, and under which id; none where nobody does.
-    pub(super) waits: Option<(String, Answers)>,
+    pub(super) waits: Option<(String, ReplAnswerSender)>,
 }
 
 /// What clones of a client share.
-pub(super) struct Driver {
-    pub(super) asked: mpsc::Sender<Asked>,
-    pub(super) over: watch::Receiver<Option<Over>>,
+pub(super) struct ReplDriver {
+    pub(super) asked: mpsc::Sender<PendingReplRequest>,
+    pub(super) over: watch::Receiver<Option<ReplConnectionEnd>>,
     pub(super) reloads: broadcast::Sender<AssemblyReload>,
     pub(super) handshake: Handshake,
     _tasks: JoinSet<()>,
@@ -44,21 +44,21 @@ pub(super) struct Driver {
 
 /// Why the connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum ReplConnectionEnd {
     Evicted,
     Closed,
 }
 
-impl From<Over> for ReplError {
-    fn from(over: Over) -> Self {
+impl From<ReplConnectionEnd> for ReplError {
+    fn from(over: ReplConnectionEnd) -> Self {
         match over {
-            Over::Evicted => Self::Evicted,
-            Over::Closed => Self::Closed,
+            ReplConnectionEnd::Evicted => Self::Evicted,
+            ReplConnectionEnd::Closed => Self::Closed,
         }
     }
 }
 
-impl Driver {
+impl ReplDriver {
     pub(super) async fn connect(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
         let shown = url.split('?').next().unwrap_or(url).to_owned();
         let failed = |reason: String| ReplError::Connect { url: shown.clone(), reason };
@@ -91,34 +91,34 @@ impl Driver {
 #[expect(clippy::wildcard_enum_match_arm, reason = "all others have an addressee, or none")]
 async fn drive(
     (mut reader, mut writer): (ClientReader, ClientWriter),
-    mut requests: mpsc::Receiver<Asked>,
-    over: watch::Sender<Option<Over>>,
+    mut requests: mpsc::Receiver<PendingReplRequest>,
+    over: watch::Sender<Option<ReplConnectionEnd>>,
     reloads: broadcast::Sender<AssemblyReload>,
 ) {
-    let mut waiting: HashMap<String, Answers> = HashMap::new();
+    let mut waiting: HashMap<String, ReplAnswerSender> = HashMap::new();
     let end = loop {
         let is_sending = writer.unsent().bytes > 0;
         tokio::select! {
             asked = requests.recv(), if !is_sending => {
-                let Some(Asked { frame, waits }) = asked else { break Over::Closed };
+                let Some(PendingReplRequest { frame, waits }) = asked else { break ReplConnectionEnd::Closed };
                 waiting.retain(|_, answers| !answers.is_closed());
                 waiting.extend(waits);
                 let text = serde_json::to_string(&frame).expect("requests have no failing members");
                 writer.enqueue(text);
             }
-            sent = writer.flush(), if is_sending => if sent.is_err() { break Over::Closed },
+            sent = writer.flush(), if is_sending => if sent.is_err() { break ReplConnectionEnd::Closed },
             received = reader.receive() => match received {
                 Ok(IncomingMessage::Whole(text)) => {
                     // What we do not know is not for us.
                     let Ok(frame) = serde_json::from_slice::<FromServer>(text) else { continue };
                     match frame {
-                        FromServer::SessionEvicted(_) => break Over::Evicted,
+                        FromServer::SessionEvicted(_) => break ReplConnectionEnd::Evicted,
                         FromServer::AssemblyReload(reload) => drop(reloads.send(reload)),
                         frame => deliver(&mut waiting, frame),
                     }
                 }
                 Ok(IncomingMessage::Oversized { .. } | IncomingMessage::Pong(_)) => {}
-                Err(_) => break Over::Closed,
+                Err(_) => break ReplConnectionEnd::Closed,
             },
         }
     };
@@ -126,7 +126,7 @@ async fn drive(
     transport::close(&mut reader, &mut writer, None, CLOSE_TIME_MAX).await;
 }
 
-fn deliver(waiting: &mut HashMap<String, Answers>, frame: FromServer) {
+fn deliver(waiting: &mut HashMap<String, ReplAnswerSender>, frame: FromServer) {
     let Some((id, is_last)) = addressee(&frame) else { return };
     let Some(answers) = waiting.get(&id) else { return };
     // A watch that nobody reads loses frames; an answer has room.

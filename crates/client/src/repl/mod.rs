@@ -18,7 +18,7 @@ mod api;
 mod driver;
 mod error;
 
-pub use api::{Command, Job, ReplClient, Watch};
+pub use api::{CommandOutcome, JobSnapshot, ReplClient, ReplWatch};
 pub use error::ReplError;
 pub use protocols::hotrepl::PROTOCOL_VERSION;
 pub use protocols::hotrepl::wire::{

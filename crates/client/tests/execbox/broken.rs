@@ -1,8 +1,8 @@
 //! Channels that break in one direction while the other stays silent.
 
 use client::execbox::{
-    CancellationToken, CloseReason, ErrorCode, Execution, Failure, HostSession, IncomingMessage,
-    MessageReader, MessageWriter, ReceiveError, Transport, UnsentAmount,
+    CancellationToken, CloseReason, ErrorCode, ExecboxFailure, ExecboxProgram, HostSession,
+    IncomingMessage, MessageReader, MessageWriter, ReceiveError, RunnerTransport, UnsentAmount,
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
 use std::io;
@@ -72,7 +72,7 @@ impl MessageReader for Receiving {
     }
 }
 
-impl Transport for Broken {
+impl RunnerTransport for Broken {
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         (&mut self.from, &mut self.to)
     }
@@ -86,15 +86,16 @@ impl Transport for Broken {
     }
 }
 
-async fn failure(to: Sending, from: Receiving, cancel: CancellationToken) -> Failure {
+async fn failure(to: Sending, from: Receiving, cancel: CancellationToken) -> ExecboxFailure {
     let mut channel = Broken { to, from };
-    let execution = Execution::new("code").cancel(cancel);
+    let execution = ExecboxProgram::new("code").cancel(cancel);
     HostSession::new(&mut channel).run(&execution).await.outcome.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_sent_or_read_is_an_internal_error_with_the_channels_words() {
-    let expected = Failure { code: ErrorCode::Internal, message: "the pipe burst".to_owned() };
+    let expected =
+        ExecboxFailure { code: ErrorCode::Internal, message: "the pipe burst".to_owned() };
     for (to, from) in [(Sending::Refuses, Receiving::IsSilent), (Sending::Takes, Receiving::Breaks)]
     {
         assert_eq!(failure(to, from, CancellationToken::new()).await, expected);
@@ -109,5 +110,5 @@ async fn a_channel_that_breaks_after_a_cancel_is_still_a_timeout() {
         cancel.cancel();
     });
     let message = "Execution timed out".to_owned();
-    assert_eq!(failure, Failure { code: ErrorCode::Timeout, message });
+    assert_eq!(failure, ExecboxFailure { code: ErrorCode::Timeout, message });
 }

@@ -1,6 +1,6 @@
 //! A runner that a test plays word by word, and a channel to it that notes how it was ended.
 
-use client::execbox::{MessageReader, MessageWriter, Ndjson, Transport};
+use client::execbox::{MessageReader, MessageWriter, NdjsonChannel, RunnerTransport};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::pin::Pin;
@@ -36,12 +36,12 @@ impl Endings {
 }
 
 /// A channel, the runner at its other end, and how the channel is ended.
-pub(crate) fn stage() -> (Box<dyn Transport>, Actor, Arc<Endings>) {
+pub(crate) fn stage() -> (Box<dyn RunnerTransport>, Actor, Arc<Endings>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(ours);
     let endings = Arc::new(Endings::default());
     let channel =
-        Watched { inner: Box::new(Ndjson::new(reader, writer)), endings: endings.clone() };
+        Watched { inner: Box::new(NdjsonChannel::new(reader, writer)), endings: endings.clone() };
     (Box::new(channel), Actor::new(theirs), endings)
 }
 
@@ -105,11 +105,11 @@ pub(crate) async fn parrot(stream: DuplexStream) {
 
 #[derive(Debug)]
 struct Watched {
-    inner: Box<dyn Transport>,
+    inner: Box<dyn RunnerTransport>,
     endings: Arc<Endings>,
 }
 
-impl Transport for Watched {
+impl RunnerTransport for Watched {
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.inner.halves()
     }

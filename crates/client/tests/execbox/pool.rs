@@ -2,7 +2,8 @@
 
 use crate::played::{Actor, stage};
 use client::execbox::{
-    ErrorCode, Execution, Failure, InProcess, OneShot, Options, PoolSize, Pooled, Transport,
+    ErrorCode, ExecboxFailure, ExecboxProgram, InProcess, OneShot, Options, PoolSize,
+    PooledRunners, RunnerTransport,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -65,9 +66,9 @@ fn size(max_size: usize) -> PoolSize {
     PoolSize { max_size, ..PoolSize::default() }
 }
 
-async fn run(pool: &Pooled, code: &str) -> Result<String, ErrorCode> {
+async fn run(pool: &PooledRunners, code: &str) -> Result<String, ErrorCode> {
     let options = Options { timeout: Some(Duration::from_millis(50)), ..Options::default() };
-    let result = pool.execute(Execution::new(code).options(options)).await;
+    let result = pool.execute(ExecboxProgram::new(code).options(options)).await;
     result.outcome.map(|value| value.unwrap().text().to_owned()).map_err(|failure| failure.code)
 }
 
@@ -76,7 +77,7 @@ async fn a_fresh_runner_for_every_program() {
     let census = Arc::new(Census::default());
     let executor = OneShot::new(counted(&census));
     for _ in 0..3 {
-        assert!(executor.execute(Execution::new("1")).await.ok());
+        assert!(executor.execute(ExecboxProgram::new("1")).await.ok());
     }
     assert_eq!(census.count(), (3, 0));
 }
@@ -84,7 +85,7 @@ async fn a_fresh_runner_for_every_program() {
 #[tokio::test]
 async fn one_runner_serves_many_programs() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(2));
+    let pool = PooledRunners::new(counted(&census), size(2));
     for code in ["1", "fail", "2"] {
         drop(run(&pool, code).await);
     }
@@ -100,7 +101,7 @@ async fn a_runner_that_was_cut_off_or_broke_is_not_used_again() {
         [("hang", ErrorCode::Timeout), ("break", ErrorCode::Internal), ("die", ErrorCode::Internal)]
     {
         let census = Arc::new(Census::default());
-        let pool = Pooled::new(counted(&census), size(1));
+        let pool = PooledRunners::new(counted(&census), size(1));
         assert_eq!(run(&pool, code).await, Err(expected));
         assert_eq!(census.count(), (1, 0), "{code}");
         assert_eq!(run(&pool, "1").await, Ok("\"1\"".to_owned()));
@@ -111,7 +112,7 @@ async fn a_runner_that_was_cut_off_or_broke_is_not_used_again() {
 #[tokio::test(start_paused = true)]
 async fn programs_run_side_by_side_up_to_the_maximum() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(2));
+    let pool = PooledRunners::new(counted(&census), size(2));
     let start = tokio::time::Instant::now();
     let runs = (0..4).map(|_| run(&pool, "hang"));
     futures_util::future::join_all(runs).await;
@@ -122,7 +123,7 @@ async fn programs_run_side_by_side_up_to_the_maximum() {
 #[tokio::test(start_paused = true)]
 async fn runners_without_work_are_let_go_down_to_the_minimum() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), PoolSize { min_size: 1, ..size(3) });
+    let pool = PooledRunners::new(counted(&census), PoolSize { min_size: 1, ..size(3) });
     pool.prewarm(3).await.unwrap();
     assert_eq!(census.count(), (3, 3));
     tokio::time::sleep(Duration::from_secs(29)).await;
@@ -140,17 +141,17 @@ async fn runners_without_work_are_let_go_down_to_the_minimum() {
 #[tokio::test]
 async fn warming_up_runs_an_empty_program_and_reports_failure() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(2));
+    let pool = PooledRunners::new(counted(&census), size(2));
     pool.prewarm(9).await.unwrap();
     assert_eq!(census.count(), (2, 2));
-    let broken = Pooled::new(InProcess::new(|stream| async { drop(stream) }), size(2));
+    let broken = PooledRunners::new(InProcess::new(|stream| async { drop(stream) }), size(2));
     assert_eq!(broken.prewarm(1).await.unwrap_err().code, ErrorCode::Internal);
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_that_warm_up_at_once_do_not_wait_for_each_other() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(4));
+    let pool = PooledRunners::new(counted(&census), size(4));
     let (a, b) = tokio::join!(pool.prewarm(4), pool.prewarm(4));
     assert_eq!((a, b, census.count()), (Ok(()), Ok(()), (4, 4)));
 }
@@ -158,11 +159,12 @@ async fn two_that_warm_up_at_once_do_not_wait_for_each_other() {
 #[tokio::test]
 async fn a_program_that_is_cancelled_before_touches_no_runner() {
     let census = Arc::new(Census::default());
-    let execution = Execution::new("1");
+    let execution = ExecboxProgram::new("1");
     execution.cancel.cancel();
     let one_shot = OneShot::new(counted(&census)).execute(execution.clone()).await;
-    let pooled = Pooled::new(counted(&census), size(1)).execute(execution).await;
-    let timeout = Failure { code: ErrorCode::Timeout, message: "Execution timed out".into() };
+    let pooled = PooledRunners::new(counted(&census), size(1)).execute(execution).await;
+    let timeout =
+        ExecboxFailure { code: ErrorCode::Timeout, message: "Execution timed out".into() };
     for result in [one_shot, pooled] {
         assert_eq!((result.outcome, result.duration_ms), (Err(timeout.clone()), 0));
     }
@@ -172,8 +174,8 @@ async fn a_program_that_is_cancelled_before_touches_no_runner() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_waits_for_a_runner_can_be_cancelled() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(1));
-    let waiting = Execution::new("1");
+    let pool = PooledRunners::new(counted(&census), size(1));
+    let waiting = ExecboxProgram::new("1");
     let cancel = waiting.cancel.clone();
     let (_, waited, ()) =
         tokio::join!(run(&pool, "hang"), pool.execute(waiting), async { cancel.cancel() });
@@ -183,7 +185,7 @@ async fn a_program_that_waits_for_a_runner_can_be_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_nobody_awaits_takes_its_runner_along() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(1));
+    let pool = PooledRunners::new(counted(&census), size(1));
     let abandoned = tokio::time::timeout(Duration::from_millis(10), run(&pool, "hang")).await;
     assert!(abandoned.is_err());
     assert_eq!(run(&pool, "1").await, Ok("\"1\"".to_owned()));
@@ -193,7 +195,7 @@ async fn a_program_that_nobody_awaits_takes_its_runner_along() {
 #[tokio::test(start_paused = true)]
 async fn a_disposed_pool_refuses_those_who_wait() {
     let census = Arc::new(Census::default());
-    let pool = Pooled::new(counted(&census), size(1));
+    let pool = PooledRunners::new(counted(&census), size(1));
     let (running, waiting, ()) = tokio::join!(run(&pool, "hang"), run(&pool, "1"), pool.dispose());
     assert_eq!((running, waiting), (Err(ErrorCode::Timeout), Err(ErrorCode::Internal)));
     assert_eq!((run(&pool, "1").await, census.count()), (Err(ErrorCode::Internal), (1, 0)));
@@ -204,7 +206,7 @@ async fn a_runner_that_died_while_idle_is_replaced_unnoticed() {
     let census = Arc::new(Census::default());
     let noted = census.clone();
     // Each serves one program and goes.
-    let pool = Pooled::new(
+    let pool = PooledRunners::new(
         InProcess::new(move |stream| {
             noted.started.fetch_add(1, Ordering::SeqCst);
             async {
@@ -225,9 +227,9 @@ async fn a_runner_that_died_while_idle_is_replaced_unnoticed() {
 #[tokio::test]
 async fn a_runner_that_cannot_be_reached_is_an_internal_error() {
     let nobody =
-        || async { Err::<Box<dyn Transport>, _>(std::io::Error::other("nobody is there")) };
-    let result = OneShot::new(nobody).execute(Execution::new("1")).await;
-    let expected = Failure { code: ErrorCode::Internal, message: "nobody is there".into() };
+        || async { Err::<Box<dyn RunnerTransport>, _>(std::io::Error::other("nobody is there")) };
+    let result = OneShot::new(nobody).execute(ExecboxProgram::new("1")).await;
+    let expected = ExecboxFailure { code: ErrorCode::Internal, message: "nobody is there".into() };
     assert_eq!((result.outcome, result.duration_ms), (Err(expected), 0));
 }
 
@@ -243,7 +245,7 @@ async fn a_channel_is_let_go_after_its_program() {
         let id = actor.hear_execute().await;
         actor.done(&id, json!(1)).await;
     };
-    let (result, ()) = tokio::join!(executor.execute(Execution::new("1")), runner);
+    let (result, ()) = tokio::join!(executor.execute(ExecboxProgram::new("1")), runner);
     assert_eq!((result.ok(), endings.disposed(), endings.terminated()), (true, 1, 0));
 }
 

@@ -2,8 +2,8 @@
 
 use crate::played::{Actor, stage};
 use client::execbox::{
-    CancellationToken, ErrorCode, ExecuteResult, Execution, Failure, HostSession, Options,
-    Provider, Tool, ToolContext, value,
+    CancellationToken, ErrorCode, ExecboxFailure, ExecboxProgram, ExecuteResult, HostSession,
+    Options, ProvidedTool, ToolContext, ToolProvider, value,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn failed(code: ErrorCode, message: &str, duration_ms: u64) -> ExecuteResult {
-    let outcome = Err(Failure { code, message: message.to_owned() });
+    let outcome = Err(ExecboxFailure { code, message: message.to_owned() });
     ExecuteResult { outcome, logs: vec![], emitted: vec![], duration_ms }
 }
 
@@ -39,27 +39,27 @@ struct Watch {
     stopped: AtomicUsize,
 }
 
-fn hanging_tool(watch: &Arc<Watch>) -> Execution {
+fn hanging_tool(watch: &Arc<Watch>) -> ExecboxProgram {
     let watch = watch.clone();
-    let hang = Tool::new("hang", move |_, context: ToolContext| {
+    let hang = ProvidedTool::new("hang", move |_, context: ToolContext| {
         let watch = watch.clone();
         async move {
             watch.begun.fetch_add(1, Ordering::SeqCst);
             context.signal.cancelled().await;
             watch.stopped.fetch_add(1, Ordering::SeqCst);
-            Err(client::execbox::ToolError::new("aborted"))
+            Err(client::execbox::ExecboxToolError::new("aborted"))
         }
     });
-    Execution::new("code").provider(Provider::new("tools").tool(hang).resolve().unwrap())
+    ExecboxProgram::new("code").provider(ToolProvider::new("tools").tool(hang).resolve().unwrap())
 }
 
 #[tokio::test]
 async fn a_program_calls_a_tool_and_ends() {
     let (mut channel, mut actor, endings) = stage();
-    let echo =
-        Tool::new("my-echo", |input, _| async { Ok(Some(input)) }).description("Says it again");
-    let tools = Provider::new("tools").tool(echo).resolve().unwrap();
-    let execution = Execution::new("await tools.my_echo(1)").provider(tools);
+    let echo = ProvidedTool::new("my-echo", |input, _| async { Ok(Some(input)) })
+        .description("Says it again");
+    let tools = ToolProvider::new("tools").tool(echo).resolve().unwrap();
+    let execution = ExecboxProgram::new("await tools.my_echo(1)").provider(tools);
     let runner = async {
         let types = "declare namespace tools {\n  /**\n   * Says it again\n   */\n  function my_echo(input: unknown): Promise<unknown>;\n}";
         let expected = json!({
@@ -88,16 +88,16 @@ async fn calls_run_side_by_side_and_are_answered_as_they_settle() {
     let (mut channel, mut actor, _) = stage();
     let gate = CancellationToken::new();
     let opened = gate.clone();
-    let slow = Tool::new("slow", move |_, _| {
+    let slow = ProvidedTool::new("slow", move |_, _| {
         let opened = opened.clone();
         async move {
             opened.cancelled().await;
             value("slow")
         }
     });
-    let quick = Tool::new("quick", |_, _| async { value("quick") });
-    let tools = Provider::new("tools").tool(slow).tool(quick).resolve().unwrap();
-    let execution = Execution::new("code").provider(tools);
+    let quick = ProvidedTool::new("quick", |_, _| async { value("quick") });
+    let tools = ToolProvider::new("tools").tool(slow).tool(quick).resolve().unwrap();
+    let execution = ExecboxProgram::new("code").provider(tools);
     let runner = async {
         let id = actor.hear_execute().await;
         actor.call("1", "slow", Value::Null).await;
@@ -114,7 +114,7 @@ async fn calls_run_side_by_side_and_are_answered_as_they_settle() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_runner_is_told_to_stop_and_ended_once() {
     let (mut channel, mut actor, endings) = stage();
-    let execution = Execution::new("code").options(short());
+    let execution = ExecboxProgram::new("code").options(short());
     let runner = async {
         let id = actor.hear_execute().await;
         assert_eq!(actor.hear().await, json!({"type": "cancel", "id": id}));
@@ -127,7 +127,7 @@ async fn a_silent_runner_is_told_to_stop_and_ended_once() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_closes_after_a_cancel_is_still_a_timeout() {
     let (mut channel, mut actor, endings) = stage();
-    let execution = Execution::new("code").options(short());
+    let execution = ExecboxProgram::new("code").options(short());
     let runner = async {
         actor.hear_execute().await;
         assert_eq!(actor.hear().await["type"], "cancel");
@@ -163,7 +163,7 @@ async fn a_callers_cancel_reaches_tools_and_runner() {
 #[tokio::test(start_paused = true)]
 async fn a_result_in_the_grace_window_is_taken_as_it_is() {
     let (mut channel, mut actor, endings) = stage();
-    let execution = Execution::new("code").options(short());
+    let execution = ExecboxProgram::new("code").options(short());
     let runner = async {
         let id = actor.hear_execute().await;
         assert_eq!(actor.hear().await["type"], "cancel");
@@ -196,7 +196,7 @@ async fn no_tool_starts_after_a_cancel() {
 #[tokio::test]
 async fn a_runner_that_goes_away_is_an_internal_error() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     let runner = async {
         actor.hear_execute().await;
         drop(actor);
@@ -209,7 +209,7 @@ async fn a_runner_that_goes_away_is_an_internal_error() {
 #[tokio::test]
 async fn a_message_without_end_is_an_internal_error() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code").options(patient());
+    let execution = ExecboxProgram::new("code").options(patient());
     let runner = async {
         actor.hear_execute().await;
         actor.say_line(&" ".repeat(65 << 20)).await;
@@ -226,7 +226,7 @@ async fn a_message_without_end_is_an_internal_error() {
 #[tokio::test]
 async fn what_a_runner_said_before_it_went_is_heard() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     let runner = async {
         let id = actor.hear_execute().await;
         actor.call("1", "nobody", Value::Null).await;
@@ -240,7 +240,7 @@ async fn what_a_runner_said_before_it_went_is_heard() {
 #[tokio::test]
 async fn malformed_messages_and_those_of_others_mean_nothing() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     let runner = async {
         let id = actor.hear_execute().await;
         for line in
@@ -270,7 +270,7 @@ async fn malformed_messages_and_those_of_others_mean_nothing() {
 #[tokio::test]
 async fn a_result_that_is_absent_is_undefined_and_a_stray_error_is_nothing() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     let runner = async {
         let id = actor.hear_execute().await;
         let error = json!({"code": "a", "message": "b"});
@@ -286,14 +286,15 @@ async fn a_result_that_is_absent_is_undefined_and_a_stray_error_is_nothing() {
 #[tokio::test]
 async fn a_failure_keeps_its_code_and_its_logs() {
     let (mut channel, mut actor, _) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     let runner = async {
         let id = actor.hear_execute().await;
         let error = json!({"code": "of_its_own", "message": "m"});
         actor.say(&json!({"type": "done", "id": id, "ok": false, "durationMs": 1, "logs": ["l"], "error": error})).await;
     };
     let (result, ()) = tokio::join!(HostSession::new(&mut *channel).run(&execution), runner);
-    let outcome = Err(Failure { code: ErrorCode::Other("of_its_own".into()), message: "m".into() });
+    let outcome =
+        Err(ExecboxFailure { code: ErrorCode::Other("of_its_own".into()), message: "m".into() });
     assert_eq!(
         result,
         ExecuteResult { outcome, logs: vec!["l".into()], emitted: vec![], duration_ms: 1 }
@@ -303,9 +304,9 @@ async fn a_failure_keeps_its_code_and_its_logs() {
 #[tokio::test]
 async fn unknown_tools_are_named_and_a_call_id_may_come_twice() {
     let (mut channel, mut actor, _) = stage();
-    let echo = Tool::new("echo", |input, _| async { Ok(Some(input)) });
-    let execution =
-        Execution::new("code").provider(Provider::new("tools").tool(echo).resolve().unwrap());
+    let echo = ProvidedTool::new("echo", |input, _| async { Ok(Some(input)) });
+    let execution = ExecboxProgram::new("code")
+        .provider(ToolProvider::new("tools").tool(echo).resolve().unwrap());
     let runner = async {
         let id = actor.hear_execute().await;
         for (provider, tool) in [("tools", "nope"), ("nobody", "echo"), ("tools", "__proto__")] {
@@ -329,9 +330,9 @@ async fn unknown_tools_are_named_and_a_call_id_may_come_twice() {
 #[tokio::test]
 async fn an_argument_that_a_runner_leaves_out_is_null() {
     let (mut channel, mut actor, _) = stage();
-    let echo = Tool::new("echo", |input, _| async { Ok(Some(input)) });
-    let execution =
-        Execution::new("code").provider(Provider::new("tools").tool(echo).resolve().unwrap());
+    let echo = ProvidedTool::new("echo", |input, _| async { Ok(Some(input)) });
+    let execution = ExecboxProgram::new("code")
+        .provider(ToolProvider::new("tools").tool(echo).resolve().unwrap());
     let runner = async {
         let id = actor.hear_execute().await;
         let call = json!({"type": "tool_call", "callId": "c", "providerName": "tools", "safeToolName": "echo"});
@@ -365,7 +366,7 @@ async fn calls_beyond_the_maximum_are_refused_and_the_run_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_floods_without_reading_is_ended_on_time() {
     let (mut channel, mut actor, endings) = stage();
-    let execution = Execution::new("code").options(short());
+    let execution = ExecboxProgram::new("code").options(short());
     let flood = async {
         actor.hear_execute().await;
         loop {
@@ -383,7 +384,7 @@ async fn a_runner_that_floods_without_reading_is_ended_on_time() {
 #[tokio::test(start_paused = true)]
 async fn a_bare_session_that_was_cancelled_before_sends_no_program() {
     let (mut channel, mut actor, endings) = stage();
-    let execution = Execution::new("code");
+    let execution = ExecboxProgram::new("code");
     execution.cancel.cancel();
     let runner = async { actor.hear().await };
     let (result, said) =
@@ -395,7 +396,7 @@ async fn a_bare_session_that_was_cancelled_before_sends_no_program() {
 #[tokio::test]
 async fn a_program_that_is_too_long_to_be_sent_is_refused_here() {
     let (mut channel, actor, _) = stage();
-    let execution = Execution::new("x".repeat(64 << 20));
+    let execution = ExecboxProgram::new("x".repeat(64 << 20));
     let result = HostSession::new(&mut *channel).run(&execution).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Internal);
     drop::<Actor>(actor);
@@ -405,9 +406,10 @@ async fn a_program_that_is_too_long_to_be_sent_is_refused_here() {
 async fn a_channel_with_half_a_message_in_it_is_not_used_again() {
     for (n_bytes, n_terminated) in [(100, 0), (1 << 20, 1)] {
         let (mut channel, mut actor, endings) = stage();
-        let large = Tool::new("large", move |_, _| async move { value(&"x".repeat(n_bytes)) });
-        let execution =
-            Execution::new("code").provider(Provider::new("tools").tool(large).resolve().unwrap());
+        let large =
+            ProvidedTool::new("large", move |_, _| async move { value(&"x".repeat(n_bytes)) });
+        let execution = ExecboxProgram::new("code")
+            .provider(ToolProvider::new("tools").tool(large).resolve().unwrap());
         let runner = async {
             let id = actor.hear_execute().await;
             actor.call("c", "large", Value::Null).await;

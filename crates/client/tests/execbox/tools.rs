@@ -2,8 +2,8 @@
 
 use crate::played::stage;
 use client::execbox::{
-    BadProvider, ErrorCode, Execution, HostSession, Options, Provider, ResolvedProvider, Tool,
-    ToolContext, ToolError, value,
+    BadProvider, ErrorCode, ExecboxProgram, ExecboxToolError, HostSession, Options, ProvidedTool,
+    ResolvedProvider, ToolContext, ToolProvider, value,
 };
 use lifecycle::Json;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ async fn answer_to(provider: Arc<ResolvedProvider>, input: &str) -> Value {
     let (mut channel, mut actor, _) = stage();
     // Some of it is much data, on what may be a busy machine.
     let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
-    let execution = Execution::new("code").provider(provider).options(options);
+    let execution = ExecboxProgram::new("code").provider(provider).options(options);
     let runner = async {
         let id = actor.hear_execute().await;
         actor
@@ -34,17 +34,17 @@ async fn answer_to(provider: Arc<ResolvedProvider>, input: &str) -> Value {
     }
 }
 
-fn provider(tool: Tool) -> Arc<ResolvedProvider> {
-    Provider::new("tools").tool(tool).resolve().unwrap()
+fn provider(tool: ProvidedTool) -> Arc<ResolvedProvider> {
+    ToolProvider::new("tools").tool(tool).resolve().unwrap()
 }
 
-fn echo() -> Tool {
-    Tool::new("t", |input, _| async { Ok(Some(input)) })
+fn echo() -> ProvidedTool {
+    ProvidedTool::new("t", |input, _| async { Ok(Some(input)) })
 }
 
 #[track_caller]
-fn returning(returned: fn() -> client::execbox::Returned) -> Tool {
-    Tool::new("t", move |_, _| async move { returned() })
+fn returning(returned: fn() -> client::execbox::ToolReturn) -> ProvidedTool {
+    ProvidedTool::new("t", move |_, _| async move { returned() })
 }
 
 #[tokio::test]
@@ -111,12 +111,12 @@ async fn odd_arguments_reach_the_tool_as_they_were_also_past_a_schema() {
         let (mut channel, mut actor, _) = stage();
         let seen = Arc::new(std::sync::Mutex::new(String::new()));
         let noted = seen.clone();
-        let tool = Tool::new("t", move |input: Json, _| {
+        let tool = ProvidedTool::new("t", move |input: Json, _| {
             *noted.lock().unwrap() = input.text().to_owned();
             async { value(&true) }
         });
         let execution =
-            Execution::new("code").provider(provider(tool.input_schema(schema.clone())));
+            ExecboxProgram::new("code").provider(provider(tool.input_schema(schema.clone())));
         let runner = async {
             let id = actor.hear_execute().await;
             let call = r#"{"type":"tool_call","callId":"c","providerName":"tools","safeToolName":"t","input":"#;
@@ -131,21 +131,21 @@ async fn odd_arguments_reach_the_tool_as_they_were_also_past_a_schema() {
 
 #[tokio::test]
 async fn failures_of_tools_are_told_apart() {
-    let cases: [(fn() -> client::execbox::Returned, _); 7] = [
-        (|| Err(ToolError::new("boom")), ["tool_error", "boom"]),
-        (|| Err(ToolError::Unsaid), ["tool_error", "Tool t failed"]),
+    let cases: [(fn() -> client::execbox::ToolReturn, _); 7] = [
+        (|| Err(ExecboxToolError::new("boom")), ["tool_error", "boom"]),
+        (|| Err(ExecboxToolError::Unsaid), ["tool_error", "Tool t failed"]),
         (|| panic!("a secret"), ["tool_error", "Tool t failed"]),
         (
             || Err("x".parse::<u8>().unwrap_err().into()),
             ["tool_error", "invalid digit found in string"],
         ),
         (
-            || Err(ToolError::coded(ErrorCode::MemoryLimit, "declared by host")),
+            || Err(ExecboxToolError::coded(ErrorCode::MemoryLimit, "declared by host")),
             ["memory_limit", "declared by host"],
         ),
         (|| Ok(None), ["serialization_error", "Tool t returned a non-serializable value"]),
         (
-            || Err(ToolError::NotSerializable),
+            || Err(ExecboxToolError::NotSerializable),
             ["serialization_error", "Tool t returned a non-serializable value"],
         ),
     ];
@@ -173,7 +173,7 @@ async fn a_result_that_no_message_can_carry_is_refused() {
 
 #[tokio::test]
 async fn a_tool_is_told_who_is_called() {
-    let tool = Tool::new("t-", |_, context: ToolContext| async move {
+    let tool = ProvidedTool::new("t-", |_, context: ToolContext| async move {
         value(&[&*context.provider_name, &context.safe_tool_name, &context.original_tool_name])
     });
     assert_eq!(answer_to(provider(tool), "{}").await, json!(["tools", "t", "t-"]));
@@ -181,16 +181,16 @@ async fn a_tool_is_told_who_is_called() {
 
 #[test]
 fn a_provider_that_cannot_be_offered_says_why() {
-    let check = |provider: Provider, expected: &str| {
+    let check = |provider: ToolProvider, expected: &str| {
         assert_eq!(provider.resolve().unwrap_err().to_string(), expected);
     };
-    check(Provider::new("bad-name"), "Invalid provider namespace: bad-name");
-    let twice = Provider::new("p").tool(echo()).tool(echo());
+    check(ToolProvider::new("bad-name"), "Invalid provider namespace: bad-name");
+    let twice = ToolProvider::new("p").tool(echo()).tool(echo());
     check(twice, "provider p has two tools named t");
     let tool = echo().input_schema(json!({"type": "nonsense"}));
-    let error = Provider::new("p").tool(tool).resolve().unwrap_err();
+    let error = ToolProvider::new("p").tool(tool).resolve().unwrap_err();
     assert!(matches!(&error, BadProvider::Schema { tool, which: "input", .. } if tool == "t"));
     let fetching = echo().output_schema(json!({"$ref": "http://127.0.0.1/s"}));
-    let error = Provider::new("p").tool(fetching).resolve().unwrap_err();
+    let error = ToolProvider::new("p").tool(fetching).resolve().unwrap_err();
     assert!(matches!(&error, BadProvider::Schema { which: "output", .. }));
 }

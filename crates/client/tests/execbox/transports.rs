@@ -2,8 +2,9 @@
 
 use crate::played::{Actor, parrot};
 use client::execbox::{
-    CancellationToken, ErrorCode, ExecuteResult, Execution, Failure, InProcess, OneShot, Options,
-    Provider, RunnerCommand, Tcp, Tool, Unix, WebSocket, value,
+    CancellationToken, ErrorCode, ExecboxFailure, ExecboxProgram, ExecuteResult, InProcess,
+    OneShot, Options, ProvidedTool, RunnerCommand, TcpRunner, ToolProvider, UnixRunner, WebSocket,
+    value,
 };
 use futures_util::{SinkExt as _, StreamExt as _};
 use lifecycle::Json;
@@ -15,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 async fn run(executor: &OneShot) -> String {
     // Characters that some take for line breaks.
-    let result = executor.execute(Execution::new("a\u{2028}b\nc")).await;
+    let result = executor.execute(ExecboxProgram::new("a\u{2028}b\nc")).await;
     result.outcome.unwrap().unwrap().text().to_owned()
 }
 
@@ -39,7 +40,7 @@ async fn serve(mut socket: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + U
 #[tokio::test]
 async fn over_tcp() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let executor = OneShot::new(Tcp::new(listener.local_addr().unwrap().to_string()));
+    let executor = OneShot::new(TcpRunner::new(listener.local_addr().unwrap().to_string()));
     let server = async { serve(listener.accept().await.unwrap().0).await };
     let (said, ()) = tokio::join!(run(&executor), server);
     assert_eq!(said, SAID);
@@ -50,7 +51,7 @@ async fn over_a_unix_socket() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runner");
     let listener = UnixListener::bind(&path).unwrap();
-    let executor = OneShot::new(Unix::new(&path));
+    let executor = OneShot::new(UnixRunner::new(&path));
     let server = async { serve(listener.accept().await.unwrap().0).await };
     let (said, ()) = tokio::join!(run(&executor), server);
     assert_eq!(said, SAID);
@@ -87,15 +88,15 @@ async fn a_web_socket_that_is_cut_is_a_runner_that_went_away() {
         let mut frames = tokio_tungstenite::accept_async(socket).await.unwrap();
         frames.next().await.unwrap().unwrap();
     };
-    let (result, ()) = tokio::join!(executor.execute(Execution::new("1")), server);
+    let (result, ()) = tokio::join!(executor.execute(ExecboxProgram::new("1")), server);
     let message = "Transport closed unexpectedly".into();
-    assert_eq!(result.outcome, Err(Failure { code: ErrorCode::Internal, message }));
+    assert_eq!(result.outcome, Err(ExecboxFailure { code: ErrorCode::Internal, message }));
 }
 
 #[tokio::test]
 async fn addresses_that_are_none_are_refused() {
     for url in ["http://127.0.0.1/", "wss://127.0.0.1/", "not a url", "ws:///x"] {
-        let result = OneShot::new(WebSocket::new(url)).execute(Execution::new("1")).await;
+        let result = OneShot::new(WebSocket::new(url)).execute(ExecboxProgram::new("1")).await;
         assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Internal, "{url}");
     }
 }
@@ -110,7 +111,7 @@ const ONE: &str = r#"read -r line; id=${line#*'"id":"'}; id=${id%%'"'*};
 
 #[tokio::test]
 async fn over_the_standard_streams_of_a_child() {
-    let result = shell(ONE).execute(Execution::new("code")).await;
+    let result = shell(ONE).execute(ExecboxProgram::new("code")).await;
     assert_eq!(result.outcome.unwrap().unwrap().text(), "7");
 }
 
@@ -122,18 +123,18 @@ fn broken(result: ExecuteResult) -> String {
 
 #[tokio::test]
 async fn a_child_that_exits_is_named_with_its_status() {
-    let result = shell("read -r line; exit 3").execute(Execution::new("code")).await;
+    let result = shell("read -r line; exit 3").execute(ExecboxProgram::new("code")).await;
     assert_eq!(broken(result), "Child process exited unexpectedly with code 3");
-    let result = shell("exit 3").execute(Execution::new("code")).await;
+    let result = shell("exit 3").execute(ExecboxProgram::new("code")).await;
     assert_eq!(broken(result), "Child process exited unexpectedly with code 3");
-    let result = shell("read -r line; kill -9 $$").execute(Execution::new("code")).await;
+    let result = shell("read -r line; kill -9 $$").execute(ExecboxProgram::new("code")).await;
     assert_eq!(broken(result), "Child process exited unexpectedly with signal 9");
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_an_internal_error() {
     let executor = OneShot::new(RunnerCommand::new("/nowhere/at/all"));
-    let result = executor.execute(Execution::new("code")).await;
+    let result = executor.execute(ExecboxProgram::new("code")).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Internal);
 }
 
@@ -146,14 +147,14 @@ async fn a_child_that_does_not_stop_is_killed() {
     let pid = Arc::new(Mutex::new(String::new()));
     let (noted, cancel) = (pid.clone(), CancellationToken::new());
     let cancelled = cancel.clone();
-    let tool = Tool::new("t", move |input: Json, _| {
+    let tool = ProvidedTool::new("t", move |input: Json, _| {
         *noted.lock().unwrap() = input.text().to_owned();
         cancelled.cancel();
         async { value(&true) }
     });
-    let tools = Provider::new("tools").tool(tool).resolve().unwrap();
+    let tools = ToolProvider::new("tools").tool(tool).resolve().unwrap();
     let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
-    let execution = Execution::new("code").provider(tools).options(options).cancel(cancel);
+    let execution = ExecboxProgram::new("code").provider(tools).options(options).cancel(cancel);
     let result = shell(script).execute(execution).await;
     assert_eq!(result.outcome.unwrap_err().code, ErrorCode::Timeout);
     assert!(!std::path::Path::new("/proc").join(&*pid.lock().unwrap()).exists());
@@ -161,8 +162,8 @@ async fn a_child_that_does_not_stop_is_killed() {
 
 #[tokio::test]
 async fn a_runner_that_reads_slowly_hears_everything() {
-    let tool = Tool::new("t", |input, _| async { Ok(Some(input)) });
-    let tools = Provider::new("tools").tool(tool).resolve().unwrap();
+    let tool = ProvidedTool::new("t", |input, _| async { Ok(Some(input)) });
+    let tools = ToolProvider::new("tools").tool(tool).resolve().unwrap();
     let runner = InProcess::new(|stream| async {
         let mut actor = Actor::new(stream);
         let id = actor.hear_execute().await;
@@ -175,6 +176,6 @@ async fn a_runner_that_reads_slowly_hears_everything() {
         }
         actor.done(&id, json!("all")).await;
     });
-    let result = OneShot::new(runner).execute(Execution::new("code").provider(tools)).await;
+    let result = OneShot::new(runner).execute(ExecboxProgram::new("code").provider(tools)).await;
     assert_eq!(result.outcome.unwrap().unwrap().text(), "\"all\"");
 }

@@ -1,6 +1,6 @@
 //! Names and types as execbox writes them, and as we would rather.
 
-use client::execbox::{Provider, Tool, sanitize};
+use client::execbox::{ProvidedTool, ToolProvider, sanitize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ fn recorded(part: &str) -> Value {
     serde_json::from_str(parts[part].get()).unwrap()
 }
 
-fn tool(name: &str) -> Tool {
-    Tool::new(name, |input, _| async { Ok(Some(input)) })
+fn tool(name: &str) -> ProvidedTool {
+    ProvidedTool::new(name, |input, _| async { Ok(Some(input)) })
 }
 
-fn resolved(tools: Vec<Tool>) -> Arc<client::execbox::ResolvedProvider> {
-    tools.into_iter().fold(Provider::new("ns"), Provider::tool).resolve().unwrap()
+fn resolved(tools: Vec<ProvidedTool>) -> Arc<client::execbox::ResolvedProvider> {
+    tools.into_iter().fold(ToolProvider::new("ns"), ToolProvider::tool).resolve().unwrap()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn names_are_sanitised_as_recorded() {
 fn namespaces_are_accepted_and_refused_as_recorded() {
     for case in recorded("namespaceNames").as_array().unwrap() {
         let input = case["input"].as_str().unwrap();
-        let resolved = Provider::new(input).resolve();
+        let resolved = ToolProvider::new(input).resolve();
         let seen = match &resolved {
             Ok(provider) => json!({"input": input, "value": provider.namespace()}),
             Err(error) => json!({"input": input, "throws": error.to_string()}),
@@ -53,7 +53,7 @@ fn names_that_meet_are_numbered_as_recorded() {
 }
 
 /// The schemas behind the recorded texts.
-fn schemas(case: &str) -> Vec<Tool> {
+fn schemas(case: &str) -> Vec<ProvidedTool> {
     let input = |name: &str, schema: Value| tool(name).input_schema(schema);
     match case {
         "none" => vec![],

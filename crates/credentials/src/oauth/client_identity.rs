@@ -12,9 +12,9 @@ use hyper::Method;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tools::envelope::Trouble;
-use tools::http::{Outgoing, Reach};
-use tools::{CancelSignal, Credential, scrub};
+use tools::envelope::ToolFailure;
+use tools::http::{ApiRequest, RequestReach};
+use tools::{CancelSignal, ToolCredential, scrub};
 use url::Url;
 
 /// Prefix of the vault's names of identities that were registered dynamically.
@@ -29,7 +29,7 @@ pub(super) async fn identity(
     oauth: &OAuthConfig,
     guard: &AuthorizationServer,
     redirect: Option<&Url>,
-) -> Result<ClientIdentity, Trouble> {
+) -> Result<ClientIdentity, ToolFailure> {
     let secret_in_body = guard.server.secret_in_body;
     if let Some(id) = &oauth.client_id {
         let secret = match &oauth.client_secret {
@@ -89,8 +89,8 @@ fn published_identity(
 ) -> Option<ClientIdentity> {
     let redirect =
         redirect.filter(|url| url.scheme() == "https" && guard.server.takes_documents)?;
-    let is_reachable =
-        guard.reach == Reach::Anywhere || Reach::granted_to(redirect) == Reach::Public;
+    let is_reachable = guard.reach == RequestReach::Anywhere
+        || RequestReach::granted_to(redirect) == RequestReach::Public;
     let id = redirect.join(DOCUMENT).ok().filter(|_| is_reachable)?;
     Some(ClientIdentity { id: id.into(), secret: None, secret_in_body: false })
 }
@@ -118,18 +118,18 @@ pub(super) async fn register_at(
     credentials: &Credentials,
     flow: OAuthFlow,
     registration: &Url,
-) -> Result<ClientIdentity, Trouble> {
+) -> Result<ClientIdentity, ToolFailure> {
     let redirect = credentials.origin().await.and_then(|origin| origin.join(CALLBACK).ok());
-    let place = (registration, Reach::granted_to(registration));
+    let place = (registration, RequestReach::granted_to(registration));
     register_client(credentials, (flow, false), place, redirect.as_ref()).await
 }
 
 async fn register_client(
     credentials: &Credentials,
     (flow, secret_in_body): (OAuthFlow, bool),
-    (registration, reach): (&Url, Reach),
+    (registration, reach): (&Url, RequestReach),
     redirect: Option<&Url>,
-) -> Result<ClientIdentity, Trouble> {
+) -> Result<ClientIdentity, ToolFailure> {
     let mut about = json!({
         "client_name": "Airlock",
         "grant_types": match flow {
@@ -148,12 +148,13 @@ async fn register_client(
     if let Some("127.0.0.1" | "[::1]" | "localhost") = redirect.and_then(Url::host_str) {
         about["application_type"] = "native".into();
     }
-    let mut request = Outgoing { reach, ..Outgoing::new(Method::POST, registration.clone()) };
+    let mut request = ApiRequest { reach, ..ApiRequest::new(Method::POST, registration.clone()) };
     request.body = about.to_string().into();
     request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     request.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let sent =
-        bounded(&credentials.http).send(request, &Credential::none(), &CancelSignal::never()).await;
+    let sent = bounded(&credentials.http)
+        .send(request, &ToolCredential::none(), &CancelSignal::never())
+        .await;
     let answer = sent.map_err(|error| trouble(&error.to_string()))?;
     let response: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let Some(id) = response["client_id"].as_str().filter(|_| answer.status.is_success()) else {

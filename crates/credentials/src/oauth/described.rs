@@ -5,8 +5,8 @@ use super::discover::{self, AuthorizationServer, trouble};
 use super::metadata::ServerMetadata;
 use crate::ConnectionProof;
 use crate::{OAuthConfig, OAuthFlow};
-use tools::envelope::Trouble;
-use tools::http::{HttpClient, Reach};
+use tools::envelope::ToolFailure;
+use tools::http::{ApiClient, RequestReach};
 use tools::{TokenFlow, TokenFlowKind, TokenSource};
 use url::Url;
 
@@ -32,9 +32,9 @@ pub(super) fn tokens(proof: &ConnectionProof, oauth: &OAuthConfig) -> Option<Tok
 pub(super) async fn authorization_server(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-    http: &HttpClient,
+    http: &ApiClient,
     audience: &Url,
-) -> Result<Option<AuthorizationServer>, Trouble> {
+) -> Result<Option<AuthorizationServer>, ToolFailure> {
     let Some(described) = tokens(proof, oauth) else { return Ok(None) };
     let reach = proof.reach_of_description();
     let known = flow_in_use(proof, oauth, &described);
@@ -82,7 +82,7 @@ fn flow_in_use<'s>(
 fn from_description(
     oauth: &OAuthConfig,
     described: TokenSource,
-    (server, audience, reach): (ServerMetadata, Url, Reach),
+    (server, audience, reach): (ServerMetadata, Url, RequestReach),
 ) -> AuthorizationServer {
     let scopes = if oauth.scopes.is_empty() { described.scopes } else { oauth.scopes.clone() };
     AuthorizationServer { server, resource: oauth.resource.clone(), audience, scopes, reach }
@@ -90,9 +90,9 @@ fn from_description(
 
 /// The server that a flow names, if it publishes metadata that say where to register.
 async fn self_registration_server(
-    http: &HttpClient,
+    http: &ApiClient,
     known: &TokenFlow,
-    reach: Reach,
+    reach: RequestReach,
 ) -> Option<ServerMetadata> {
     let issuer = known.token.origin().ascii_serialization();
     let server = discover::server(http, &issuer, reach).await.ok()?;

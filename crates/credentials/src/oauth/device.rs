@@ -9,7 +9,7 @@ use crate::{Credentials, VaultError};
 use lifecycle::Answer;
 use std::sync::Arc;
 use std::time::Duration;
-use tools::envelope::Trouble;
+use tools::envelope::ToolFailure;
 use url::Url;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -37,7 +37,7 @@ pub(super) async fn begin(
     endpoint: &TokenEndpoint,
     device_url: &Url,
     scopes: &[String],
-) -> Result<DeviceStart, Trouble> {
+) -> Result<DeviceStart, ToolFailure> {
     let scope = scopes.join(" ");
     let members: Vec<_> =
         (!scope.is_empty()).then_some(("scope", scope.as_str())).into_iter().collect();
@@ -114,7 +114,7 @@ async fn ask(
 
 impl Credentials {
     /// Continues the device flows that were open when the server stopped, and deletes expired flows.
-    pub async fn resume_flows(self: &Arc<Self>) -> Result<(), Trouble> {
+    pub async fn resume_flows(self: &Arc<Self>) -> Result<(), ToolFailure> {
         let failed = |error: VaultError| vault_trouble(&error);
         for name in self.vault.names("visit/").await.map_err(failed)? {
             let text = self.vault.get(&name).await.map_err(failed)?;

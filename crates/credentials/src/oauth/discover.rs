@@ -7,9 +7,9 @@ use crate::{ConnectionProof, OAuthConfig};
 use hyper::Method;
 use hyper::header::{ACCEPT, HeaderValue};
 use std::time::Duration;
-use tools::envelope::Trouble;
-use tools::http::{Challenge, HttpClient, HttpLimits, Incoming, Outgoing, Reach};
-use tools::{CancelSignal, Credential};
+use tools::envelope::ToolFailure;
+use tools::http::{ApiClient, ApiRequest, ApiResponse, AuthChallenge, HttpLimits, RequestReach};
+use tools::{CancelSignal, ToolCredential};
 use url::Url;
 
 /// Largest document of metadata, and how long one may take.
@@ -25,11 +25,11 @@ pub(super) struct AuthorizationServer {
     /// The only origin that tokens are sent to.
     pub(super) audience: Url,
     pub(super) scopes: Vec<String>,
-    pub(super) reach: Reach,
+    pub(super) reach: RequestReach,
 }
 
 /// The same HTTP client with the limits of metadata and tokens.
-pub(super) fn bounded(http: &HttpClient) -> HttpClient {
+pub(super) fn bounded(http: &ApiClient) -> ApiClient {
     let limits = HttpLimits {
         total: DOCUMENT_TIME_MAX,
         response_bytes_max: DOCUMENT_BYTES_MAX,
@@ -43,7 +43,7 @@ pub(super) fn bounded(http: &HttpClient) -> HttpClient {
 pub(super) async fn authorization_server(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-) -> Result<AuthorizationServer, Trouble> {
+) -> Result<AuthorizationServer, ToolFailure> {
     let audience = audience(proof, oauth)?;
     let resource = oauth.resource.clone();
     let scopes = match oauth.scopes.as_slice() {
@@ -58,12 +58,12 @@ pub(super) async fn authorization_server(
             resource,
             audience,
             scopes,
-            reach: Reach::Anywhere,
+            reach: RequestReach::Anywhere,
         });
     }
     let http = bounded(&proof.credentials.http);
     if let Some(issuer) = &oauth.issuer {
-        let reach = Reach::granted_to(&parse(issuer)?);
+        let reach = RequestReach::granted_to(&parse(issuer)?);
         let server = server(&http, issuer, reach).await?;
         return Ok(AuthorizationServer { server, resource, audience, scopes, reach });
     }
@@ -78,11 +78,11 @@ pub(super) async fn authorization_server(
 async fn discover_from_source(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-    http: &HttpClient,
+    http: &ApiClient,
     audience: &Url,
-) -> Result<AuthorizationServer, Trouble> {
+) -> Result<AuthorizationServer, ToolFailure> {
     let reach = match &oauth.resource {
-        Some(_) => Reach::granted_to(audience),
+        Some(_) => RequestReach::granted_to(audience),
         None => proof.reach_of_target(audience),
     };
     let (challenge, metadata) = request_metadata(http, audience, reach).await;
@@ -102,10 +102,10 @@ async fn discover_from_source(
 
 /// The authorization server of an address, the resource that it names, and its scopes.
 pub(super) async fn probed(
-    http: &HttpClient,
+    http: &ApiClient,
     place: &Url,
-    reach: Reach,
-) -> Result<(ServerMetadata, Option<String>, Vec<String>), Trouble> {
+    reach: RequestReach,
+) -> Result<(ServerMetadata, Option<String>, Vec<String>), ToolFailure> {
     let (challenge, metadata) = request_metadata(http, place, reach).await;
     let (issuer, resource, offered) = match metadata {
         Some(metadata) => (metadata.issuer, Some(metadata.resource), metadata.scopes),
@@ -119,7 +119,7 @@ pub(super) async fn probed(
 }
 
 /// The only origin that tokens are sent to: the target of the source's calls.
-pub(super) fn audience(proof: &ConnectionProof, oauth: &OAuthConfig) -> Result<Url, Trouble> {
+pub(super) fn audience(proof: &ConnectionProof, oauth: &OAuthConfig) -> Result<Url, ToolFailure> {
     if let Some(resource) = &oauth.resource {
         return parse(resource);
     }
@@ -127,7 +127,7 @@ pub(super) fn audience(proof: &ConnectionProof, oauth: &OAuthConfig) -> Result<U
     known.ok_or_else(|| trouble("its source has no address that tokens could be sent to"))
 }
 
-fn configured_server(oauth: &OAuthConfig, token: &str) -> Result<ServerMetadata, Trouble> {
+fn configured_server(oauth: &OAuthConfig, token: &str) -> Result<ServerMetadata, ToolFailure> {
     let some = |url: &Option<String>| url.as_deref().map(parse).transpose();
     Ok(ServerMetadata {
         issuer: oauth.issuer.clone(),
@@ -140,13 +140,13 @@ fn configured_server(oauth: &OAuthConfig, token: &str) -> Result<ServerMetadata,
 
 /// The source's challenge to a request without a token, and the metadata that it publishes.
 async fn request_metadata(
-    http: &HttpClient,
+    http: &ApiClient,
     source: &Url,
-    reach: Reach,
-) -> (Challenge, Option<ResourceMetadata>) {
+    reach: RequestReach,
+) -> (AuthChallenge, Option<ResourceMetadata>) {
     let refused = get(http, source, reach).await.ok();
     let challenge =
-        refused.and_then(|answer| Challenge::among(&answer.headers)).unwrap_or_default();
+        refused.and_then(|answer| AuthChallenge::among(&answer.headers)).unwrap_or_default();
     let named = challenge.resource_metadata.as_deref().and_then(|url| Url::parse(url).ok());
     // Metadata count only from the source's own origin.
     let named = named.filter(|url| url.origin() == source.origin());
@@ -162,9 +162,9 @@ async fn request_metadata(
 
 /// The metadata in the document at `place`.
 pub(super) async fn server_at(
-    http: &HttpClient,
+    http: &ApiClient,
     place: &Url,
-    reach: Reach,
+    reach: RequestReach,
 ) -> Result<ServerMetadata, String> {
     let text = document(http, place, reach).await;
     let text =
@@ -174,10 +174,10 @@ pub(super) async fn server_at(
 
 /// The metadata of the server `issuer`.
 pub(super) async fn server(
-    http: &HttpClient,
+    http: &ApiClient,
     issuer: &str,
-    reach: Reach,
-) -> Result<ServerMetadata, Trouble> {
+    reach: RequestReach,
+) -> Result<ServerMetadata, ToolFailure> {
     let url = parse(issuer)?;
     let mut why = "it says nothing about itself".to_owned();
     for place in metadata::server_places(&url) {
@@ -195,7 +195,11 @@ pub(super) async fn server(
 }
 
 /// A document. `Err(None)` where there is none, `Err(Some(_))` where it cannot be fetched.
-async fn document(http: &HttpClient, url: &Url, reach: Reach) -> Result<String, Option<String>> {
+async fn document(
+    http: &ApiClient,
+    url: &Url,
+    reach: RequestReach,
+) -> Result<String, Option<String>> {
     let answer = get(http, url, reach).await.map_err(Some)?;
     if !answer.status.is_success() {
         return Err(None);
@@ -203,18 +207,21 @@ async fn document(http: &HttpClient, url: &Url, reach: Reach) -> Result<String, 
     String::from_utf8(answer.body).map_err(|_| Some("it is not text".into()))
 }
 
-async fn get(http: &HttpClient, url: &Url, reach: Reach) -> Result<Incoming, String> {
-    let mut request = Outgoing { reach, ..Outgoing::new(Method::GET, url.clone()) };
+async fn get(http: &ApiClient, url: &Url, reach: RequestReach) -> Result<ApiResponse, String> {
+    let mut request = ApiRequest { reach, ..ApiRequest::new(Method::GET, url.clone()) };
     request.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let sent = http.send(request, &Credential::none(), &CancelSignal::never()).await;
+    let sent = http.send(request, &ToolCredential::none(), &CancelSignal::never()).await;
     sent.map_err(|error| error.to_string())
 }
 
-fn parse(text: &str) -> Result<Url, Trouble> {
+fn parse(text: &str) -> Result<Url, ToolFailure> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| trouble("an address of its authorization server is none"))
 }
 
-pub(super) fn trouble(why: &str) -> Trouble {
-    Trouble::new("oauth_discovery_failed", format!("The connection cannot be authorized: {why}."))
+pub(super) fn trouble(why: &str) -> ToolFailure {
+    ToolFailure::new(
+        "oauth_discovery_failed",
+        format!("The connection cannot be authorized: {why}."),
+    )
 }

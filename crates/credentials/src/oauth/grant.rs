@@ -7,8 +7,8 @@ use crate::note_expiry::NoteExpiry;
 use crate::{ConnectionKey, ConnectionProof, Credentials};
 use crate::{OAuthConfig, OAuthFlow};
 use serde::{Deserialize, Serialize};
-use tools::envelope::Trouble;
-use tools::{Credential, scrub};
+use tools::envelope::ToolFailure;
+use tools::{ToolCredential, scrub};
 use url::Url;
 
 /// Scopes of one request: those that a source requires are added to those of earlier requests.
@@ -39,7 +39,7 @@ pub(super) struct OAuthGrant {
 /// Whether a grant covers the scopes that a source requires.
 pub(super) enum ScopeCoverage {
     /// They were asked for, and there is a token that the source has not refused.
-    Wide(Credential),
+    Wide(ToolCredential),
     /// They were asked for, and the source refuses all the same: asking again would not help.
     Exhausted,
     /// They were never asked for.
@@ -53,13 +53,13 @@ impl OAuthGrant {
     }
 
     /// The credential to send, restricted to the origin that it is for.
-    pub(super) fn credential(&self) -> Credential {
+    pub(super) fn credential(&self) -> ToolCredential {
         scrub::learn(&self.access_token);
         self.refresh_token.iter().for_each(|token| scrub::learn(token));
-        let bearer = Credential::bearer(&self.access_token);
+        let bearer = ToolCredential::bearer(&self.access_token);
         match Url::parse(&self.endpoint.audience) {
             Ok(audience) => bearer.only_for(&audience),
-            Err(_) => Credential::none(),
+            Err(_) => ToolCredential::none(),
         }
     }
 }
@@ -96,7 +96,7 @@ pub(super) async fn usable_credential(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
     refused: Option<&str>,
-) -> Result<Option<Credential>, Trouble> {
+) -> Result<Option<ToolCredential>, ToolFailure> {
     if let Some(grant) = fresh_grant(proof, refused).await? {
         return Ok(Some(grant.credential()));
     }
@@ -132,12 +132,12 @@ pub(super) async fn usable_credential(
 pub(super) async fn fresh_grant(
     proof: &ConnectionProof,
     refused: Option<&str>,
-) -> Result<Option<OAuthGrant>, Trouble> {
+) -> Result<Option<OAuthGrant>, ToolFailure> {
     Ok(current_grant(proof).await?.filter(|grant| grant.is_fresh(&proof.credentials, refused)))
 }
 
 /// The present grant, if it is for the target of the source's calls.
-async fn current_grant(proof: &ConnectionProof) -> Result<Option<OAuthGrant>, Trouble> {
+async fn current_grant(proof: &ConnectionProof) -> Result<Option<OAuthGrant>, ToolFailure> {
     let grant = proof.credentials.grant(&proof.key).await.map_err(|error| vault_trouble(&error))?;
     let Some(grant) = grant else { return Ok(None) };
     // After an edit of the source's address, a token for the old address must not be sent to the new one.
@@ -152,7 +152,7 @@ pub(super) async fn scope_coverage(
     proof: &ConnectionProof,
     refused: Option<&str>,
     wanted: &[String],
-) -> Result<ScopeCoverage, Trouble> {
+) -> Result<ScopeCoverage, ToolFailure> {
     let grant = current_grant(proof).await?;
     let covers = |grant: &OAuthGrant| wanted.iter().all(|scope| grant.scopes.contains(scope));
     let Some(grant) = grant.filter(covers) else { return Ok(ScopeCoverage::Narrow) };
@@ -166,7 +166,7 @@ pub(super) async fn scope_coverage(
 pub(super) async fn union_of_scopes(
     proof: &ConnectionProof,
     lists: [&[String]; 2],
-) -> Result<Vec<String>, Trouble> {
+) -> Result<Vec<String>, ToolFailure> {
     let grant = proof.credentials.grant(&proof.key).await.map_err(|error| vault_trouble(&error))?;
     let before = grant.map(|grant| grant.scopes).unwrap_or_default();
     let mut united: Vec<String> = vec![];
@@ -183,7 +183,7 @@ pub(super) async fn widen_own_grant(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
     wanted: &[String],
-) -> Result<Option<Credential>, Trouble> {
+) -> Result<Option<ToolCredential>, ToolFailure> {
     let lock = proof.credentials.connection_lock(&proof.key);
     let _lock = lock.lock().await;
     match own_grant(proof, oauth, wanted).await {
@@ -208,7 +208,7 @@ fn is_exhausted(grant: &OAuthGrant, refused: Option<&str>) -> bool {
 async fn refresh(
     proof: &ConnectionProof,
     grant: &OAuthGrant,
-) -> Result<Option<OAuthGrant>, Trouble> {
+) -> Result<Option<OAuthGrant>, ToolFailure> {
     let Some(token) = &grant.refresh_token else { return Ok(None) };
     scrub::learn(token);
     let members = [("grant_type", "refresh_token"), ("refresh_token", token.as_str())];
@@ -249,7 +249,7 @@ async fn own_grant(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
     wanted: &[String],
-) -> Result<OAuthGrant, Trouble> {
+) -> Result<OAuthGrant, ToolFailure> {
     let mut guard = discover::authorization_server(proof, oauth).await?;
     if !wanted.is_empty() {
         guard.scopes = union_of_scopes(proof, [&guard.scopes, wanted]).await?;
@@ -263,7 +263,7 @@ async fn own_grant(
     }
     let granted =
         endpoint.tokens(&proof.credentials, &members).await.map_err(|denied| match denied {
-            TokenEndpointError::Refused(word) => Trouble::new(
+            TokenEndpointError::Refused(word) => ToolFailure::new(
                 REFUSED,
                 format!("The authorization server gives this connection no token: {word}."),
             ),
@@ -272,9 +272,9 @@ async fn own_grant(
     Ok(OAuthGrant { scopes: guard.scopes, ..granted })
 }
 
-fn failed(why: &str) -> Trouble {
+fn failed(why: &str) -> ToolFailure {
     let why = format!("The connection's token could not be renewed: {why}.");
-    Trouble { retryable: Some(true), ..Trouble::new("oauth_refresh_failed", why) }
+    ToolFailure { retryable: Some(true), ..ToolFailure::new("oauth_refresh_failed", why) }
 }
 
 fn vault_name(key: &ConnectionKey) -> String {

@@ -25,9 +25,9 @@ use discover::AuthorizationServer;
 use grant::{ScopeCoverage, fresh_grant, scope_coverage, union_of_scopes, usable_credential};
 use serde::{Deserialize, Serialize};
 use token::{ClientIdentity, TokenEndpoint};
-use tools::envelope::Trouble;
-use tools::http::Reach;
-use tools::{Credential, NoProof, Place, Request};
+use tools::envelope::ToolFailure;
+use tools::http::RequestReach;
+use tools::{NoProof, PlacementKind, ToolCredential, ToolRequest};
 use url::Url;
 
 /// The path that browsers are redirected to.
@@ -65,10 +65,10 @@ struct TokenNeed<'n> {
 pub(crate) async fn available(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-) -> Result<Credential, Trouble> {
+) -> Result<ToolCredential, ToolFailure> {
     usable_credential(proof, oauth, None).await?.ok_or_else(|| {
         let why = format!("The connection {} is not authorized yet.", proof.key.shown());
-        Trouble::new("oauth_connection_missing", why)
+        ToolFailure::new("oauth_connection_missing", why)
     })
 }
 
@@ -76,8 +76,8 @@ pub(crate) async fn available(
 pub(crate) async fn credential(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-    call: &Request,
-) -> Result<Credential, NoProof> {
+    call: &ToolRequest,
+) -> Result<ToolCredential, NoProof> {
     obtain_token(proof, oauth, None, call).await
 }
 
@@ -85,9 +85,9 @@ pub(crate) async fn credential(
 pub(crate) async fn renewed(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-    refused: &Credential,
-    call: &Request,
-) -> Result<Credential, NoProof> {
+    refused: &ToolCredential,
+    call: &ToolRequest,
+) -> Result<ToolCredential, NoProof> {
     obtain_token(proof, oauth, token_of(refused), call).await
 }
 
@@ -95,9 +95,9 @@ pub(crate) async fn renewed(
 pub(crate) async fn widened(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
-    (refused, scopes): (&Credential, &[String]),
-    call: &Request,
-) -> Result<Option<Credential>, NoProof> {
+    (refused, scopes): (&ToolCredential, &[String]),
+    call: &ToolRequest,
+) -> Result<Option<ToolCredential>, NoProof> {
     let need = TokenNeed { refused: token_of(refused), scopes };
     for n_asked in 0..=ASKS_MAX {
         match scope_coverage(proof, need.refused, scopes).await? {
@@ -119,16 +119,16 @@ pub(crate) async fn widened(
     Ok(None)
 }
 
-fn token_of(credential: &Credential) -> Option<&str> {
-    credential.at(Place::Header).find_map(|(_, value)| value.strip_prefix("Bearer "))
+fn token_of(credential: &ToolCredential) -> Option<&str> {
+    credential.at(PlacementKind::Header).find_map(|(_, value)| value.strip_prefix("Bearer "))
 }
 
 async fn obtain_token(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
     refused: Option<&str>,
-    call: &Request,
-) -> Result<Credential, NoProof> {
+    call: &ToolRequest,
+) -> Result<ToolCredential, NoProof> {
     for _ in 0..ASKS_MAX {
         if let Some(credential) = usable_credential(proof, oauth, refused).await? {
             return Ok(credential);
@@ -143,14 +143,14 @@ async fn obtain_token(
         None => {
             let why =
                 format!("The connection {} must be authorized by a person.", proof.key.shown());
-            Err(Trouble::new("oauth_reauth_required", why).into())
+            Err(ToolFailure::new("oauth_reauth_required", why).into())
         }
     }
 }
 
 impl TokenNeed<'_> {
     /// Whether a concurrent call has got what is needed.
-    async fn is_met(self, proof: &ConnectionProof) -> Result<bool, Trouble> {
+    async fn is_met(self, proof: &ConnectionProof) -> Result<bool, ToolFailure> {
         match self.scopes {
             [] => Ok(fresh_grant(proof, self.refused).await?.is_some()),
             scopes => Ok(matches!(
@@ -171,7 +171,7 @@ async fn begin(
 ) -> Result<Option<(String, String)>, NoProof> {
     if described::flow(proof, oauth) == OAuthFlow::ClientCredentials {
         let why = "The authorization server's tokens are not taken by the source.";
-        return Err(Trouble::new("oauth_reauth_required", why).into());
+        return Err(ToolFailure::new("oauth_reauth_required", why).into());
     }
     let origin = proof.credentials.origin().await.ok_or_else(|| oauth_flows::no_browser(proof))?;
     let lock = proof.credentials.connection_lock(&proof.key);
@@ -205,7 +205,7 @@ async fn prepare_flow(
     oauth: &OAuthConfig,
     (origin, wanted): (&Url, &[String]),
     state: &str,
-) -> Result<(String, String), Trouble> {
+) -> Result<(String, String), ToolFailure> {
     let mut guard = discover::authorization_server(proof, oauth).await?;
     if !wanted.is_empty() {
         guard.scopes = union_of_scopes(proof, [&guard.scopes, wanted]).await?;
@@ -267,7 +267,7 @@ fn token_endpoint(guard: &AuthorizationServer, client: ClientIdentity) -> TokenE
         client,
         resource: guard.resource.clone(),
         audience: guard.audience.to_string(),
-        is_near: guard.reach == Reach::Anywhere,
+        is_near: guard.reach == RequestReach::Anywhere,
     }
 }
 
@@ -277,7 +277,7 @@ fn authorization(
     purpose: &OAuthPurpose,
     redirect: &Url,
     challenge: &str,
-) -> Result<String, Trouble> {
+) -> Result<String, ToolFailure> {
     let url = guard.server.authorization.clone();
     let mut url = url.ok_or_else(|| discover::trouble("nobody said where people agree"))?;
     let scope = guard.scopes.join(" ");
@@ -304,10 +304,10 @@ fn authorization(
 }
 
 /// The error of a call whose secret cannot be opened.
-pub(crate) fn vault_trouble(error: &VaultError) -> Trouble {
+pub(crate) fn vault_trouble(error: &VaultError) -> ToolFailure {
     tracing::error!("a call needs a secret: {error}");
     let why = "The connection's secret cannot be opened. Its operator finds out why with `airlock vault status`.";
-    Trouble::new("connection_value_locked", why)
+    ToolFailure::new("connection_value_locked", why)
 }
 
 /// Why there is no credential, for a person.

@@ -3,7 +3,7 @@
 use super::discover;
 use super::metadata::ServerMetadata;
 use crate::{CredentialError, Credentials};
-use tools::http::Reach;
+use tools::http::RequestReach;
 use url::Url;
 
 /// What an authorization server publishes about itself, and the resource that it guards.
@@ -32,7 +32,7 @@ impl Credentials {
         let place = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let place = place.ok_or_else(|| wrong("url is a web address".into()))?;
         let http = discover::bounded(&self.http);
-        let found = discover::probed(&http, &place, Reach::granted_to(&place)).await;
+        let found = discover::probed(&http, &place, RequestReach::granted_to(&place)).await;
         let (server, resource, scopes) = found.map_err(|trouble| wrong(trouble.message))?;
         let ServerMetadata { issuer, authorization, token, registration, takes_documents, .. } =
             server;

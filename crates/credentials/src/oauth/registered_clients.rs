@@ -10,8 +10,8 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tools::Owner;
-use tools::envelope::Trouble;
+use tools::ConnectionOwner;
+use tools::envelope::ToolFailure;
 use url::Url;
 
 /// Registered clients: people have one for each service.
@@ -52,7 +52,7 @@ pub enum ClientOrigin {
 impl RegisteredClient {
     fn check(&self) -> Result<(), CredentialError> {
         let wrong = |why: &str| CredentialError::Invalid(why.to_owned());
-        Owner::parse(&self.owner).ok_or_else(|| wrong("owner is \"org\" or \"user\""))?;
+        ConnectionOwner::parse(&self.owner).ok_or_else(|| wrong("owner is \"org\" or \"user\""))?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let begins = self.slug.starts_with(|c: char| c.is_ascii_alphabetic());
         if !begins || self.slug.len() > 64 || !self.slug.chars().all(is_word) {
@@ -111,7 +111,7 @@ impl Credentials {
     ) -> Result<(), CredentialError> {
         app.client_id = "unknown".into();
         app.check()?;
-        let wrong = |trouble: Trouble| CredentialError::Invalid(trouble.message);
+        let wrong = |trouble: ToolFailure| CredentialError::Invalid(trouble.message);
         let place = Url::parse(registration)
             .map_err(|_| wrong(trouble("registrationEndpoint is no address")))?;
         let client = register_at(self, app.flow, &place).await.map_err(wrong)?;
@@ -129,7 +129,7 @@ impl Credentials {
 /// Completes a connection with its registered client, where it names one. Members of the connection win.
 pub(crate) async fn with_registered_client(
     proof: ConnectionProof,
-) -> Result<ConnectionProof, Trouble> {
+) -> Result<ConnectionProof, ToolFailure> {
     let Some(name) = proof.connection.oauth.as_ref().and_then(|oauth| oauth.client.clone()) else {
         return Ok(proof);
     };

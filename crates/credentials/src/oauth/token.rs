@@ -10,8 +10,8 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tools::http::{Outgoing, Reach};
-use tools::{CancelSignal, Credential, scrub};
+use tools::http::{ApiRequest, RequestReach};
+use tools::{CancelSignal, ToolCredential, scrub};
 use url::{Url, form_urlencoded};
 
 /// How long before its expiry a token counts as expired: clocks differ, and requests take a while.
@@ -56,8 +56,8 @@ pub(super) enum TokenEndpointError {
 }
 
 impl TokenEndpoint {
-    pub(super) fn reach(&self) -> Reach {
-        if self.is_near { Reach::Anywhere } else { Reach::Public }
+    pub(super) fn reach(&self) -> RequestReach {
+        if self.is_near { RequestReach::Anywhere } else { RequestReach::Public }
     }
 
     /// Requests tokens.
@@ -110,16 +110,20 @@ impl TokenEndpoint {
     ) -> Result<Value, TokenEndpointError> {
         let request = self.request(to, members)?;
         let sent = bounded(&credentials.http)
-            .send(request, &Credential::none(), &CancelSignal::never())
+            .send(request, &ToolCredential::none(), &CancelSignal::never())
             .await;
         let answer = sent.map_err(|error| TokenEndpointError::Failed(error.to_string()))?;
         read_response(answer.status, serde_json::from_slice(&answer.body).unwrap_or_default())
     }
 
-    fn request(&self, to: &str, members: &[(&str, &str)]) -> Result<Outgoing, TokenEndpointError> {
+    fn request(
+        &self,
+        to: &str,
+        members: &[(&str, &str)],
+    ) -> Result<ApiRequest, TokenEndpointError> {
         let url =
             Url::parse(to).map_err(|_| TokenEndpointError::Failed("its address is none".into()))?;
-        let mut request = Outgoing { reach: self.reach(), ..Outgoing::new(Method::POST, url) };
+        let mut request = ApiRequest { reach: self.reach(), ..ApiRequest::new(Method::POST, url) };
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(members);
         match &self.client.secret {

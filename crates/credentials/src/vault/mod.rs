@@ -15,7 +15,7 @@ use seal::{SealError, SealingKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tokio::sync::Mutex;
 
 /// Kinds of records: sealed values by their names, and the one record with the wrapped data keys.
@@ -31,7 +31,7 @@ pub const VALUE_BYTES_MAX: usize = 64 << 10;
 pub struct Vault(Arc<VaultInner>);
 
 struct VaultInner {
-    records: Arc<dyn Records>,
+    records: Arc<dyn RecordStore>,
     place: KeyPlace,
     state: RwLock<VaultState>,
     /// One change of keys at a time.
@@ -110,7 +110,7 @@ struct SealedSecret {
 impl Vault {
     /// Opens the vault of a store, and creates its keys the first time. A vault that stays locked is returned too: each
     /// of its operations fails with the reason.
-    pub async fn open(records: Arc<dyn Records>, place: KeyPlace) -> Result<Self, StoreError> {
+    pub async fn open(records: Arc<dyn RecordStore>, place: KeyPlace) -> Result<Self, StoreError> {
         let locked = RwLock::new(VaultState::Locked(String::new()));
         let inner = VaultInner { records, place, state: locked, key_change: Mutex::default() };
         let vault = Self(Arc::new(inner));

@@ -1,29 +1,29 @@
 //! What the catalogue and the policies say about a call before it is decided on.
 
-use super::Actor;
+use super::ExecutionActor;
 use lifecycle::{
-    Admission, CallId, Convention, Failure, FailureCode, Json, Nature, Runs, ToolPath, Traits,
-    Verdict,
+    CallAdmission, CallId, Failure, FailureCode, Json, PolicyVerdict, ToolHost, ToolNature,
+    ToolPath, ToolTraits, ValueConvention,
 };
 
-impl Actor {
+impl ExecutionActor {
     /// What the catalogue says about a call; a blocked tool is not in it.
-    pub(super) fn admit(&self, tool: &ToolPath, args: &Json) -> Admission {
+    pub(super) fn admit(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         let policy = self.shared.config.policies.live();
         let catalogue = &self.shared.config.catalogue;
         let mut admission =
             catalogue.admit_seen(tool, args, |found| !policy.shows(&found.path(), found.traits()));
         // To take a fingerprint of all that is said about a tool costs time: only for those who are asked.
-        if let Admission::Fit { traits, revision, about, .. } = &mut admission
-            && matches!(policy.verdict(tool, *traits), Verdict::Ask { .. })
+        if let CallAdmission::Fit { traits, revision, about, .. } = &mut admission
+            && matches!(policy.verdict(tool, *traits), PolicyVerdict::Ask { .. })
         {
             // Nobody is asked about a call that could not be made.
             if let Some(told) = catalogue.objection(tool, args) {
-                return Admission::Told(told);
+                return CallAdmission::Told(told);
             }
             match catalogue.compose_question(tool, args) {
                 Some(Ok(question)) => *about = Some(question),
-                Some(Err(told)) => return Admission::Told(told),
+                Some(Err(told)) => return CallAdmission::Told(told),
                 None => {}
             }
             *revision = catalogue.revision(tool);
@@ -44,33 +44,33 @@ impl Actor {
         call: CallId,
         (tool, alias): (&ToolPath, Option<&ToolPath>),
         args: &Json,
-    ) -> Admission {
+    ) -> CallAdmission {
         let (state, catalogue) = (self.journal.state(), &self.shared.config.catalogue);
         // A call that replay makes again is judged by what was recorded, not by today's catalogue.
         if state.calls.contains_key(&call) {
-            return Admission::Unfit(Failure::new(FailureCode::Internal, "known"));
+            return CallAdmission::Unfit(Failure::new(FailureCode::Internal, "known"));
         }
         let at_caller = state.origin.as_ref().is_some_and(|origin| origin.terms.caller_runs(tool));
         if at_caller && catalogue.find(tool).is_none() && !catalogue.is_undescribed(tool) {
-            let nature = Nature { read_only: false, runs: Runs::AtCaller };
-            let traits = Traits::lasting(false);
-            return Admission::Fit { nature, traits, about: None, revision: None };
+            let nature = ToolNature { read_only: false, runs: ToolHost::AtCaller };
+            let traits = ToolTraits::lasting(false);
+            return CallAdmission::Fit { nature, traits, about: None, revision: None };
         }
         let admission = self.admit_as(tool, alias, args);
         let is_executor = state
             .origin
             .as_ref()
-            .is_some_and(|origin| origin.program.convention == Convention::ExplicitReturn);
+            .is_some_and(|origin| origin.program.convention == ValueConvention::ExplicitReturn);
         // Programs of the other protocols expect an exception.
         match &admission {
-            Admission::Unfit(failure) if is_executor && alias.is_none() => {
+            CallAdmission::Unfit(failure) if is_executor && alias.is_none() => {
                 let value = catalogue.unknown_namespace_value(tool, failure);
-                value.map_or(admission, Admission::Told)
+                value.map_or(admission, CallAdmission::Told)
             }
-            Admission::Unfit(_)
-            | Admission::Told(_)
-            | Admission::Unavailable(_)
-            | Admission::Fit { .. } => admission,
+            CallAdmission::Unfit(_)
+            | CallAdmission::Told(_)
+            | CallAdmission::Unavailable(_)
+            | CallAdmission::Fit { .. } => admission,
         }
     }
 
@@ -80,12 +80,12 @@ impl Actor {
         tool: &ToolPath,
         alias: Option<&ToolPath>,
         args: &Json,
-    ) -> Admission {
+    ) -> CallAdmission {
         let admission = self.admit(tool, args);
         match (admission, alias) {
-            (Admission::Told(told), Some(_)) => match tools::envelope::unwrapped(&told) {
-                Ok(_) => Admission::Told(told),
-                Err(failure) => Admission::Unfit(failure),
+            (CallAdmission::Told(told), Some(_)) => match tools::envelope::unwrapped(&told) {
+                Ok(_) => CallAdmission::Told(told),
+                Err(failure) => CallAdmission::Unfit(failure),
             },
             (admission, _) => admission,
         }

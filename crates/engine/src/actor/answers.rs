@@ -1,16 +1,16 @@
 //! Answers of people. `lifecycle::decide_answers` decides on them, once and in one place; the actor adds what the journal
 //! does not have, and brings the program back first where that is needed.
 
-use super::{Actor, Reply};
+use super::{ExecutionActor, ReplySender};
 use crate::fault::Fault;
 use lifecycle::{
-    Admission, Answer, CallId, GivenAnswer, HeldCallFacts, Json, Phase, QuestionKind, Rejection,
-    Rider, Stage,
+    Answer, AnswerExtras, CallAdmission, CallId, CallStage, ExecutionPhase, GivenAnswer,
+    HeldCallFacts, Json, QuestionKind, Rejection,
 };
 
 /// Answers that are decided on once the program is back where the journal left it.
 #[derive(Default)]
-pub(super) struct WaitingAnswers(Vec<(Vec<GivenAnswer>, Reply)>);
+pub(super) struct WaitingAnswers(Vec<(Vec<GivenAnswer>, ReplySender)>);
 
 impl WaitingAnswers {
     pub(super) fn is_empty(&self) -> bool {
@@ -32,9 +32,9 @@ impl WaitingAnswers {
     }
 }
 
-impl Actor {
+impl ExecutionActor {
     /// Takes all of these answers or none, and replies once they are kept.
-    pub(super) fn answer(&mut self, answers: Vec<GivenAnswer>, reply: Reply) {
+    pub(super) fn answer(&mut self, answers: Vec<GivenAnswer>, reply: ReplySender) {
         match self.decide_answers(&answers) {
             Ok(true) => {
                 self.replies.push(self.journal.newest_gate(), reply);
@@ -58,7 +58,7 @@ impl Actor {
 
     /// Records the answers; false where the program must be brought back first.
     fn decide_answers(&mut self, answers: &[GivenAnswer]) -> Result<bool, Rejection> {
-        if self.journal.state().phase == Phase::Unborn {
+        if self.journal.state().phase == ExecutionPhase::Unborn {
             return Err(Rejection::UnknownExecution(self.journal.execution()));
         }
         let with_facts = answers.iter().map(|given| (given.clone(), self.held_call_facts(given)));
@@ -88,11 +88,11 @@ impl Actor {
     }
 
     /// What the catalogue says by now about a held call, with the arguments that it would get.
-    fn admitted_today(&self, call: CallId, rider: &Rider) -> Option<Admission> {
+    fn admitted_today(&self, call: CallId, rider: &AnswerExtras) -> Option<CallAdmission> {
         let state = self.journal.state();
         let args = match rider {
-            Rider::Arguments(edited) => edited.clone(),
-            Rider::Nothing | Rider::Remember => state.args(call)?,
+            AnswerExtras::Arguments(edited) => edited.clone(),
+            AnswerExtras::Nothing | AnswerExtras::Remember => state.args(call)?,
         };
         self.admit_held(state.calls.get(&call)?, &args)
     }
@@ -100,7 +100,7 @@ impl Actor {
     /// Whether the tool that asks in the middle of `call` is gone, because its server died.
     fn is_tool_gone(&self, call: CallId) -> bool {
         let stage = self.journal.state().calls.get(&call).map(|call| &call.stage);
-        matches!(stage, Some(Stage::Asking(_))) && !self.questions.is_at_work(call)
+        matches!(stage, Some(CallStage::Asking(_))) && !self.questions.is_at_work(call)
     }
 }
 

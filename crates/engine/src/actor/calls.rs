@@ -1,7 +1,7 @@
 //! Calls whose tools are at work. Small programs often make none: what calls need is made for the first one.
 
-use crate::engine::Shared;
-use crate::reports::Reporter;
+use crate::engine::EngineShared;
+use crate::reports::ProgressReporter;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// None before the first call, and once the execution is over.
 #[derive(Default)]
-pub(super) struct Calls(Option<Box<AtWork>>);
+pub(super) struct DispatchedCalls(Option<Box<AtWork>>);
 
 /// What the calls of one execution share.
 pub(super) struct AtWork {
@@ -19,7 +19,7 @@ pub(super) struct AtWork {
     /// Tells tools that nobody waits any more.
     pub(super) abandoned: CancellationToken,
     /// How far they say that they are.
-    pub(super) reporter: Reporter,
+    pub(super) reporter: ProgressReporter,
     /// Calls that have waited for their sources since they were last dispatched in earnest.
     pub(super) source_waits: BTreeMap<CallId, SourceWait>,
 }
@@ -39,7 +39,7 @@ pub(super) enum CallEnd {
     SourceAwaited,
 }
 
-impl Calls {
+impl DispatchedCalls {
     pub(super) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|at_work| at_work.outcomes.is_empty())
     }
@@ -48,7 +48,7 @@ impl Calls {
     pub(super) fn at_work(&mut self, execution: ExecutionId) -> &mut AtWork {
         self.0.get_or_insert_with(|| {
             let abandoned = CancellationToken::new();
-            let reporter = Reporter::new(execution, abandoned.clone());
+            let reporter = ProgressReporter::new(execution, abandoned.clone());
             let (outcomes, source_waits) = (FuturesUnordered::new(), BTreeMap::new());
             Box::new(AtWork { outcomes, abandoned, reporter, source_waits })
         })
@@ -65,7 +65,7 @@ impl Calls {
     }
 
     /// What tools said is no longer news.
-    pub(super) fn forget_reports(&self, shared: &Shared) {
+    pub(super) fn forget_reports(&self, shared: &EngineShared) {
         if let Some(at_work) = &self.0 {
             at_work.reporter.forget(&shared.reports);
         }
@@ -79,7 +79,7 @@ impl Calls {
     }
 
     /// Ends all of them here.
-    pub(super) fn stop(&mut self, shared: &Shared) {
+    pub(super) fn stop(&mut self, shared: &EngineShared) {
         self.abandon();
         self.forget_reports(shared);
         self.0 = None;

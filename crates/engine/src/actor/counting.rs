@@ -1,12 +1,12 @@
 //! What the execution uses of its caller's quotas: a place, and processor time.
 
 use super::program_runner::ProgramRunner;
-use super::{Actor, Leave};
+use super::{ExecutionActor, LeaveReason};
 use lifecycle::Intent;
 use std::time::Duration;
 use store::StoreError;
 
-impl Actor {
+impl ExecutionActor {
     /// The start was admitted before there was an actor.
     pub(super) fn count_start(&mut self, intent: &Intent) {
         if let Intent::Start { caller, .. } = intent {
@@ -29,11 +29,11 @@ impl Actor {
     }
 
     /// From here on the journal alone says what the execution counts as.
-    pub(super) fn leave_count(&mut self, left: &Leave) {
+    pub(super) fn leave_count(&mut self, left: &LeaveReason) {
         match left {
-            Leave::Done => self.counted.update(self.journal.state(), false),
-            Leave::Broken(StoreError::Conflict) => self.counted.cede(),
-            Leave::Broken(_) => self.counted.fail(self.journal.state()),
+            LeaveReason::Done => self.counted.update(self.journal.state(), false),
+            LeaveReason::Broken(StoreError::Conflict) => self.counted.cede(),
+            LeaveReason::Broken(_) => self.counted.fail(self.journal.state()),
         }
     }
 

@@ -1,17 +1,17 @@
 //! Calls whose sources are not available: they wait here, and are decided on when the wait ends.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::calls::{CallEnd, SourceWait};
 use futures_util::FutureExt;
 use lifecycle::{
-    Admission, Call, CallId, CallOutcome, Failure, Intent, Json, Runs, ToolPath, Traits,
-    UnavailableSource,
+    Call, CallAdmission, CallId, CallOutcome, Failure, Intent, Json, ToolHost, ToolPath,
+    ToolTraits, UnavailableSource,
 };
 
 /// How long a call that could not be sent waits at least before it is tried again.
 const UNSENT_RETRY_MS: u64 = 1_000;
 
-impl Actor {
+impl ExecutionActor {
     /// Whether a dispatched call can go to its tool now. An accept is good for the edition that was asked about,
     /// and the catalogue may just have changed.
     pub(super) fn is_callable(&self, call: CallId, known: &Call) -> bool {
@@ -72,12 +72,12 @@ impl Actor {
         let state = self.journal.state();
         let (Some(known), Some(args)) = (state.calls.get(&call), state.args(call)) else { return };
         let admission = match (self.given_up(call, &known.tool), state.accepted(call)) {
-            (Some(source), _) => Some(Admission::Unavailable(source)),
+            (Some(source), _) => Some(CallAdmission::Unavailable(source)),
             (None, Some(_)) => self.admit_held(known, &args),
             (None, None) => Some(self.admit_with_revision(known, &args)),
         };
         let Some(admission) = admission else { return };
-        let is_fit = matches!(admission, Admission::Fit { .. });
+        let is_fit = matches!(admission, CallAdmission::Fit { .. });
         if let Err(rejection) = self.submit(Intent::Admit { call, admission }) {
             tracing::debug!(%rejection, %call, "a deferred call is over");
         }
@@ -97,21 +97,21 @@ impl Actor {
 
     /// What the catalogue says now about a call that a person was asked about. A tool that is gone counts as one whose
     /// source is not available: no accept is used up by it.
-    pub(super) fn admit_held(&self, call: &Call, args: &Json) -> Option<Admission> {
-        if call.nature.runs == Runs::AtCaller {
+    pub(super) fn admit_held(&self, call: &Call, args: &Json) -> Option<CallAdmission> {
+        if call.nature.runs == ToolHost::AtCaller {
             return None; // it is the caller's, and not in the catalogue
         }
         let config = &self.shared.config;
-        let is_hidden = config.policies.live().hides(&call.tool, Traits::lasting(true));
+        let is_hidden = config.policies.live().hides(&call.tool, ToolTraits::lasting(true));
         match config.catalogue.why_uncallable(&call.tool) {
-            Some(source) if !is_hidden => Some(Admission::Unavailable(source)),
+            Some(source) if !is_hidden => Some(CallAdmission::Unavailable(source)),
             Some(_) | None => Some(self.admit_with_revision(call, args)),
         }
     }
 
-    fn admit_with_revision(&self, call: &Call, args: &Json) -> Admission {
+    fn admit_with_revision(&self, call: &Call, args: &Json) -> CallAdmission {
         let mut admission = self.admit_as(&call.tool, call.alias.as_ref(), args);
-        if let Admission::Fit { revision, .. } = &mut admission {
+        if let CallAdmission::Fit { revision, .. } = &mut admission {
             *revision = self.shared.config.catalogue.revision(&call.tool);
         }
         admission

@@ -1,13 +1,13 @@
 //! Effects: what the execution obliges us to do. They are performed in order, each once what obliges us to it is kept surely
 //! enough.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::calls::CallEnd;
-use super::journal_writer::{Duty, Gate, JournalWriter};
+use super::journal_writer::{AppendGate, JournalWriter, JournalledEffect};
 use futures_util::future::FutureExt;
 use lifecycle::{
     CallId, CallOutcome, Effect, Event, FailureCode, InputIndex, Intent, QuestionId, Rejection,
-    Runs, Strength, Timestamp,
+    Timestamp, ToolHost, WriteStrength,
 };
 use std::collections::VecDeque;
 
@@ -17,12 +17,12 @@ pub(super) struct EffectQueue(VecDeque<PendingEffect>);
 
 /// An effect, behind the gate it must wait for.
 struct PendingEffect {
-    gate: Option<Gate>,
-    act: Act,
+    gate: Option<AppendGate>,
+    act: EffectAction,
 }
 
 /// What to do.
-enum Act {
+enum EffectAction {
     Dispatch(CallId),
     AwaitSource(CallId),
     Tell(QuestionId),
@@ -38,12 +38,12 @@ impl EffectQueue {
         self.0.clear();
     }
 
-    fn push(&mut self, gate: Option<Gate>, act: Act) {
+    fn push(&mut self, gate: Option<AppendGate>, act: EffectAction) {
         self.0.push_back(PendingEffect { gate, act });
     }
 
     /// The oldest effect, if its gate is open.
-    fn pop_open(&mut self, journal: &JournalWriter) -> Option<Act> {
+    fn pop_open(&mut self, journal: &JournalWriter) -> Option<EffectAction> {
         let is_open = |effect: &PendingEffect| effect.gate.is_none_or(|gate| journal.is_open(gate));
         if !self.0.front().is_some_and(is_open) {
             return None;
@@ -52,9 +52,9 @@ impl EffectQueue {
     }
 }
 
-impl Actor {
+impl ExecutionActor {
     /// Submits an intent of our own making and does what is owed because of it.
-    pub(super) fn submit(&mut self, intent: Intent) -> Result<Gate, Rejection> {
+    pub(super) fn submit(&mut self, intent: Intent) -> Result<AppendGate, Rejection> {
         let at = self.shared.config.clock.now();
         let policy = self.shared.config.policies.live();
         let (duties, gate) = self.journal.submit(&policy, at, intent)?;
@@ -64,20 +64,20 @@ impl Actor {
         Ok(gate)
     }
 
-    pub(super) fn owe(&mut self, duty: Duty, at: Timestamp, gate: Gate) {
+    pub(super) fn owe(&mut self, duty: JournalledEffect, at: Timestamp, gate: AppendGate) {
         let gate = match duty.strength {
-            Strength::Synced => Some(gate),
-            Strength::Written => None,
+            WriteStrength::Synced => Some(gate),
+            WriteStrength::Written => None,
         };
         let mut wait_for = |act| self.effects.push(gate, act);
         match (duty.effect, duty.input) {
             (Effect::Arm(..) | Effect::Disarm(_), _) => {} // the alarm reads the state
             (Effect::Launch, _) => self.launch(),
-            (Effect::Dispatch(call), _) => wait_for(Act::Dispatch(call)),
-            (Effect::AwaitSource(call), _) => wait_for(Act::AwaitSource(call)),
-            (Effect::Tell(question), _) => wait_for(Act::Tell(question)),
+            (Effect::Dispatch(call), _) => wait_for(EffectAction::Dispatch(call)),
+            (Effect::AwaitSource(call), _) => wait_for(EffectAction::AwaitSource(call)),
+            (Effect::Tell(question), _) => wait_for(EffectAction::Tell(question)),
             (Effect::Deliver, Some((index, event))) => {
-                wait_for(Act::Deliver { index, event, at });
+                wait_for(EffectAction::Deliver { index, event, at });
             }
             (Effect::Deliver, None) => {} // what is delivered is an input
             (Effect::Stop, _) => self.stop(),
@@ -101,16 +101,18 @@ impl Actor {
         }
     }
 
-    fn perform(&mut self, act: Act) {
+    fn perform(&mut self, act: EffectAction) {
         match act {
-            Act::Dispatch(call) => self.dispatch(call),
-            Act::AwaitSource(call) => self.await_source(call),
-            Act::Tell(question) => self.tell(question),
-            Act::Deliver { index, event, at } => match (self.runner.get_mut(), event.input()) {
-                (Some(runner), Some(input)) => runner.deliver(index, input, at),
-                (None, _) => self.launch(),
-                (Some(_), None) => {}
-            },
+            EffectAction::Dispatch(call) => self.dispatch(call),
+            EffectAction::AwaitSource(call) => self.await_source(call),
+            EffectAction::Tell(question) => self.tell(question),
+            EffectAction::Deliver { index, event, at } => {
+                match (self.runner.get_mut(), event.input()) {
+                    (Some(runner), Some(input)) => runner.deliver(index, input, at),
+                    (None, _) => self.launch(),
+                    (Some(_), None) => {}
+                }
+            }
         }
     }
 
@@ -121,7 +123,7 @@ impl Actor {
         else {
             return;
         };
-        if known.nature.runs == Runs::AtCaller {
+        if known.nature.runs == ToolHost::AtCaller {
             return; // whoever follows the journal has heard of it
         }
         if !self.is_callable(call, known) {
@@ -130,7 +132,7 @@ impl Actor {
             return;
         }
         let at_work = self.calls.at_work(self.journal.execution());
-        let request = tools::Request {
+        let request = tools::ToolRequest {
             execution: self.journal.execution(),
             call,
             attempt: known.attempts,

@@ -1,11 +1,11 @@
 //! The clocks of one execution: active time, total time, timers, processor time, warm pauses.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::program_runner::ProgramRunner;
 use crate::Clock;
 use futures_util::future::{BoxFuture, FutureExt};
 use lifecycle::{
-    CallOutcome, Failure, FailureCode, Intent, LimitKind, Phase, State, TimerId, Timestamp,
+    CallOutcome, ExecutionPhase, Failure, FailureCode, Intent, LimitKind, State, TimerId, Timestamp,
 };
 
 /// How much later than the runner's own check we look at its processor time. The runner stops what
@@ -134,7 +134,7 @@ impl ExecutionClock {
     }
 }
 
-impl Actor {
+impl ExecutionActor {
     /// Moves the clocks on to now. Called before and after every wait.
     pub(super) fn keep_time(&mut self) {
         let now = self.shared.config.clock.now();
@@ -183,7 +183,7 @@ impl Actor {
     fn limit_reached(&mut self, now: Timestamp) -> Option<LimitKind> {
         let state = self.journal.state();
         let origin = state.origin.as_ref()?;
-        if matches!(state.phase, Phase::Finished | Phase::Parked) {
+        if matches!(state.phase, ExecutionPhase::Finished | ExecutionPhase::Parked) {
             return None;
         }
         if now >= origin.at.after_ms(origin.limits.total_ms_max) {
@@ -219,7 +219,7 @@ impl Actor {
         if !self.runner.has_runner() {
             return self.is_active_without_runner();
         }
-        if self.runner.is_replaying() || state.phase == Phase::Finished {
+        if self.runner.is_replaying() || state.phase == ExecutionPhase::Finished {
             return false;
         }
         if !self.is_at_rest() {

@@ -2,16 +2,16 @@
 //! until what obliges us to them is kept surely enough.
 
 use crate::Clock;
-use crate::clock::Timeline;
+use crate::clock::ClockTimeline;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    AnswerDecision, Effect, Entry, Event, ExecutionId, GivenAnswer, HeldCallFacts, InputIndex,
-    Intent, Moment, Phase, Policy, Rejection, Seq, State, Strength, Timestamp, decide,
-    decide_answers, owe,
+    AnswerDecision, DecisionMoment, Effect, Entry, Event, ExecutionId, ExecutionPhase, GivenAnswer,
+    HeldCallFacts, InputIndex, Intent, Policy, Rejection, Seq, State, Timestamp, WriteStrength,
+    decide, decide_answers, owe,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
-use store::{Append, Journal, StoreError};
+use store::{Journal, JournalAppend, StoreError};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -37,13 +37,13 @@ const APPENDS_AHEAD_MAX: usize = 64;
 
 /// Counts appends of this actor: an effect behind gate `n` may happen once append `n` is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Gate(u64);
+pub(super) struct AppendGate(u64);
 
 /// Something to do because of an event that is recorded.
-pub(super) struct Duty {
+pub(super) struct JournalledEffect {
     pub(super) effect: Effect,
     /// How surely the event must be kept first.
-    pub(super) strength: Strength,
+    pub(super) strength: WriteStrength,
     /// The guest's input that the event is, with its number.
     pub(super) input: Option<(InputIndex, Event)>,
 }
@@ -53,7 +53,7 @@ pub(super) struct JournalWriter {
     state: State,
     journal: Arc<dyn Journal>,
     /// What stamps of earlier servers mean on the present clock.
-    timeline: Arc<Timeline>,
+    timeline: Arc<ClockTimeline>,
     /// When the journal says that the execution began; none where it begins here.
     began: Option<Timestamp>,
     last: Seq,
@@ -63,12 +63,12 @@ pub(super) struct JournalWriter {
     held_until: Option<Timestamp>,
     /// Somebody waits for what is in the outbox.
     is_urgent: bool,
-    strength: Strength,
+    strength: WriteStrength,
     /// Appends under way, the oldest first. They get on by themselves, so that only the oldest need be looked at.
     appending: VecDeque<BoxFuture<'static, Result<(), StoreError>>>,
-    flushed: Gate,
-    kept: Gate,
-    entropy: Entropy,
+    flushed: AppendGate,
+    kept: AppendGate,
+    entropy: QuestionIdSource,
     /// About how often the program's loops have gone round.
     iterations: u64,
     /// Told when a question that was asked or closed is kept.
@@ -76,12 +76,12 @@ pub(super) struct JournalWriter {
 }
 
 /// Ids for questions: random once per actor, then counted, because randomness costs a system call.
-struct Entropy {
+struct QuestionIdSource {
     base: Uuid,
     n_used: u64,
 }
 
-impl Entropy {
+impl QuestionIdSource {
     fn next(&mut self) -> Uuid {
         self.n_used += 1;
         // Above the bits that one decision counts in, below the bits that mark a version.
@@ -92,7 +92,7 @@ impl Entropy {
 impl JournalWriter {
     pub(super) fn new(
         execution: ExecutionId,
-        (journal, timeline): (Arc<dyn Journal>, Arc<Timeline>),
+        (journal, timeline): (Arc<dyn Journal>, Arc<ClockTimeline>),
         questions: watch::Sender<u64>,
     ) -> Self {
         Self {
@@ -105,11 +105,11 @@ impl JournalWriter {
             outbox: vec![],
             held_until: None,
             is_urgent: false,
-            strength: Strength::Written,
+            strength: WriteStrength::Written,
             appending: VecDeque::new(),
-            flushed: Gate::default(),
-            kept: Gate::default(),
-            entropy: Entropy { base: Uuid::new_v4(), n_used: 0 },
+            flushed: AppendGate::default(),
+            kept: AppendGate::default(),
+            entropy: QuestionIdSource { base: Uuid::new_v4(), n_used: 0 },
             iterations: 0,
             questions,
         }
@@ -129,7 +129,7 @@ impl JournalWriter {
                 self.state.apply(at, &event);
             }
         }
-        if is_translated && self.state.phase == Phase::Paused {
+        if is_translated && self.state.phase == ExecutionPhase::Paused {
             self.correct_due();
         }
         Ok(())
@@ -144,14 +144,14 @@ impl JournalWriter {
     /// Writes the line of the list anew: when the execution is due was written before the clock was set.
     fn correct_due(&mut self) {
         let Some(standing) = self.state.standing() else { return };
-        let append = Append {
+        let append = JournalAppend {
             execution: self.execution,
             expected: self.last,
             entries: vec![],
             standing,
-            strength: Strength::Written,
+            strength: WriteStrength::Written,
         };
-        self.flushed = Gate(self.flushed.0 + 1);
+        self.flushed = AppendGate(self.flushed.0 + 1);
         self.appending.push_back(self.journal.append(append));
     }
 
@@ -171,8 +171,8 @@ impl JournalWriter {
         policy: &Policy,
         at: Timestamp,
         intent: Intent,
-    ) -> Result<(Vec<Duty>, Gate), Rejection> {
-        let moment = Moment { at, entropy: self.entropy.next() };
+    ) -> Result<(Vec<JournalledEffect>, AppendGate), Rejection> {
+        let moment = DecisionMoment { at, entropy: self.entropy.next() };
         let events = decide(&self.state, policy, moment, intent)?;
         Ok(self.record(at, events))
     }
@@ -184,15 +184,15 @@ impl JournalWriter {
         at: Timestamp,
         answers: Vec<(GivenAnswer, HeldCallFacts)>,
         is_restored: bool,
-    ) -> Result<Option<(Vec<Duty>, Gate)>, Rejection> {
-        let moment = Moment { at, entropy: self.entropy.next() };
+    ) -> Result<Option<(Vec<JournalledEffect>, AppendGate)>, Rejection> {
+        let moment = DecisionMoment { at, entropy: self.entropy.next() };
         match decide_answers(&self.state, policy, moment, answers, is_restored)? {
             AnswerDecision::Accepted(events) => Ok(Some(self.record(at, events))),
             AnswerDecision::AfterReplay => Ok(None),
         }
     }
 
-    fn record(&mut self, at: Timestamp, events: Vec<Event>) -> (Vec<Duty>, Gate) {
+    fn record(&mut self, at: Timestamp, events: Vec<Event>) -> (Vec<JournalledEffect>, AppendGate) {
         let mut duties = Vec::new();
         for mut event in events {
             if let Event::Finished { iterations, .. } = &mut event {
@@ -205,7 +205,7 @@ impl JournalWriter {
             self.last = self.last.next();
             if let Some(effect) = owe(&event) {
                 let input = event.input().is_some().then(|| (self.state.inputs, event.clone()));
-                duties.push(Duty { effect, strength, input });
+                duties.push(JournalledEffect { effect, strength, input });
             }
             self.outbox.push(Entry { seq: self.last, at, event });
         }
@@ -234,7 +234,8 @@ impl JournalWriter {
             self.is_urgent = false;
             return;
         }
-        let may_wait = self.strength == Strength::Written && self.outbox.len() < ENTRIES_HELD_MAX;
+        let may_wait =
+            self.strength == WriteStrength::Written && self.outbox.len() < ENTRIES_HELD_MAX;
         let is_held = !self.is_urgent && self.is_held(clock);
         if !may_wait || (self.appending.is_empty() && !is_held) {
             self.flush_now();
@@ -260,14 +261,14 @@ impl JournalWriter {
         let Some(standing) = self.state.standing() else { return };
         let concerns_questions = !self.state.questions.is_empty()
             && entries.iter().any(|entry| concerns_questions(&entry.event));
-        let append = Append {
+        let append = JournalAppend {
             execution: self.execution,
             expected: Seq(self.last.0 - n_entries),
             entries,
             standing,
-            strength: std::mem::replace(&mut self.strength, Strength::Written),
+            strength: std::mem::replace(&mut self.strength, WriteStrength::Written),
         };
-        self.flushed = Gate(self.flushed.0 + 1);
+        self.flushed = AppendGate(self.flushed.0 + 1);
         let appending = self.journal.append(append);
         if !concerns_questions {
             self.appending.push_back(appending);
@@ -282,7 +283,7 @@ impl JournalWriter {
     }
 
     /// Whether what lies before `gate` is kept.
-    pub(super) fn is_open(&self, gate: Gate) -> bool {
+    pub(super) fn is_open(&self, gate: AppendGate) -> bool {
         gate <= self.kept
     }
 
@@ -297,8 +298,8 @@ impl JournalWriter {
     }
 
     /// The gate behind everything recorded so far.
-    pub(super) fn newest_gate(&self) -> Gate {
-        Gate(self.flushed.0 + u64::from(!self.outbox.is_empty()))
+    pub(super) fn newest_gate(&self) -> AppendGate {
+        AppendGate(self.flushed.0 + u64::from(!self.outbox.is_empty()))
     }
 
     /// Waits for the oldest append under way; never resolves while there is none.
@@ -306,7 +307,7 @@ impl JournalWriter {
         let Some(oldest) = self.appending.front_mut() else { return std::future::pending().await };
         let result = oldest.await;
         self.appending.pop_front();
-        self.kept = Gate(self.kept.0 + 1);
+        self.kept = AppendGate(self.kept.0 + 1);
         result
     }
 
@@ -345,17 +346,18 @@ mod tests {
     use super::*;
     use crate::ManualClock;
     use lifecycle::{
-        CallerName, Convention, Json, Limits, LogLevel, OutputMark, Prepared, Program, Seed,
+        CallerName, ExecutionLimits, Json, LogLevel, OutputMark, PreparedProgram, Program,
+        RandomSeed, ValueConvention,
     };
     use std::time::Duration;
     use store::sqlite::SqliteStore;
 
     fn start() -> Intent {
         Intent::Start {
-            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
             caller: CallerName("ann".into()),
-            limits: Limits::default(),
-            seed: Seed([7; 32]),
+            limits: ExecutionLimits::default(),
+            seed: RandomSeed([7; 32]),
             terms: Box::default(),
         }
     }
@@ -375,13 +377,13 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let execution = ExecutionId::from_uuid(Uuid::now_v7());
         let journal = Arc::new(store.clone());
-        let place = (journal as Arc<dyn Journal>, Arc::<Timeline>::default());
+        let place = (journal as Arc<dyn Journal>, Arc::<ClockTimeline>::default());
         (store, JournalWriter::new(execution, place, watch::Sender::new(0)))
     }
 
     fn ready() -> Intent {
         let fingerprint = "an engine".to_owned();
-        Intent::Ready(Prepared { text: None, prelude: 1, fingerprint })
+        Intent::Ready(PreparedProgram { text: None, prelude: 1, fingerprint })
     }
 
     #[tokio::test]

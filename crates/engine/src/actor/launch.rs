@@ -1,19 +1,19 @@
 //! Giving a program its runner: the first time, after a pause, after a restart.
 
-use super::Actor;
-use super::program_runner::{ProgramRunner, Resumption};
-use lifecycle::{InputIndex, Intent, Phase, Rejection, Seq};
-use sandbox::{Demand, Lease, LeaseError, RunnerLoss};
+use super::ExecutionActor;
+use super::program_runner::{ProgramRunner, ReplayStart};
+use lifecycle::{ExecutionPhase, InputIndex, Intent, Rejection, Seq};
+use sandbox::{Lease, LeaseDemand, LeaseError, RunnerLoss};
 use store::StoreError;
 
-impl Actor {
+impl ExecutionActor {
     /// Asks for a runner, unless there is one or one is under way.
     pub(super) fn launch(&mut self) {
         if !self.runner.is_empty() || self.is_over() {
             return;
         }
         let state = self.journal.state();
-        let demand = Demand {
+        let demand = LeaseDemand {
             memory_bytes: state.limits().memory_bytes_max,
             caller: state.origin.as_ref().map(|origin| origin.caller.to_string()),
             is_held: false,
@@ -43,7 +43,7 @@ impl Actor {
         }
         let state = self.journal.state();
         let inputs = self.runner.inputs_to_repeat(state.inputs);
-        let resumption = Resumption {
+        let resumption = ReplayStart {
             began: self.journal.began(),
             inputs,
             cpu_spent_ms: self.runner.cpu_spent_ms(),
@@ -83,7 +83,7 @@ impl Actor {
         self.count_failed_return(&rejection);
         self.detach_runner();
         self.answers.refuse(&rejection);
-        if self.journal.state().phase == Phase::Paused && !self.runner.is_recovering() {
+        if self.journal.state().phase == ExecutionPhase::Paused && !self.runner.is_recovering() {
             return; // the question stays open; the next answer tries again
         }
         self.runner.set_recovering(true);
@@ -116,7 +116,7 @@ impl Actor {
         }
         let state = self.journal.state();
         let at_rest = state.rested == Some(state.inputs) && state.only_others_can_help();
-        if !(at_rest && state.phase == Phase::Paused) {
+        if !(at_rest && state.phase == ExecutionPhase::Paused) {
             self.launch();
         }
     }
@@ -130,7 +130,7 @@ impl Actor {
 
     /// Whether a runner is kept only in the hope of an early answer.
     pub(super) fn is_warm_pause(&self) -> bool {
-        self.journal.state().phase == Phase::Paused
+        self.journal.state().phase == ExecutionPhase::Paused
             && self.answers.is_empty()
             && self.runner.is_restored()
     }
@@ -142,8 +142,8 @@ impl Actor {
 
     pub(super) fn is_over(&self) -> bool {
         match self.journal.state().phase {
-            Phase::Unborn | Phase::Parked | Phase::Finished => true,
-            Phase::Running | Phase::Paused => false,
+            ExecutionPhase::Unborn | ExecutionPhase::Parked | ExecutionPhase::Finished => true,
+            ExecutionPhase::Running | ExecutionPhase::Paused => false,
         }
     }
 }

@@ -22,17 +22,17 @@ mod runner_slot;
 mod tool_questions;
 
 use crate::Clock;
-use crate::engine::Shared;
+use crate::engine::EngineShared;
 use crate::fault::{Error, Fault};
 use crate::quotas::QuotaClaim;
-use crate::registry::Mailbox;
+use crate::registry::ActorMailbox;
 use answers::WaitingAnswers;
-use calls::{CallEnd, Calls};
+use calls::{CallEnd, DispatchedCalls};
 use effects::EffectQueue;
 use execution_clock::ExecutionClock;
 use futures_util::future::FutureExt;
 use journal_writer::JournalWriter;
-use lifecycle::{CallId, ExecutionId, GivenAnswer, Intent, Phase};
+use lifecycle::{CallId, ExecutionId, ExecutionPhase, GivenAnswer, Intent};
 use pending_replies::PendingReplies;
 use program_runner::MESSAGES_PER_TURN_MAX;
 use progress::ProgressChannel;
@@ -43,26 +43,26 @@ use tokio::sync::oneshot;
 use tool_questions::{ToolQuestions, ToolWish};
 
 /// Where the outcome of a request goes.
-pub(crate) type Reply = oneshot::Sender<Result<(), Error>>;
+pub(crate) type ReplySender = oneshot::Sender<Result<(), Error>>;
 
 /// What others want of an actor.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum ActorRequest {
     /// Decide on this, and answer once it is kept.
-    Submit(Intent, Reply),
+    Submit(Intent, ReplySender),
     /// Take all of these answers or none, and answer once they are kept.
-    Answer(Vec<GivenAnswer>, Reply),
+    Answer(Vec<GivenAnswer>, ReplySender),
     /// Look at the clock, and answer once what came of it is kept.
-    Wake(Reply),
+    Wake(ReplySender),
 }
 
 /// How an actor comes to life.
 #[derive(Debug)]
-pub(crate) enum Boot {
+pub(crate) enum Activation {
     /// With a new execution.
-    Fresh(Intent, Reply),
+    Fresh(Intent, ReplySender),
     /// The same under an id that somebody chose, who may have chosen it before.
-    Chosen(Intent, Reply),
+    Chosen(Intent, ReplySender),
     /// From the journal, because somebody wants something of it.
     Asked,
     /// From the journal, because whoever ran it is gone.
@@ -70,9 +70,9 @@ pub(crate) enum Boot {
 }
 
 /// One execution. Each part owns its fields; the actor connects them.
-pub(crate) struct Actor {
-    shared: Arc<Shared>,
-    mailbox: Mailbox,
+pub(crate) struct ExecutionActor {
+    shared: Arc<EngineShared>,
+    mailbox: ActorMailbox,
     /// State and journal of the execution.
     journal: JournalWriter,
     /// What the recorded events oblige us to.
@@ -81,7 +81,7 @@ pub(crate) struct Actor {
     replies: PendingReplies,
     runner: RunnerSlot,
     /// Tools at work.
-    calls: Calls,
+    calls: DispatchedCalls,
     /// Questions of tools at work.
     questions: ToolQuestions,
     /// What tools at work report.
@@ -94,27 +94,31 @@ pub(crate) struct Actor {
 }
 
 /// What ended a wait.
-enum Turn {
+enum WakeReason {
     Kept(Result<(), StoreError>),
     Runner(RunnerEvent),
     Ended(CallId, CallEnd),
     Wished(ToolWish),
     Progressed(CallId, String),
-    Asked(Option<Request>),
+    Asked(Option<ActorRequest>),
     Rang,
     Closing,
 }
 
 /// Why an actor leaves.
-enum Leave {
+enum LeaveReason {
     /// Nothing is left to do here; the journal has it all.
     Done,
     /// The journal failed: what we remember may be more than it knows.
     Broken(StoreError),
 }
 
-impl Actor {
-    pub(crate) fn new(shared: Arc<Shared>, execution: ExecutionId, mailbox: Mailbox) -> Self {
+impl ExecutionActor {
+    pub(crate) fn new(
+        shared: Arc<EngineShared>,
+        execution: ExecutionId,
+        mailbox: ActorMailbox,
+    ) -> Self {
         let timeline = Arc::clone(shared.clock_keeper.timeline());
         let place = (Arc::clone(&shared.config.journal), timeline);
         let journal = JournalWriter::new(execution, place, shared.questions.clone());
@@ -126,7 +130,7 @@ impl Actor {
             effects: EffectQueue::default(),
             replies: PendingReplies::default(),
             runner: RunnerSlot::default(),
-            calls: Calls::default(),
+            calls: DispatchedCalls::default(),
             questions: ToolQuestions::default(),
             progress: ProgressChannel::default(),
             answers: WaitingAnswers::default(),
@@ -136,7 +140,7 @@ impl Actor {
     }
 
     /// Lives until the execution needs nobody. A broken journal sends it through recovery.
-    pub(crate) async fn run(mut self, boot: Boot) {
+    pub(crate) async fn run(mut self, boot: Activation) {
         let execution = self.journal.execution();
         let left = match self.boot(boot).await {
             Ok(()) => self.turns().await,
@@ -149,33 +153,33 @@ impl Actor {
             self.shared.alarm.reset();
         }
         match left {
-            Leave::Done => {}
-            Leave::Broken(StoreError::Conflict) => {
+            LeaveReason::Done => {}
+            LeaveReason::Broken(StoreError::Conflict) => {
                 tracing::warn!(%execution, "another server has taken this execution over");
             }
-            Leave::Broken(error) => self.collapse(error),
+            LeaveReason::Broken(error) => self.collapse(error),
         }
     }
 
-    async fn boot(&mut self, boot: Boot) -> Result<(), Leave> {
+    async fn boot(&mut self, boot: Activation) -> Result<(), LeaveReason> {
         match boot {
             // Whoever asked waits for the end, or for its first news: most programs have either within a moment.
-            Boot::Fresh(intent, reply) => {
+            Activation::Fresh(intent, reply) => {
                 self.count_start(&intent);
                 self.request(intent, reply);
             }
-            Boot::Chosen(intent, reply) => {
+            Activation::Chosen(intent, reply) => {
                 let loaded = self.load().await;
                 match (&loaded, self.journal.state().phase) {
-                    (Ok(()), Phase::Unborn) => self.count_start(&intent),
+                    (Ok(()), ExecutionPhase::Unborn) => self.count_start(&intent),
                     (Ok(()), _) | (Err(_), _) => self.uncount_start(&intent),
                 }
                 loaded?;
                 self.journal.hurry();
                 self.request(intent, reply);
             }
-            Boot::Asked => self.load().await?,
-            Boot::Recover => {
+            Activation::Asked => self.load().await?,
+            Activation::Recover => {
                 self.load().await?;
                 self.recover();
             }
@@ -183,33 +187,33 @@ impl Actor {
         Ok(())
     }
 
-    async fn load(&mut self) -> Result<(), Leave> {
+    async fn load(&mut self) -> Result<(), LeaveReason> {
         let now = self.shared.config.clock.now();
-        self.journal.load(now).await.map_err(Leave::Broken)?;
+        self.journal.load(now).await.map_err(LeaveReason::Broken)?;
         self.clock.bring_back(self.journal.state());
         self.counted.loaded(self.journal.state());
         Ok(())
     }
 
-    async fn turns(&mut self) -> Leave {
+    async fn turns(&mut self) -> LeaveReason {
         loop {
             self.act();
             // A runner that is ready works while we write.
             if let Some(lease) = self.runner.try_leased()
                 && let Err(error) = self.leased(lease).await
             {
-                return Leave::Broken(error);
+                return LeaveReason::Broken(error);
             }
             // Before anybody hears of it: a pause is as old as they think it is.
             self.keep_time();
             self.update_count();
             self.journal.flush(&self.shared.config.clock);
             if self.may_leave() {
-                return Leave::Done;
+                return LeaveReason::Done;
             }
             // What is kept at once, as the end of a small program is, needs nobody who waits.
             let turn = match self.journal.keep_one().now_or_never() {
-                Some(kept) => Turn::Kept(kept),
+                Some(kept) => WakeReason::Kept(kept),
                 None => self.wait().await,
             };
             self.keep_time();
@@ -219,19 +223,19 @@ impl Actor {
         }
     }
 
-    async fn take(&mut self, turn: Turn) -> Result<(), Leave> {
+    async fn take(&mut self, turn: WakeReason) -> Result<(), LeaveReason> {
         // A clock that is wound by hand would hold back for ever what the program has said.
         let time_passes = matches!(self.shared.config.clock, Clock::System(_));
-        let is_lease = matches!(turn, Turn::Runner(RunnerEvent::Leased(_)));
-        if matches!(turn, Turn::Asked(_)) || !(time_passes || is_lease) {
+        let is_lease = matches!(turn, WakeReason::Runner(RunnerEvent::Leased(_)));
+        if matches!(turn, WakeReason::Asked(_)) || !(time_passes || is_lease) {
             self.journal.hurry();
         }
         match turn {
-            Turn::Kept(result) => {
-                result.map_err(Leave::Broken)?;
+            WakeReason::Kept(result) => {
+                result.map_err(LeaveReason::Broken)?;
                 self.replies.send_kept(&self.journal);
             }
-            Turn::Runner(RunnerEvent::Messages(messages)) => {
+            WakeReason::Runner(RunnerEvent::Messages(messages)) => {
                 let has_more = messages.len() >= MESSAGES_PER_TURN_MAX;
                 messages.into_iter().for_each(|message| self.handle_runner_message(message));
                 // A program that never stops talking would never let go of the thread: whoever submitted it, and
@@ -242,24 +246,28 @@ impl Actor {
                     tokio::task::consume_budget().await;
                 }
             }
-            Turn::Ended(call, end) => self.end_call(call, end),
-            Turn::Wished(wished) => self.ask(wished),
-            Turn::Progressed(call, text) => self.record_progress(call, text),
-            Turn::Asked(Some(Request::Submit(intent, reply))) => self.request(intent, reply),
-            Turn::Asked(Some(Request::Answer(answers, reply))) => self.answer(answers, reply),
-            Turn::Asked(Some(Request::Wake(reply))) => self.wake(reply),
-            Turn::Rang => self.look_at_clock(),
-            Turn::Runner(RunnerEvent::Leased(lease)) => {
-                self.leased(lease).await.map_err(Leave::Broken)?;
+            WakeReason::Ended(call, end) => self.end_call(call, end),
+            WakeReason::Wished(wished) => self.ask(wished),
+            WakeReason::Progressed(call, text) => self.record_progress(call, text),
+            WakeReason::Asked(Some(ActorRequest::Submit(intent, reply))) => {
+                self.request(intent, reply)
             }
-            Turn::Runner(RunnerEvent::Wanted) => self.release_runner(),
-            Turn::Asked(None) | Turn::Closing => return Err(self.close().await),
+            WakeReason::Asked(Some(ActorRequest::Answer(answers, reply))) => {
+                self.answer(answers, reply)
+            }
+            WakeReason::Asked(Some(ActorRequest::Wake(reply))) => self.wake(reply),
+            WakeReason::Rang => self.look_at_clock(),
+            WakeReason::Runner(RunnerEvent::Leased(lease)) => {
+                self.leased(lease).await.map_err(LeaveReason::Broken)?;
+            }
+            WakeReason::Runner(RunnerEvent::Wanted) => self.release_runner(),
+            WakeReason::Asked(None) | WakeReason::Closing => return Err(self.close().await),
         }
         Ok(())
     }
 
     /// Waits for the next thing that happens.
-    async fn wait(&mut self) -> Turn {
+    async fn wait(&mut self) -> WakeReason {
         let alarm = self.clock.next_wake(self.journal.state(), self.runner.is_replaying());
         let alarm = alarm.into_iter().chain(self.journal.held_until()).min();
         self.clock.arm(&self.shared.config.clock, alarm);
@@ -268,15 +276,15 @@ impl Actor {
         let has_calls = !self.calls.is_empty();
         tokio::select! {
             biased; // a chatty guest must not keep people and clocks waiting
-            request = self.mailbox.recv() => Turn::Asked(request.map(|request| *request)),
-            () = self.shared.closing.cancelled() => Turn::Closing,
-            () = self.clock.ring() => Turn::Rang,
+            request = self.mailbox.recv() => WakeReason::Asked(request.map(|request| *request)),
+            () = self.shared.closing.cancelled() => WakeReason::Closing,
+            () = self.clock.ring() => WakeReason::Rang,
             // Before what is said: somebody may wait for this, and a chatty guest always has said something.
-            kept = self.journal.keep_one() => Turn::Kept(kept),
-            event = self.runner.next(has_room) => Turn::Runner(event),
-            Some((call, end)) = self.calls.next(), if has_calls => Turn::Ended(call, end),
-            wished = self.questions.next() => Turn::Wished(wished),
-            (call, text) = self.progress.next(), if has_room => Turn::Progressed(call, text),
+            kept = self.journal.keep_one() => WakeReason::Kept(kept),
+            event = self.runner.next(has_room) => WakeReason::Runner(event),
+            Some((call, end)) = self.calls.next(), if has_calls => WakeReason::Ended(call, end),
+            wished = self.questions.next() => WakeReason::Wished(wished),
+            (call, text) = self.progress.next(), if has_room => WakeReason::Progressed(call, text),
         }
     }
 
@@ -290,8 +298,11 @@ impl Actor {
             && self.runner.is_empty()
             && self.mailbox.is_empty();
         match self.journal.state().phase {
-            Phase::Unborn | Phase::Parked | Phase::Finished | Phase::Paused => idle,
-            Phase::Running => false,
+            ExecutionPhase::Unborn
+            | ExecutionPhase::Parked
+            | ExecutionPhase::Finished
+            | ExecutionPhase::Paused => idle,
+            ExecutionPhase::Running => false,
         }
     }
 

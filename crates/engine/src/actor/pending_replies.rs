@@ -1,13 +1,13 @@
 //! Replies to requests that are decided and not yet written down surely enough.
 
-use super::Reply;
-use super::journal_writer::{Gate, JournalWriter};
+use super::ReplySender;
+use super::journal_writer::{AppendGate, JournalWriter};
 use crate::fault::Fault;
 use std::collections::VecDeque;
 
 /// Replies in the order of their gates.
 #[derive(Default)]
-pub(super) struct PendingReplies(VecDeque<(Gate, Reply)>);
+pub(super) struct PendingReplies(VecDeque<(AppendGate, ReplySender)>);
 
 impl PendingReplies {
     pub(super) fn is_empty(&self) -> bool {
@@ -15,7 +15,7 @@ impl PendingReplies {
     }
 
     /// Replies once what lies before `gate` is kept.
-    pub(super) fn push(&mut self, gate: Gate, reply: Reply) {
+    pub(super) fn push(&mut self, gate: AppendGate, reply: ReplySender) {
         self.0.push_back((gate, reply));
     }
 

@@ -1,8 +1,8 @@
 //! A runner with a program of the engine in it: what it has received, and how much of that is a replay.
 
 use super::call_results::call_result;
-use crate::capacity::{OfferedRunner, Waiting};
-use lifecycle::{CodeDialect, Entry, Input, InputIndex, State, Timestamp};
+use crate::capacity::{OfferedRunner, WaitState};
+use lifecycle::{CodeDialect, Entry, GuestInput, InputIndex, State, Timestamp};
 use protocols::execbox::wire::{Airlock, Execute, Options, RawJson, TimerFired, ToolResult};
 use protocols::execbox::{PRELUDE_VERSION, ToRunner};
 use sandbox::{CpuMeter, Lease, RunnerDriver, RunnerMessage};
@@ -40,7 +40,7 @@ pub(super) struct ProgramRunner {
 
 /// How much of a program a new runner repeats, and what the program used before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Resumption {
+pub(super) struct ReplayStart {
     /// When the program began, by the clock that it saw.
     pub(super) began: Timestamp,
     /// The last input to repeat.
@@ -51,14 +51,14 @@ pub(super) struct Resumption {
 
 impl ProgramRunner {
     /// Hands the program of `state` to a fresh runner; [`ProgramRunner::replay`] and [`ProgramRunner::ask_when_restored`] follow.
-    pub(super) fn start(lease: Lease, state: &State, resumption: Resumption) -> Option<Self> {
+    pub(super) fn start(lease: Lease, state: &State, resumption: ReplayStart) -> Option<Self> {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
         let (code, prelude) = match &state.prepared {
             Some(prepared) => (prepared.text(&origin.program), prepared.prelude),
             None => (origin.program.source.as_str(), PRELUDE_VERSION),
         };
-        let Resumption { began, inputs, cpu_spent_ms } = resumption;
+        let ReplayStart { began, inputs, cpu_spent_ms } = resumption;
         let n_inputs = u64::from(inputs.0);
         let execute = Execute {
             id: LINK_ID.into(),
@@ -114,15 +114,15 @@ impl ProgramRunner {
     }
 
     /// Hands over input number `index`, unless it was handed over before.
-    pub(super) fn deliver(&mut self, index: InputIndex, input: Input<'_>, at: Timestamp) {
+    pub(super) fn deliver(&mut self, index: InputIndex, input: GuestInput<'_>, at: Timestamp) {
         if index != self.delivered.next() {
             return;
         }
         self.delivered = index;
         self.rested = None;
         let message = match input {
-            Input::Fired(timer) => ToRunner::TimerFired(TimerFired { timer, at }),
-            Input::Settled(call, outcome) => ToRunner::ToolResult(ToolResult {
+            GuestInput::Fired(timer) => ToRunner::TimerFired(TimerFired { timer, at }),
+            GuestInput::Settled(call, outcome) => ToRunner::ToolResult(ToolResult {
                 call_id: call.to_string().into(),
                 outcome: call_result(outcome, self.codes),
                 at: Some(at),
@@ -201,7 +201,7 @@ impl ProgramRunner {
     }
 
     /// Offers it while its program waits, or withdraws the offer.
-    pub(super) fn offer(&self, waiting: Option<Waiting>) {
+    pub(super) fn offer(&self, waiting: Option<WaitState>) {
         if let Some(offered) = &self.offered {
             offered.offer(waiting);
         }

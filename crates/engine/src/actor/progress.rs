@@ -1,10 +1,10 @@
 //! What tools at work tell those who watch.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::lazy_channel::LazyChannel;
 use futures_util::FutureExt;
 use lifecycle::{CallId, Intent, Rejection};
-use tools::Progress;
+use tools::ProgressHandle;
 
 /// Where the words of tools come in.
 #[derive(Default)]
@@ -12,9 +12,9 @@ pub(super) struct ProgressChannel(LazyChannel<(CallId, String)>);
 
 impl ProgressChannel {
     /// Those who watch `call`.
-    pub(super) fn reporter(&mut self, call: CallId) -> Progress {
+    pub(super) fn reporter(&mut self, call: CallId) -> ProgressHandle {
         let sender = self.0.sender();
-        Progress::told_to(move |text| {
+        ProgressHandle::told_to(move |text| {
             let sender = sender.clone();
             // Where nobody is left to hear it, it is not said.
             async move { drop(sender.send((call, text)).await) }.boxed()
@@ -32,7 +32,7 @@ impl ProgressChannel {
     }
 }
 
-impl Actor {
+impl ExecutionActor {
     /// A tool said how far it is.
     pub(super) fn record_progress(&mut self, call: CallId, text: String) {
         match self.submit(Intent::Progress { call, text }) {

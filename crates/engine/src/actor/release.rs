@@ -1,12 +1,12 @@
 //! Gives the runner of a program that only waits to others, and brings the program back when it has something to do.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::program_runner::ProgramRunner;
-use crate::capacity::{OfferedRunner, Waiting};
+use crate::capacity::{OfferedRunner, WaitState};
 use crate::fault::Fault;
-use lifecycle::{ActiveClock, Phase, Rejection};
+use lifecycle::{ActiveClock, ExecutionPhase, Rejection};
 
-impl Actor {
+impl ExecutionActor {
     /// Offers the runner while the program only waits.
     pub(super) fn offer_runner(&mut self) {
         let waiting = self.waits_for();
@@ -22,7 +22,7 @@ impl Actor {
     }
 
     /// What the program waits for, if it has taken every input and nothing is under way that needs its runner.
-    fn waits_for(&mut self) -> Option<Waiting> {
+    fn waits_for(&mut self) -> Option<WaitState> {
         let is_waiting = self.is_at_rest()
             && self.answers.is_empty()
             && self.effects.is_empty()
@@ -33,7 +33,7 @@ impl Actor {
         }
         let now = self.shared.config.clock.now();
         let state = self.journal.state();
-        Some(Waiting {
+        Some(WaitState {
             since: self.runner.waits_since(now),
             due: state.timers.values().min().copied(),
             has_calls: state.in_flight > 0,
@@ -58,7 +58,7 @@ impl Actor {
     pub(super) fn is_active_without_runner(&self) -> bool {
         let state = self.journal.state();
         match self.runner.is_released() && !self.runner.is_requested() {
-            true if state.phase == Phase::Running => self.does_wait_count(),
+            true if state.phase == ExecutionPhase::Running => self.does_wait_count(),
             true | false => state.active_at_rest().is_some(),
         }
     }

@@ -1,12 +1,12 @@
 //! A journal lived through again, in a jail, without tools, people or a store: what was recorded is all there is.
 
-use super::program_runner::{ProgramRunner, Resumption};
+use super::program_runner::{ProgramRunner, ReplayStart};
 use crate::fault::Fault;
 use lifecycle::{
-    CallId, CallOutcome, Digest, Entry, Event, Failure, InputIndex, Json, LogLevel, Outcome,
-    OutputMark, Seq, State, Timestamp, ToolPath,
+    ArgumentsDigest, CallId, CallOutcome, Entry, Event, ExecutionOutcome, Failure, InputIndex,
+    Json, LogLevel, OutputMark, Seq, State, Timestamp, ToolPath,
 };
-use sandbox::{Demand, ProgramFailure, RunnerLoss, RunnerMessage, Sandbox};
+use sandbox::{LeaseDemand, ProgramFailure, RunnerLoss, RunnerMessage, Sandbox};
 use std::time::Duration;
 
 /// Longest replay: it repeats in one go what took tools and people much longer.
@@ -14,7 +14,7 @@ const REPLAY_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// What came of it.
 #[derive(Debug, Clone)]
-pub struct Replayed {
+pub struct ReplayOutcome {
     /// Everything the rules know at the entry where it stopped.
     pub state: State,
     /// That entry.
@@ -35,7 +35,7 @@ pub async fn replay(
     sandbox: &Sandbox,
     entries: &[Entry],
     until: Option<Seq>,
-) -> Result<Replayed, Fault> {
+) -> Result<ReplayOutcome, Fault> {
     let upto: Vec<&Entry> =
         entries.iter().filter(|entry| until.is_none_or(|until| entry.seq <= until)).collect();
     let mut state = State::default();
@@ -43,8 +43,8 @@ pub async fn replay(
         state.apply(entry.at, &entry.event);
     }
     let last = upto.last().map_or(Seq(0), |entry| entry.seq);
-    let mut replay = Replay {
-        told: Replayed {
+    let mut replay = ReplayRun {
+        told: ReplayOutcome {
             state,
             last,
             printed: vec![],
@@ -64,20 +64,20 @@ pub async fn replay(
     Ok(replay.told)
 }
 
-struct Replay {
-    told: Replayed,
+struct ReplayRun {
+    told: ReplayOutcome,
 }
 
-impl Replay {
+impl ReplayRun {
     async fn run(&mut self, sandbox: &Sandbox, entries: &[&Entry]) -> Result<(), Fault> {
         let memory_bytes = self.told.state.limits().memory_bytes_max;
-        let demand = Demand { memory_bytes, ..Demand::default() };
+        let demand = LeaseDemand { memory_bytes, ..LeaseDemand::default() };
         let lease = sandbox.lease(demand).await;
         let lease = lease.map_err(|error| Fault::new(&error, error.to_string()))?;
         let inputs: Vec<_> = entries.iter().filter(|entry| was_delivered(&entry.event)).collect();
         let n_inputs = InputIndex(u32::try_from(inputs.len()).unwrap_or(u32::MAX));
         let began = self.told.state.origin.as_ref().map_or(Timestamp(0), |origin| origin.at);
-        let resumption = Resumption { began, inputs: n_inputs, cpu_spent_ms: 0 };
+        let resumption = ReplayStart { began, inputs: n_inputs, cpu_spent_ms: 0 };
         let Some(mut runner) = ProgramRunner::start(lease, &self.told.state, resumption) else {
             return Ok(());
         };
@@ -109,7 +109,7 @@ impl Replay {
                 }
             }
             RunnerMessage::Logged { mark, level, line, exact: _ } => {
-                if self.is_recorded(mark, Digest::of(&line)) {
+                if self.is_recorded(mark, ArgumentsDigest::of(&line)) {
                     self.told.printed.push((level, line));
                 }
             }
@@ -148,7 +148,7 @@ impl Replay {
 
     /// Whether an output is in the journal; one that differs from it has gone astray. What lies beyond the last one
     /// recorded was never heard, or comes after the entry where we stop.
-    fn is_recorded(&mut self, mark: OutputMark, digest: Digest) -> bool {
+    fn is_recorded(&mut self, mark: OutputMark, digest: ArgumentsDigest) -> bool {
         let outputs = &self.told.state.outputs;
         if outputs.last().is_none_or(|(newest, _)| mark > *newest) {
             return false;
@@ -179,24 +179,28 @@ impl Replay {
     fn ends_by_itself(&self) -> bool {
         use lifecycle::FailureCode as Code;
         match &self.told.state.outcome {
-            Some(Outcome::Completed { .. }) => true,
-            Some(Outcome::Failed(failure)) => !matches!(
+            Some(ExecutionOutcome::Completed { .. }) => true,
+            Some(ExecutionOutcome::Failed(failure)) => !matches!(
                 failure.code,
                 Code::Timeout | Code::MemoryLimit | Code::LimitExceeded | Code::Internal
             ),
-            Some(Outcome::Cancelled { .. }) | None => false,
+            Some(ExecutionOutcome::Cancelled { .. }) | None => false,
         }
     }
 
     fn compare_ends(&mut self) {
         let is_same = match (&self.told.state.outcome, &self.told.ended) {
-            (Some(Outcome::Completed { value }), Some(Ok(ended))) => value == ended,
-            (Some(Outcome::Failed(failure)), Some(Err(ended))) if self.ends_by_itself() => {
+            (Some(ExecutionOutcome::Completed { value }), Some(Ok(ended))) => value == ended,
+            (Some(ExecutionOutcome::Failed(failure)), Some(Err(ended)))
+                if self.ends_by_itself() =>
+            {
                 failure.message == ended.message
             }
-            (Some(Outcome::Completed { .. }), None | Some(Err(_))) => false,
-            (Some(Outcome::Failed(_)), None | Some(Ok(_))) => !self.ends_by_itself(),
-            (Some(Outcome::Failed(_) | Outcome::Cancelled { .. }) | None, _) => true,
+            (Some(ExecutionOutcome::Completed { .. }), None | Some(Err(_))) => false,
+            (Some(ExecutionOutcome::Failed(_)), None | Some(Ok(_))) => !self.ends_by_itself(),
+            (Some(ExecutionOutcome::Failed(_) | ExecutionOutcome::Cancelled { .. }) | None, _) => {
+                true
+            }
         };
         if !is_same {
             self.stray("its end".into());

@@ -1,23 +1,23 @@
 //! What callers and people want of an execution.
 
 use super::calls::CallEnd;
-use super::{Actor, Leave, Reply};
-use lifecycle::{Intent, Phase, Rejection, Runs, Stage};
+use super::{ExecutionActor, LeaveReason, ReplySender};
+use lifecycle::{CallStage, ExecutionPhase, Intent, Rejection, ToolHost};
 use std::time::Duration;
 
 /// How long a stopping server waits for tools at work, so that fewer calls end in doubt.
 const CLOSING_GRACE: Duration = Duration::from_secs(3);
 
-impl Actor {
+impl ExecutionActor {
     /// Looks at the clock for somebody, and answers once what came of it is kept.
-    pub(super) fn wake(&mut self, reply: Reply) {
+    pub(super) fn wake(&mut self, reply: ReplySender) {
         self.look_at_clock();
         self.replies.push(self.journal.newest_gate(), reply);
         self.replies.send_kept(&self.journal);
     }
 
     /// Decides on what somebody wants, and answers once it is kept.
-    pub(super) fn request(&mut self, mut intent: Intent, reply: Reply) {
+    pub(super) fn request(&mut self, mut intent: Intent, reply: ReplySender) {
         if let Intent::Cancel { active_ms, .. } | Intent::Expire { active_ms, .. } = &mut intent {
             *active_ms = self.clock.active_ms();
         }
@@ -27,14 +27,15 @@ impl Actor {
                 .state()
                 .calls
                 .get(&call)
-                .is_some_and(|call| call.nature.runs == Runs::Here)
+                .is_some_and(|call| call.nature.runs == ToolHost::Here)
         {
             // What runs here is settled here: nobody else may say how it ended.
             let _ = reply.send(Err(Rejection::NotOutstanding(call).into()));
             return;
         }
         // It is brought back as after a restart.
-        if matches!(intent, Intent::Continue { .. }) && self.journal.state().phase == Phase::Parked
+        if matches!(intent, Intent::Continue { .. })
+            && self.journal.state().phase == ExecutionPhase::Parked
         {
             self.runner.set_recovering(true);
         }
@@ -48,7 +49,7 @@ impl Actor {
     }
 
     /// The server stops: let tools at work end, keep what came of it, and go. The journal has the rest.
-    pub(super) async fn close(&mut self) -> Leave {
+    pub(super) async fn close(&mut self) -> LeaveReason {
         self.answers.refuse(&Rejection::ShuttingDown);
         self.detach_runner();
         self.runner.withdraw_request();
@@ -57,18 +58,18 @@ impl Actor {
         match self.journal.settle().await {
             Ok(()) => {
                 self.replies.send_kept(&self.journal);
-                Leave::Done
+                LeaveReason::Done
             }
-            Err(error) => Leave::Broken(error),
+            Err(error) => LeaveReason::Broken(error),
         }
     }
 
     async fn let_tools_end(&mut self) {
         let harmful = |actor: &Self| {
             actor.journal.state().calls.values().any(|call| {
-                matches!(call.stage, Stage::Dispatched(_))
+                matches!(call.stage, CallStage::Dispatched(_))
                     && !call.nature.read_only
-                    && call.nature.runs == Runs::Here
+                    && call.nature.runs == ToolHost::Here
             })
         };
         while harmful(self)
@@ -84,8 +85,10 @@ impl Actor {
     /// Of an execution that nobody started, nothing can be wanted but that it starts.
     fn is_known(&self, intent: &Intent) -> Result<(), Rejection> {
         match (self.journal.state().phase, intent) {
-            (Phase::Unborn, Intent::Start { .. }) => Ok(()),
-            (Phase::Unborn, _) => Err(Rejection::UnknownExecution(self.journal.execution())),
+            (ExecutionPhase::Unborn, Intent::Start { .. }) => Ok(()),
+            (ExecutionPhase::Unborn, _) => {
+                Err(Rejection::UnknownExecution(self.journal.execution()))
+            }
             _ => Ok(()),
         }
     }

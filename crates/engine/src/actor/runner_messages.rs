@@ -1,11 +1,11 @@
 //! Messages of the runner, turned into intents; and what it means when the runner is lost.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::call_results::program_failure;
-use lifecycle::{Failure, FailureCode, Intent, Json, LimitKind, Phase, Rejection};
+use lifecycle::{ExecutionPhase, Failure, FailureCode, Intent, Json, LimitKind, Rejection};
 use sandbox::{LossMeaning, ProgramFailure, RunnerLoss, RunnerMessage};
 
-impl Actor {
+impl ExecutionActor {
     /// Takes one message of the runner.
     pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
         if !self.runner.has_runner() {
@@ -107,7 +107,8 @@ impl Actor {
         let _ = self.submit(Intent::FailRecovery { why });
         if self.is_over() {
             self.answers.refuse(&Rejection::NotRestored(failure));
-        } else if self.journal.state().phase == Phase::Running || !self.answers.is_empty() {
+        } else if self.journal.state().phase == ExecutionPhase::Running || !self.answers.is_empty()
+        {
             self.launch();
         }
     }
@@ -117,7 +118,7 @@ impl Actor {
         if self.runner.is_replaying() {
             return self.not_restored(rejection);
         }
-        if self.journal.state().phase != Phase::Finished {
+        if self.journal.state().phase != ExecutionPhase::Finished {
             tracing::warn!(execution = %self.journal.execution(), %rejection, "runner went astray");
             self.went_wrong(RunnerLoss::Malformed("what the rules refuse").failure());
         }

@@ -1,17 +1,17 @@
 //! Tools that ask somebody in the middle of their call.
 
-use super::Actor;
+use super::ExecutionActor;
 use super::lazy_channel::LazyChannel;
 use futures_util::FutureExt;
-use lifecycle::{Answer, CallId, Intent, QuestionId, Wish};
+use lifecycle::{Answer, CallId, Intent, QuestionId, ToolPrompt};
 use std::collections::BTreeSet;
 use tokio::sync::oneshot;
-use tools::Person;
+use tools::PersonHandle;
 
 /// What a tool at work wants, and where the answer goes.
 pub(super) struct ToolWish {
     call: CallId,
-    wish: Wish,
+    wish: ToolPrompt,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -27,10 +27,10 @@ pub(super) struct ToolQuestions {
 
 impl ToolQuestions {
     /// Whom the tool of `call` can ask. An execution that is over waves it away.
-    pub(super) fn person(&mut self, call: CallId) -> Person {
+    pub(super) fn person(&mut self, call: CallId) -> PersonHandle {
         self.at_work.insert(call);
         let sender = self.wishes.sender();
-        Person::hearing(move |wish| {
+        PersonHandle::hearing(move |wish| {
             let sender = sender.clone();
             async move {
                 let (reply, answer) = oneshot::channel();
@@ -83,7 +83,7 @@ impl ToolQuestions {
     }
 }
 
-impl Actor {
+impl ExecutionActor {
     /// A tool at work asks: what it asked before a restart is met again, everything else is new.
     pub(super) fn ask(&mut self, wished: ToolWish) {
         let ToolWish { call, wish, reply } = wished;

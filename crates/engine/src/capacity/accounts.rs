@@ -24,9 +24,9 @@ pub struct CapacityUse {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Accounts(Mutex<CapacityUse>);
+pub(super) struct CallerAccounts(Mutex<CapacityUse>);
 
-impl Accounts {
+impl CallerAccounts {
     pub(super) fn count_release(&self) {
         self.change(|used| used.released += 1);
     }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn replays_are_charged_to_callers_and_the_number_of_accounts_is_bounded() {
-        let accounts = Accounts::default();
+        let accounts = CallerAccounts::default();
         for n in 0..ACCOUNTS_MAX + 5 {
             accounts.count_replay(&n.to_string(), Duration::from_millis(3));
         }

@@ -1,8 +1,8 @@
 //! The runners of programs that wait, and the task that asks for some of them when demands cannot start.
 
-use super::accounts::{Accounts, CapacityUse};
-use super::rules::{Release, Waiting, may_release};
-use crate::engine::{Engine, Shared};
+use super::accounts::{CallerAccounts, CapacityUse};
+use super::rules::{ReleaseDecision, WaitState, may_release};
+use crate::engine::{Engine, EngineShared};
 use lifecycle::{ExecutionId, Timestamp};
 use sandbox::{CpuMeter, ReleaseOffer};
 use std::collections::HashMap;
@@ -13,24 +13,24 @@ use tokio::sync::Notify;
 
 /// Runners that programs hold while they wait. As many at most as the sandbox's budget allows.
 #[derive(Debug, Default)]
-pub(crate) struct Capacity {
-    holders: Mutex<HashMap<ExecutionId, Arc<Holder>>>,
+pub(crate) struct RunnerCapacity {
+    holders: Mutex<HashMap<ExecutionId, Arc<RunnerHolder>>>,
     /// Whether demands wait: then those that come to rest say so.
     is_short: AtomicBool,
     changed: Notify,
-    accounts: Accounts,
+    accounts: CallerAccounts,
 }
 
 /// A runner whose program has waited at least once.
 #[derive(Debug)]
-struct Holder {
+struct RunnerHolder {
     caller: String,
     memory_bytes: u64,
     meter: CpuMeter,
     /// Processor time that the process had used before this program.
     cpu_before: Duration,
     /// None while the program works.
-    waiting: Mutex<Option<Waiting>>,
+    waiting: Mutex<Option<WaitState>>,
     is_asked: AtomicBool,
     asked: Notify,
 }
@@ -38,26 +38,27 @@ struct Holder {
 /// An actor's end of it. Dropping it withdraws the runner.
 pub(crate) struct OfferedRunner {
     execution: ExecutionId,
-    holder: Arc<Holder>,
-    shared: Arc<Shared>,
+    holder: Arc<RunnerHolder>,
+    shared: Arc<EngineShared>,
 }
 
 impl OfferedRunner {
     pub(crate) fn register(
-        shared: &Arc<Shared>,
+        shared: &Arc<EngineShared>,
         execution: ExecutionId,
         (caller, memory_bytes): (String, u64),
         (meter, cpu_before): (CpuMeter, Duration),
     ) -> Self {
         let (waiting, is_asked, asked) = (Mutex::new(None), AtomicBool::new(false), Notify::new());
-        let holder = Holder { caller, memory_bytes, meter, cpu_before, waiting, is_asked, asked };
+        let holder =
+            RunnerHolder { caller, memory_bytes, meter, cpu_before, waiting, is_asked, asked };
         let holder = Arc::new(holder);
         shared.capacity.lock().insert(execution, Arc::clone(&holder));
         Self { execution, holder, shared: Arc::clone(shared) }
     }
 
     /// Offers the runner while its program waits, or withdraws the offer.
-    pub(crate) fn offer(&self, waiting: Option<Waiting>) {
+    pub(crate) fn offer(&self, waiting: Option<WaitState>) {
         let is_offered = waiting.is_some();
         let before = std::mem::replace(&mut *self.holder.lock(), waiting);
         if is_offered && before.is_none() {
@@ -83,8 +84,8 @@ impl Drop for OfferedRunner {
     }
 }
 
-impl Holder {
-    fn lock(&self) -> MutexGuard<'_, Option<Waiting>> {
+impl RunnerHolder {
+    fn lock(&self) -> MutexGuard<'_, Option<WaitState>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,7 +102,7 @@ impl Engine {
     }
 }
 
-impl Capacity {
+impl RunnerCapacity {
     pub(crate) fn count_release(&self) {
         self.accounts.count_release();
     }
@@ -122,7 +123,7 @@ impl Capacity {
 
     /// Asks the cheapest programs for their runners, as many as help. Returns when to look again although nothing
     /// happens.
-    fn ask_for_runners(&self, shared: &Shared) -> Option<Timestamp> {
+    fn ask_for_runners(&self, shared: &EngineShared) -> Option<Timestamp> {
         // Before the look at those that wait: one that comes to rest from here on says so.
         self.is_short.store(true, Ordering::SeqCst);
         if shared.sandbox.load().waiting == 0 {
@@ -137,13 +138,13 @@ impl Capacity {
             let Some(waiting) = holder.lock().clone() else { continue };
             let Some(replay_cpu) = holder.replay_cpu() else { continue };
             match may_release(&waiting, replay_cpu, now) {
-                Release::Now => {}
+                ReleaseDecision::Now => {}
                 _ if is_asked => {}
-                Release::From(from) => {
+                ReleaseDecision::From(from) => {
                     look_again = look_again.into_iter().chain([from]).min();
                     continue;
                 }
-                Release::Never => continue,
+                ReleaseDecision::Never => continue,
             }
             let (caller, memory_bytes) = (Some(holder.caller.clone()), holder.memory_bytes);
             offers.push(ReleaseOffer { caller, memory_bytes, replay_cpu, is_asked });
@@ -156,13 +157,13 @@ impl Capacity {
         look_again
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Arc<Holder>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Arc<RunnerHolder>>> {
         self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Frees capacity for demands that wait, until the engine stops.
-pub(crate) async fn watch(shared: Arc<Shared>) {
+pub(crate) async fn watch(shared: Arc<EngineShared>) {
     let mut look_again = None;
     loop {
         let alarm = async {

@@ -5,5 +5,5 @@ mod holders;
 mod rules;
 
 pub use accounts::CapacityUse;
-pub(crate) use holders::{Capacity, OfferedRunner, watch};
-pub(crate) use rules::Waiting;
+pub(crate) use holders::{OfferedRunner, RunnerCapacity, watch};
+pub(crate) use rules::WaitState;

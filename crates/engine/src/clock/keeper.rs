@@ -1,15 +1,15 @@
 //! Notes in the store what the clock showed, so that the next start can tell whether it was set.
 
-use super::timeline::{ClockChange, HOLD_MS, SeenClock, Timeline};
+use super::timeline::{ClockChange, ClockTimeline, HOLD_MS, SeenClock};
 use super::{Clock, ClockReading};
-use crate::actor::Request;
-use crate::engine::Shared;
+use crate::actor::ActorRequest;
+use crate::engine::EngineShared;
 use crate::fault::Fault;
 use crate::quotas::save_cpu_usage;
-use lifecycle::{Phase, Timestamp};
+use lifecycle::{ExecutionPhase, Timestamp};
 use serde::Deserialize;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Journal, ListFilter, Records, StoreError};
+use store::{Journal, ListFilter, RecordStore, StoreError};
 
 const KIND: &str = "clock";
 
@@ -31,15 +31,15 @@ const LISTED_PER_READ_MAX: usize = 1_000;
 /// What the engine knows of the clock of its store.
 pub(crate) struct ClockKeeper {
     clock: Clock,
-    records: Option<Arc<dyn Records>>,
+    records: Option<Arc<dyn RecordStore>>,
     /// As this server found it. Its steps do not change while the server runs.
-    timeline: Arc<Timeline>,
+    timeline: Arc<ClockTimeline>,
     state: Mutex<KeeperState>,
 }
 
 struct KeeperState {
     /// What is written next.
-    timeline: Timeline,
+    timeline: ClockTimeline,
     /// Until when retention deletes nothing.
     hold_until: Timestamp,
     /// How far the wall clock was ahead of ours when it was looked at last.
@@ -50,11 +50,11 @@ impl ClockKeeper {
     /// Compares the clock with what the store last saw, and notes what it shows now.
     pub(crate) async fn open(
         clock: Clock,
-        records: Option<Arc<dyn Records>>,
+        records: Option<Arc<dyn RecordStore>>,
         journal: &dyn Journal,
     ) -> Result<Self, Fault> {
         let now = clock.now();
-        let mut timeline = Timeline::default();
+        let mut timeline = ClockTimeline::default();
         if let Some(records) = &records {
             timeline = read(&**records).await?.unwrap_or_default();
             if timeline.seen.is_none() {
@@ -72,7 +72,7 @@ impl ClockKeeper {
         Ok(keeper)
     }
 
-    pub(crate) const fn timeline(&self) -> &Arc<Timeline> {
+    pub(crate) const fn timeline(&self) -> &Arc<ClockTimeline> {
         &self.timeline
     }
 
@@ -133,7 +133,7 @@ impl ClockKeeper {
 
 /// How often the clock of this store was found set back. What expires by the wall clock is good for one generation: after
 /// the clock went back it would last too long.
-pub async fn clock_generation(records: &dyn Records) -> Result<u64, StoreError> {
+pub async fn clock_generation(records: &dyn RecordStore) -> Result<u64, StoreError> {
     #[derive(Deserialize)]
     struct ClockGenerationRecord {
         generation: u64,
@@ -144,7 +144,7 @@ pub async fn clock_generation(records: &dyn Records) -> Result<u64, StoreError> 
 }
 
 /// Compares and notes until the engine stops, and once more then.
-pub(crate) async fn keep(shared: Arc<Shared>) {
+pub(crate) async fn keep(shared: Arc<EngineShared>) {
     let keeper = &shared.clock_keeper;
     let clock = &keeper.clock;
     let mut written = clock.now();
@@ -168,7 +168,7 @@ fn ahead_ms(clock: &Clock) -> i64 {
     clock.reading().wall.0.saturating_sub(clock.now().0)
 }
 
-async fn note(shared: &Shared) {
+async fn note(shared: &EngineShared) {
     shared.clock_keeper.write().await;
     if let Some(records) = &shared.config.records
         && let Err(error) = save_cpu_usage(&shared.quotas, &**records).await
@@ -178,13 +178,13 @@ async fn note(shared: &Shared) {
 }
 
 /// After the clock was set: each paused execution is loaded once, which corrects when it is due in the list.
-pub(crate) async fn correct_dues(shared: Arc<Shared>) {
+pub(crate) async fn correct_dues(shared: Arc<EngineShared>) {
     if !shared.clock_keeper.timeline.has_stale_dues {
         return;
     }
     let mut after = None;
     loop {
-        let phases = vec![Phase::Paused];
+        let phases = vec![ExecutionPhase::Paused];
         let filter = ListFilter { phases, caller: None, after, n_max: LISTED_PER_READ_MAX };
         let listed = match shared.config.journal.list(filter).await {
             Ok(listed) => listed,
@@ -194,7 +194,7 @@ pub(crate) async fn correct_dues(shared: Arc<Shared>) {
         after = Some(last.execution);
         for listed in listed.iter().filter(|listed| listed.standing.due.is_some()) {
             let woken = tokio::select! {
-                woken = shared.ask(listed.execution, Request::Wake) => woken,
+                woken = shared.ask(listed.execution, ActorRequest::Wake) => woken,
                 () = shared.closing.cancelled() => return,
             };
             if let Err(error) = woken {
@@ -207,7 +207,7 @@ pub(crate) async fn correct_dues(shared: Arc<Shared>) {
     shared.clock_keeper.write().await;
 }
 
-async fn read(records: &dyn Records) -> Result<Option<Timeline>, Fault> {
+async fn read(records: &dyn RecordStore) -> Result<Option<ClockTimeline>, Fault> {
     let Some(record) = records.get(KIND, KEY).await? else { return Ok(None) };
     Ok(Some(serde_json::from_str(&record.value).map_err(|_| damaged())?))
 }
@@ -223,7 +223,7 @@ async fn newest_stamp(journal: &dyn Journal) -> Result<Option<SeenClock>, Fault>
     Ok(newest.map(|listed| SeenClock { time: listed.created, boottime_ms: 0, boot: None }))
 }
 
-fn report(change: ClockChange, timeline: &Timeline) {
+fn report(change: ClockChange, timeline: &ClockTimeline) {
     match change {
         ClockChange::Continuous => {}
         ClockChange::Forward(ms) => tracing::warn!(

@@ -11,7 +11,7 @@ mod timeline;
 pub use keeper::clock_generation;
 pub(crate) use keeper::{ClockKeeper, correct_dues, keep};
 pub use manual::ManualClock;
-pub(crate) use timeline::Timeline;
+pub(crate) use timeline::ClockTimeline;
 
 use lifecycle::Timestamp;
 use nix::time::{ClockId, clock_gettime};

@@ -47,7 +47,7 @@ pub(super) struct ClockStep {
 
 /// What is known of the wall clock of this store. The format of the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Timeline {
+pub(crate) struct ClockTimeline {
     /// None before the first server that notes it.
     pub(super) seen: Option<SeenClock>,
     /// Oldest first.
@@ -71,7 +71,7 @@ pub(super) enum ClockChange {
     Back(u64),
 }
 
-impl Timeline {
+impl ClockTimeline {
     /// Begins an epoch at a start, and returns how the clock has changed.
     pub(super) fn start(&mut self, now: &ClockReading) -> ClockChange {
         let Some(seen) = self.seen else {
@@ -167,8 +167,8 @@ mod tests {
     }
 
     /// A store that saw the time `START`, 1,000 ms after the boot 1.
-    fn seen() -> Timeline {
-        let mut timeline = Timeline::default();
+    fn seen() -> ClockTimeline {
+        let mut timeline = ClockTimeline::default();
         assert_eq!(timeline.start(&reading(START, 1_000, 1)), ClockChange::Continuous);
         timeline
     }

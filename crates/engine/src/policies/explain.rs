@@ -1,14 +1,14 @@
 //! Why a call would run, ask or find nothing.
 
-use super::{KeptRule, Policies};
+use super::{KeptRule, PolicySet};
 use crate::fault::Fault;
-use lifecycle::{Action, ToolPath, Traits, Verdict};
+use lifecycle::{PolicyAction, PolicyVerdict, ToolPath, ToolTraits};
 
 /// What happens to calls of a tool, and which rules decide it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explained {
+pub struct PolicyDecision {
     /// What happens.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     /// The pattern of the rule that decides, kept or configured; none where the tool itself decides.
     pub pattern: Option<String>,
     /// The kept rule that decides; none where a configured one does, or the tool itself.
@@ -28,9 +28,13 @@ pub enum IgnoredApproval {
     Unconfirmed,
 }
 
-impl Policies {
+impl PolicySet {
     /// What happens to calls of `tool`.
-    pub async fn explain(&self, tool: &ToolPath, traits: Traits) -> Result<Explained, Fault> {
+    pub async fn explain(
+        &self,
+        tool: &ToolPath,
+        traits: ToolTraits,
+    ) -> Result<PolicyDecision, Fault> {
         let live = self.live();
         let verdict = live.verdict(tool, traits);
         let pattern = live.deciding_rule(tool, traits).map(|rule| rule.pattern.to_string());
@@ -47,16 +51,16 @@ impl Policies {
         }
         let strictest = first_of_each.into_iter().max_by_key(|rule| rule.action);
         let rule = strictest.filter(|rule| Some(rule.pattern.to_string()) == pattern);
-        Ok(Explained { verdict, pattern, rule, ignored })
+        Ok(PolicyDecision { verdict, pattern, rule, ignored })
     }
 }
 
 /// Why a rule that approves does not count for a tool; none where it counts.
-fn ignored_approval(rule: &KeptRule, traits: Traits) -> Option<IgnoredApproval> {
+fn ignored_approval(rule: &KeptRule, traits: ToolTraits) -> Option<IgnoredApproval> {
     match rule.action {
-        Action::Approve if rule.is_suspended() => Some(IgnoredApproval::Unconfirmed),
-        Action::Approve if traits.answer_only => Some(IgnoredApproval::AnswerOnly),
-        Action::Approve if rule.rule().is_outdated(traits) => Some(IgnoredApproval::Outdated),
-        Action::Approve | Action::RequireApproval | Action::Block => None,
+        PolicyAction::Approve if rule.is_suspended() => Some(IgnoredApproval::Unconfirmed),
+        PolicyAction::Approve if traits.answer_only => Some(IgnoredApproval::AnswerOnly),
+        PolicyAction::Approve if rule.rule().is_outdated(traits) => Some(IgnoredApproval::Outdated),
+        PolicyAction::Approve | PolicyAction::RequireApproval | PolicyAction::Block => None,
     }
 }

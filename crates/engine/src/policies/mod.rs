@@ -2,20 +2,20 @@
 //!
 //! Rules are records, changed by compare-and-set. Every decision reads the policy that this process
 //! loaded last: at its start and after each change made through it. What another process changes in
-//! the same records counts here after the next [`Policies::reload`].
+//! the same records counts here after the next [`PolicySet::reload`].
 
 mod explain;
 mod position;
 mod rule;
 
-pub use explain::{Explained, IgnoredApproval};
-pub use position::{BadPosition, Position};
-pub use rule::{Change, KeptRule, ManagementOrigin, NewRule, Owner};
+pub use explain::{IgnoredApproval, PolicyDecision};
+pub use position::{BadPosition, RulePosition};
+pub use rule::{KeptRule, ManagementOrigin, NewRule, PolicyOwner, RuleChange};
 
 use crate::fault::Fault;
 use lifecycle::{Policy, Timestamp};
 use std::sync::{Arc, PoisonError, RwLock};
-use store::{Record, Records, StoreError};
+use store::{RecordStore, StoreError, StoredRecord};
 use uuid::Uuid;
 
 /// The kind of record that a rule is.
@@ -28,8 +28,8 @@ const RULES_MAX: usize = 1_000;
 const ATTEMPTS_MAX: usize = 4;
 
 /// The rules, and what they add up to.
-pub struct Policies {
-    records: Option<Arc<dyn Records>>,
+pub struct PolicySet {
+    records: Option<Arc<dyn RecordStore>>,
     /// What the embedding program or configuration files say; nobody changes these over HTTP.
     configured: RwLock<Policy>,
     live: RwLock<Arc<Policy>>,
@@ -63,7 +63,7 @@ impl From<StoreError> for PolicyError {
     }
 }
 
-impl Policies {
+impl PolicySet {
     /// What the embedding program says, and nothing else: nobody keeps rules.
     pub fn fixed(configured: Policy) -> Self {
         let live = RwLock::new(Arc::new(configured.clone()));
@@ -71,21 +71,21 @@ impl Policies {
     }
 
     /// Reads the rules that are kept, and adds them to those that are configured.
-    pub async fn open(records: Arc<dyn Records>, configured: Policy) -> Result<Self, Fault> {
+    pub async fn open(records: Arc<dyn RecordStore>, configured: Policy) -> Result<Self, Fault> {
         let policies = Self { records: Some(records), ..Self::fixed(configured) };
         policies.reload().await?;
         Ok(policies)
     }
 
     /// What the rules of a data directory add up to, for those who only read there.
-    pub fn adding_up(records: &[Record]) -> Result<Policy, Fault> {
+    pub fn adding_up(records: &[StoredRecord]) -> Result<Policy, Fault> {
         let mut rules = records.iter().map(KeptRule::read).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by(|a, b| a.order().cmp(&b.order()));
         Ok(policy(&rules))
     }
 
     /// Ids of the rules among records that an administrator has not confirmed.
-    pub fn unconfirmed_among(records: &[Record]) -> Vec<String> {
+    pub fn unconfirmed_among(records: &[StoredRecord]) -> Vec<String> {
         let rules = records.iter().filter_map(|record| KeptRule::read(record).ok());
         rules.filter(|rule| rule.unconfirmed.is_some()).map(|rule| rule.id).collect()
     }
@@ -120,7 +120,7 @@ impl Policies {
             return Err(PolicyError::TooMany);
         }
         let first = rules.iter().find(|rule| rule.owner == new.owner).map(|rule| &rule.position);
-        let position = new.position.unwrap_or_else(|| Position::above(first));
+        let position = new.position.unwrap_or_else(|| RulePosition::above(first));
         let NewRule { owner, pattern, action, editable, .. } = new;
         let id = format!("policy_{}", Uuid::now_v7().simple());
         let (created, updated, said, unconfirmed) = (now, now, now, None);
@@ -145,7 +145,7 @@ impl Policies {
     pub async fn change(
         &self,
         id: &str,
-        change: Change,
+        change: RuleChange,
         now: Timestamp,
     ) -> Result<KeptRule, PolicyError> {
         self.rewrite(id, change.owner, |rule| rule.take(&change, now)).await
@@ -175,7 +175,7 @@ impl Policies {
     async fn rewrite(
         &self,
         id: &str,
-        owner: Option<Owner>,
+        owner: Option<PolicyOwner>,
         edit: impl Fn(&mut KeptRule),
     ) -> Result<KeptRule, PolicyError> {
         let records = self.records()?;
@@ -195,7 +195,7 @@ impl Policies {
     }
 
     /// Removes a rule; of this owner, where one is named. It no longer counts.
-    pub async fn remove(&self, id: &str, owner: Option<Owner>) -> Result<(), PolicyError> {
+    pub async fn remove(&self, id: &str, owner: Option<PolicyOwner>) -> Result<(), PolicyError> {
         let records = self.records()?;
         for _ in 0..ATTEMPTS_MAX {
             let (_, version) = self.find(id, owner).await?;
@@ -219,11 +219,15 @@ impl Policies {
         Ok(())
     }
 
-    fn records(&self) -> Result<&Arc<dyn Records>, PolicyError> {
+    fn records(&self) -> Result<&Arc<dyn RecordStore>, PolicyError> {
         self.records.as_ref().ok_or(PolicyError::NotKept)
     }
 
-    async fn find(&self, id: &str, owner: Option<Owner>) -> Result<(KeptRule, u64), PolicyError> {
+    async fn find(
+        &self,
+        id: &str,
+        owner: Option<PolicyOwner>,
+    ) -> Result<(KeptRule, u64), PolicyError> {
         let unknown = || PolicyError::Unknown(id.to_owned());
         let record = self.records()?.get(KIND, id).await?.ok_or_else(unknown)?;
         let rule = KeptRule::read(&record)?;
@@ -240,10 +244,10 @@ fn policy(rules: &[KeptRule]) -> Policy {
         let its = rules.iter().filter(|rule| rule.owner == owner && !rule.is_suspended());
         its.map(KeptRule::rule).collect()
     };
-    Policy::new(Owner::ALL.map(of).into())
+    Policy::new(PolicyOwner::ALL.map(of).into())
 }
 
-impl std::fmt::Debug for Policies {
+impl std::fmt::Debug for PolicySet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Policies").field("live", &self.live()).finish_non_exhaustive()
     }

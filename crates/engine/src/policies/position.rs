@@ -16,14 +16,14 @@ const FIRST: &str = "a0";
 /// A place in a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Position(String);
+pub struct RulePosition(String);
 
 /// A text that is no position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a position has 1 to {CHARS_MAX} letters and digits, not all of them 0")]
 pub struct BadPosition;
 
-impl Position {
+impl RulePosition {
     /// Checks a position once, where it enters.
     pub fn parse(text: &str) -> Result<Self, BadPosition> {
         let is_good = !text.is_empty()
@@ -41,13 +41,13 @@ impl Position {
     }
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for RulePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Position {
+impl<'de> Deserialize<'de> for RulePosition {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         Self::parse(&text).map_err(de::Error::custom)
@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn every_new_place_is_above_the_last_one_and_stays_short() {
-        let mut first = Position::above(None);
+        let mut first = RulePosition::above(None);
         assert_eq!(first.to_string(), "a0");
         for n in 0..100_000 {
-            let above = Position::above(Some(&first));
+            let above = RulePosition::above(Some(&first));
             assert!(above < first, "{n}: {above} is not above {first}");
             first = above;
         }
@@ -125,17 +125,17 @@ mod tests {
     #[test]
     fn there_is_a_place_above_whatever_a_client_chose() {
         for text in ["1", "01", "0001", "a", "z", "Zz", "b", "A", "a0V", "bz", "9x", "z00000"] {
-            let given = Position::parse(text).unwrap();
-            let above = Position::above(Some(&given));
+            let given = RulePosition::parse(text).unwrap();
+            let above = RulePosition::above(Some(&given));
             assert!(above < given, "{above} is not above {text}");
-            assert_eq!(Position::parse(&above.to_string()), Ok(above));
+            assert_eq!(RulePosition::parse(&above.to_string()), Ok(above));
         }
     }
 
     #[test]
     fn what_cannot_be_a_place_is_refused() {
         for text in ["", "0", "000", "a b", "ä", &"a".repeat(257)] {
-            assert_eq!(Position::parse(text), Err(BadPosition), "{text}");
+            assert_eq!(RulePosition::parse(text), Err(BadPosition), "{text}");
         }
     }
 }

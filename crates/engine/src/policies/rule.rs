@@ -1,22 +1,22 @@
 //! A rule that somebody keeps: whose it is, where it stands, and how it is written down.
 
-use super::Position;
-use lifecycle::{Action, Pattern, Rule, Timestamp};
+use super::RulePosition;
+use lifecycle::{PolicyAction, PolicyRule, Timestamp, ToolPattern};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use store::{Record, StoreError};
+use store::{StoreError, StoredRecord};
 
 /// Whose rules. Each owner's list has its say; the most restrictive counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Owner {
+pub enum PolicyOwner {
     /// Everybody's.
     Org,
     /// One person's own; it can tighten what the organisation says, never loosen it.
     User,
 }
 
-impl Owner {
+impl PolicyOwner {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Org, Self::User];
 
@@ -29,7 +29,7 @@ impl Owner {
     }
 }
 
-impl FromStr for Owner {
+impl FromStr for PolicyOwner {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let found = Self::ALL.into_iter().find(|owner| owner.name() == text);
@@ -41,30 +41,30 @@ impl FromStr for Owner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRule {
     /// Whose.
-    pub owner: Owner,
+    pub owner: PolicyOwner,
     /// Which tools.
-    pub pattern: Pattern,
+    pub pattern: ToolPattern,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// Where it asks: whether whoever answers may change the arguments.
     pub editable: bool,
     /// Where it stands in its owner's list; at the top if none is given.
-    pub position: Option<Position>,
+    pub position: Option<RulePosition>,
 }
 
 /// What shall be different about a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct RuleChange {
     /// Whose rule it must be; anybody's if none is given.
-    pub owner: Option<Owner>,
+    pub owner: Option<PolicyOwner>,
     /// Which tools.
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<ToolPattern>,
     /// What about them.
-    pub action: Option<Action>,
+    pub action: Option<PolicyAction>,
     /// Whether whoever answers may change the arguments.
     pub editable: Option<bool>,
     /// Where it stands.
-    pub position: Option<Position>,
+    pub position: Option<RulePosition>,
 }
 
 /// A rule as it is kept.
@@ -73,15 +73,15 @@ pub struct KeptRule {
     /// `policy_…`.
     pub id: String,
     /// Whose.
-    pub owner: Owner,
+    pub owner: PolicyOwner,
     /// Which tools.
-    pub pattern: Pattern,
+    pub pattern: ToolPattern,
     /// What about them.
-    pub action: Action,
+    pub action: PolicyAction,
     /// Where it asks: whether whoever answers may change the arguments.
     pub editable: bool,
     /// Where it stands in its owner's list.
-    pub position: Position,
+    pub position: RulePosition,
     /// When it was made.
     pub created: Timestamp,
     /// When it was last changed.
@@ -107,13 +107,13 @@ pub struct ManagementOrigin {
 
 /// The record's value.
 #[derive(Serialize, Deserialize)]
-struct Written {
-    owner: Owner,
+struct RuleRecord {
+    owner: PolicyOwner,
     pattern: String,
-    action: Action,
+    action: PolicyAction,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     editable: bool,
-    position: Position,
+    position: RulePosition,
     created: Timestamp,
     updated: Timestamp,
     /// Earlier versions did not write it.
@@ -124,12 +124,12 @@ struct Written {
 
 impl KeptRule {
     /// What comes first is looked at first.
-    pub(super) fn order(&self) -> (Owner, &Position, &str) {
+    pub(super) fn order(&self) -> (PolicyOwner, &RulePosition, &str) {
         (self.owner, &self.position, &self.id)
     }
 
-    pub(super) fn take(&mut self, change: &Change, now: Timestamp) {
-        let Change { owner: _, pattern, action, editable, position } = change;
+    pub(super) fn take(&mut self, change: &RuleChange, now: Timestamp) {
+        let RuleChange { owner: _, pattern, action, editable, position } = change;
         if let Some(pattern) = pattern {
             self.pattern = pattern.clone();
         }
@@ -152,17 +152,17 @@ impl KeptRule {
 
     /// Whether it would approve something and does not count yet.
     pub fn is_suspended(&self) -> bool {
-        self.action == Action::Approve && self.unconfirmed.is_some()
+        self.action == PolicyAction::Approve && self.unconfirmed.is_some()
     }
 
     /// The rule as decisions read it.
-    pub(super) fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> PolicyRule {
         let (pattern, action, editable) = (self.pattern.clone(), self.action, self.editable);
-        Rule { pattern, action, said: Some(self.said), editable }
+        PolicyRule { pattern, action, said: Some(self.said), editable }
     }
 
     pub(super) fn written(&self) -> String {
-        let written = Written {
+        let written = RuleRecord {
             owner: self.owner,
             pattern: self.pattern.to_string(),
             action: self.action,
@@ -177,13 +177,13 @@ impl KeptRule {
     }
 
     /// A rule that cannot be read is not skipped: it may be the one that blocks.
-    pub(super) fn read(record: &Record) -> Result<Self, StoreError> {
+    pub(super) fn read(record: &StoredRecord) -> Result<Self, StoreError> {
         let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
-        let written: Written = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+        let written: RuleRecord = serde_json::from_str(&record.value).map_err(|_| damaged())?;
         Ok(Self {
             id: record.key.clone(),
             owner: written.owner,
-            pattern: Pattern::parse(&written.pattern).map_err(|_| damaged())?,
+            pattern: ToolPattern::parse(&written.pattern).map_err(|_| damaged())?,
             action: written.action,
             editable: written.editable,
             position: written.position,

@@ -1,13 +1,13 @@
 use super::*;
-use lifecycle::{Action, Pattern, Rule, ToolPath, Traits, Verdict};
+use lifecycle::{PolicyAction, PolicyRule, PolicyVerdict, ToolPath, ToolPattern, ToolTraits};
 use store::sqlite::SqliteStore;
 
 const NOW: Timestamp = Timestamp(7);
 
-fn new(owner: Owner, pattern: &str, action: Action) -> NewRule {
+fn new(owner: PolicyOwner, pattern: &str, action: PolicyAction) -> NewRule {
     NewRule {
         owner,
-        pattern: Pattern::parse(pattern).unwrap(),
+        pattern: ToolPattern::parse(pattern).unwrap(),
         action,
         editable: false,
         position: None,
@@ -18,12 +18,12 @@ fn tool(path: &str) -> ToolPath {
     ToolPath::parse(path).unwrap()
 }
 
-const fn free() -> Traits {
-    Traits::lasting(false)
+const fn free() -> ToolTraits {
+    ToolTraits::lasting(false)
 }
 
-async fn open(store: &SqliteStore) -> Policies {
-    Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap()
+async fn open(store: &SqliteStore) -> PolicySet {
+    PolicySet::open(Arc::new(store.clone()), Policy::default()).await.unwrap()
 }
 
 #[tokio::test]
@@ -31,13 +31,14 @@ async fn a_rule_counts_at_once_and_after_the_next_start() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
     let before = policies.live();
-    let rule = policies.add(new(Owner::Org, "mail.*", Action::Block), NOW).await.unwrap();
+    let rule =
+        policies.add(new(PolicyOwner::Org, "mail.*", PolicyAction::Block), NOW).await.unwrap();
     assert!(!before.hides(&tool("mail.send"), free()), "who decided before keeps its policy");
     assert!(policies.live().hides(&tool("mail.send"), free()));
     let again = open(&store).await;
     assert!(again.live().hides(&tool("mail.send"), free()));
     assert_eq!(again.list().await.unwrap(), std::slice::from_ref(&rule));
-    again.remove(&rule.id, Some(Owner::Org)).await.unwrap();
+    again.remove(&rule.id, Some(PolicyOwner::Org)).await.unwrap();
     assert!(!again.live().hides(&tool("mail.send"), free()));
     assert!(
         policies.live().hides(&tool("mail.send"), free()),
@@ -51,35 +52,42 @@ async fn a_rule_counts_at_once_and_after_the_next_start() {
 async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
-    let ask = Action::RequireApproval;
-    let low = policies.add(new(Owner::Org, "mail.*", ask), NOW).await.unwrap();
-    let high = policies.add(new(Owner::Org, "mail.send", Action::Approve), NOW).await.unwrap();
-    assert_eq!(policies.live().verdict(&tool("mail.send"), Traits::lasting(true)), Verdict::Allow);
-    let position = Some(Position::parse("b00").unwrap());
+    let ask = PolicyAction::RequireApproval;
+    let low = policies.add(new(PolicyOwner::Org, "mail.*", ask), NOW).await.unwrap();
+    let high =
+        policies.add(new(PolicyOwner::Org, "mail.send", PolicyAction::Approve), NOW).await.unwrap();
+    assert_eq!(
+        policies.live().verdict(&tool("mail.send"), ToolTraits::lasting(true)),
+        PolicyVerdict::Allow
+    );
+    let position = Some(RulePosition::parse("b00").unwrap());
     let later = Timestamp(9);
-    let change = Change { position, ..Change::default() };
+    let change = RuleChange { position, ..RuleChange::default() };
     let moved = policies.change(&high.id, change, later).await.unwrap();
     assert_eq!((moved.created, moved.updated), (NOW, later));
-    let asks = Verdict::Ask { pattern: Some("mail.*".into()), editable: false };
+    let asks = PolicyVerdict::Ask { pattern: Some("mail.*".into()), editable: false };
     assert_eq!(policies.live().verdict(&tool("mail.send"), free()), asks);
     assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
     let explained = policies.explain(&tool("mail.send"), free()).await.unwrap();
     let pattern = Some("mail.*".into());
-    assert_eq!(explained, Explained { verdict: asks, pattern, rule: Some(low), ignored: None });
+    assert_eq!(
+        explained,
+        PolicyDecision { verdict: asks, pattern, rule: Some(low), ignored: None }
+    );
 }
 
 #[tokio::test]
 async fn a_configured_rule_cannot_be_loosened_and_the_other_owner_cannot_touch_a_rule() {
     let store = SqliteStore::temporary().unwrap();
-    let rule = Rule::lasting(Pattern::parse("mail.*").unwrap(), Action::Block);
+    let rule = PolicyRule::lasting(ToolPattern::parse("mail.*").unwrap(), PolicyAction::Block);
     let configured = Policy::new(vec![vec![rule]]);
-    let policies = Policies::open(Arc::new(store), configured).await.unwrap();
-    let rule = policies.add(new(Owner::User, "*", Action::Approve), NOW).await.unwrap();
+    let policies = PolicySet::open(Arc::new(store), configured).await.unwrap();
+    let rule = policies.add(new(PolicyOwner::User, "*", PolicyAction::Approve), NOW).await.unwrap();
     assert!(policies.live().hides(&tool("mail.send"), free()));
     assert_eq!(policies.explain(&tool("mail.send"), free()).await.unwrap().rule, None);
-    let refused = policies.remove(&rule.id, Some(Owner::Org)).await.unwrap_err();
+    let refused = policies.remove(&rule.id, Some(PolicyOwner::Org)).await.unwrap_err();
     assert!(matches!(refused, PolicyError::Unknown(id) if id == rule.id));
-    let change = Change { owner: Some(Owner::Org), ..Change::default() };
+    let change = RuleChange { owner: Some(PolicyOwner::Org), ..RuleChange::default() };
     assert!(matches!(policies.change(&rule.id, change, NOW).await, Err(PolicyError::Unknown(_))));
 }
 
@@ -87,14 +95,15 @@ async fn a_configured_rule_cannot_be_loosened_and_the_other_owner_cannot_touch_a
 async fn a_rule_that_cannot_be_read_is_not_skipped() {
     let store = SqliteStore::temporary().unwrap();
     store.put(KIND, "policy_1", r#"{"owner":"org","pattern":"a..b"}"#.into(), 0).await.unwrap();
-    assert!(Policies::open(Arc::new(store), Policy::default()).await.is_err());
+    assert!(PolicySet::open(Arc::new(store), Policy::default()).await.is_err());
 }
 
 #[tokio::test]
 async fn an_engine_without_records_keeps_no_rules() {
-    let policies = Policies::fixed(Policy::default());
+    let policies = PolicySet::fixed(Policy::default());
     assert_eq!(policies.list().await.unwrap(), []);
-    let refused = policies.add(new(Owner::Org, "*", Action::Block), NOW).await.unwrap_err();
+    let refused =
+        policies.add(new(PolicyOwner::Org, "*", PolicyAction::Block), NOW).await.unwrap_err();
     assert!(matches!(refused, PolicyError::NotKept));
 }
 
@@ -102,65 +111,74 @@ async fn an_engine_without_records_keeps_no_rules() {
 async fn an_approval_covers_what_came_later_once_somebody_says_it_again() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
-    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
-    let newer = Traits { since: Timestamp(8), ..Traits::lasting(true) };
-    let asks = Verdict::Ask { pattern: None, editable: false };
+    let rule =
+        policies.add(new(PolicyOwner::Org, "mail.*", PolicyAction::Approve), NOW).await.unwrap();
+    let newer = ToolTraits { since: Timestamp(8), ..ToolTraits::lasting(true) };
+    let asks = PolicyVerdict::Ask { pattern: None, editable: false };
     let explained = policies.explain(&tool("mail.send"), newer).await.unwrap();
     let ignored = Some((rule.clone(), IgnoredApproval::Outdated));
-    let expected = Explained { verdict: asks.clone(), pattern: None, rule: None, ignored };
+    let expected = PolicyDecision { verdict: asks.clone(), pattern: None, rule: None, ignored };
     assert_eq!(explained, expected);
-    let moved = Change { position: Some(Position::parse("b").unwrap()), ..Change::default() };
+    let moved =
+        RuleChange { position: Some(RulePosition::parse("b").unwrap()), ..RuleChange::default() };
     policies.change(&rule.id, moved, Timestamp(9)).await.unwrap();
     assert_eq!(open(&store).await.live().verdict(&tool("mail.send"), newer), asks);
-    let again = Change { action: Some(Action::Approve), ..Change::default() };
+    let again = RuleChange { action: Some(PolicyAction::Approve), ..RuleChange::default() };
     policies.change(&rule.id, again, Timestamp(9)).await.unwrap();
-    assert_eq!(open(&store).await.live().verdict(&tool("mail.send"), newer), Verdict::Allow);
+    assert_eq!(open(&store).await.live().verdict(&tool("mail.send"), newer), PolicyVerdict::Allow);
 }
 
 #[tokio::test]
 async fn what_is_configured_anew_counts_at_once() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
-    policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
-    let rule = Rule::lasting(Pattern::parse("mail.send").unwrap(), Action::Block);
+    policies.add(new(PolicyOwner::Org, "mail.*", PolicyAction::Approve), NOW).await.unwrap();
+    let rule = PolicyRule::lasting(ToolPattern::parse("mail.send").unwrap(), PolicyAction::Block);
     policies.configure(Policy::new(vec![vec![rule]])).await.unwrap();
     assert!(policies.live().hides(&tool("mail.send"), free()));
     policies.configure(Policy::default()).await.unwrap();
-    assert_eq!(policies.live().verdict(&tool("mail.send"), free()), Verdict::Allow);
+    assert_eq!(policies.live().verdict(&tool("mail.send"), free()), PolicyVerdict::Allow);
 }
 
 #[tokio::test]
 async fn a_rule_that_approves_is_explained_with_its_pattern() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
-    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
-    let explained = policies.explain(&tool("mail.send"), Traits::lasting(true)).await.unwrap();
+    let rule =
+        policies.add(new(PolicyOwner::Org, "mail.*", PolicyAction::Approve), NOW).await.unwrap();
+    let explained = policies.explain(&tool("mail.send"), ToolTraits::lasting(true)).await.unwrap();
     let pattern = Some("mail.*".into());
-    let expected = Explained { verdict: Verdict::Allow, pattern, rule: Some(rule), ignored: None };
+    let expected =
+        PolicyDecision { verdict: PolicyVerdict::Allow, pattern, rule: Some(rule), ignored: None };
     assert_eq!(explained, expected);
 }
 
 #[tokio::test]
 async fn no_approval_counts_for_a_tool_that_needs_an_answer() {
     let store = SqliteStore::temporary().unwrap();
-    let rule = Rule::lasting(Pattern::parse("manage.create").unwrap(), Action::Approve);
+    let rule =
+        PolicyRule::lasting(ToolPattern::parse("manage.create").unwrap(), PolicyAction::Approve);
     let configured = Policy::new(vec![vec![rule]]);
-    let policies = Policies::open(Arc::new(store), configured).await.unwrap();
-    let rule = policies.add(new(Owner::Org, "manage.create", Action::Approve), NOW).await.unwrap();
-    let traits = Traits { answer_only: true, ..Traits::lasting(true) };
+    let policies = PolicySet::open(Arc::new(store), configured).await.unwrap();
+    let rule = policies
+        .add(new(PolicyOwner::Org, "manage.create", PolicyAction::Approve), NOW)
+        .await
+        .unwrap();
+    let traits = ToolTraits { answer_only: true, ..ToolTraits::lasting(true) };
     let explained = policies.explain(&tool("manage.create"), traits).await.unwrap();
-    let verdict = Verdict::Ask { pattern: None, editable: false };
+    let verdict = PolicyVerdict::Ask { pattern: None, editable: false };
     let ignored = Some((rule, IgnoredApproval::AnswerOnly));
-    assert_eq!(explained, Explained { verdict, pattern: None, rule: None, ignored });
+    assert_eq!(explained, PolicyDecision { verdict, pattern: None, rule: None, ignored });
 }
 
 #[tokio::test]
 async fn an_unconfirmed_rule_approves_nothing_until_an_administrator_confirms_or_repeats_it() {
     let store = SqliteStore::temporary().unwrap();
     let policies = open(&store).await;
-    let asks = Traits::lasting(true);
-    let held = Verdict::Ask { pattern: None, editable: false };
-    let rule = policies.add(new(Owner::Org, "mail.*", Action::Approve), NOW).await.unwrap();
+    let asks = ToolTraits::lasting(true);
+    let held = PolicyVerdict::Ask { pattern: None, editable: false };
+    let rule =
+        policies.add(new(PolicyOwner::Org, "mail.*", PolicyAction::Approve), NOW).await.unwrap();
     policies.suspend(&rule.id, &origin()).await.unwrap();
     for policies in [&policies, &open(&store).await] {
         assert_eq!(policies.live().verdict(&tool("mail.send"), asks), held);
@@ -169,13 +187,15 @@ async fn an_unconfirmed_rule_approves_nothing_until_an_administrator_confirms_or
     }
     let confirmed = policies.confirm(&rule.id, Timestamp(9)).await.unwrap();
     assert_eq!((confirmed.unconfirmed, confirmed.said), (None, NOW));
-    assert_eq!(policies.live().verdict(&tool("mail.send"), asks), Verdict::Allow);
+    assert_eq!(policies.live().verdict(&tool("mail.send"), asks), PolicyVerdict::Allow);
     policies.suspend(&rule.id, &origin()).await.unwrap();
-    let moved = Change { position: Some(Position::parse("b").unwrap()), ..Change::default() };
+    let moved =
+        RuleChange { position: Some(RulePosition::parse("b").unwrap()), ..RuleChange::default() };
     assert_eq!(policies.change(&rule.id, moved, NOW).await.unwrap().unconfirmed, Some(origin()));
-    let again = Change { action: Some(Action::Approve), ..Change::default() };
+    let again = RuleChange { action: Some(PolicyAction::Approve), ..RuleChange::default() };
     assert_eq!(policies.change(&rule.id, again, NOW).await.unwrap().unconfirmed, None);
-    let blocks = policies.add(new(Owner::Org, "mail.send", Action::Block), NOW).await.unwrap();
+    let blocks =
+        policies.add(new(PolicyOwner::Org, "mail.send", PolicyAction::Block), NOW).await.unwrap();
     policies.suspend(&blocks.id, &origin()).await.unwrap();
     assert!(policies.live().hides(&tool("mail.send"), asks), "what tightens counts at once");
 }

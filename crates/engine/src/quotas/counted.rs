@@ -1,7 +1,7 @@
 //! What one execution counts as, as its actor knows it.
 
 use super::{QuotaBook, class_of};
-use lifecycle::{CallerName, CallerUsage, ExecutionId, Phase, State};
+use lifecycle::{CallerName, CallerUsage, ExecutionId, ExecutionPhase, State};
 use std::sync::Arc;
 
 /// Which count an execution is in.
@@ -56,7 +56,7 @@ impl QuotaClaim {
     /// Counts it as what it is now.
     pub(crate) fn update(&mut self, state: &State, waits_for_timers: bool) {
         let class = match (state.phase, waits_for_timers) {
-            (Phase::Running, true) => Some(QuotaClass::Waiting),
+            (ExecutionPhase::Running, true) => Some(QuotaClass::Waiting),
             (phase, _) => class_of(phase),
         };
         let counted = self.as_class.as_ref().map(|(_, class)| *class);

@@ -2,8 +2,8 @@
 //! charged while they run.
 
 use super::QuotaBook;
-use lifecycle::{CallerName, Quotas, Rejection};
-use sandbox::{CpuMeter, Demand};
+use lifecycle::{CallerName, QuotaLimits, Rejection};
+use sandbox::{CpuMeter, LeaseDemand};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,20 +26,20 @@ impl QuotaAccount {
     pub fn hold_runner(&self) -> Result<HeldRunner, Rejection> {
         let now = self.book.clock.now();
         let count = |usage: &mut lifecycle::CallerUsage| usage.held_runners += 1;
-        self.book.lock().admit(&self.caller, now, Quotas::admit_runner, count)?;
+        self.book.lock().admit(&self.caller, now, QuotaLimits::admit_runner, count)?;
         Ok(HeldRunner { account: self.clone() })
     }
 
     /// Whether another program may begin in a runner that is held.
     pub fn admit_program(&self) -> Result<(), Rejection> {
         let now = self.book.clock.now();
-        self.book.lock().admit(&self.caller, now, Quotas::admit_cpu, |_| {})
+        self.book.lock().admit(&self.caller, now, QuotaLimits::admit_cpu, |_| {})
     }
 
     /// What a held runner asks the sandbox for: a place in the queue of its caller.
-    pub fn demand(&self, memory_bytes: u64) -> Demand {
+    pub fn demand(&self, memory_bytes: u64) -> LeaseDemand {
         let caller = Some(self.caller.to_string());
-        Demand { memory_bytes, caller, is_held: true }
+        LeaseDemand { memory_bytes, caller, is_held: true }
     }
 
     /// Charges the account with what a runner uses from now on.

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use lifecycle::CallerName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 const KIND: &str = "quota";
 
@@ -27,7 +27,7 @@ struct CpuUsageRecord {
 /// Charges what a former server noted, as of the time at which it was noted.
 pub(crate) async fn load_cpu_usage(
     book: &QuotaBook,
-    records: &dyn Records,
+    records: &dyn RecordStore,
     moved: impl Fn(lifecycle::Timestamp) -> lifecycle::Timestamp,
 ) -> Result<(), Fault> {
     let Some(record) = records.get(KIND, KEY).await? else { return Ok(()) };
@@ -44,7 +44,7 @@ pub(crate) async fn load_cpu_usage(
 /// Notes what was used within the last hour. Nothing is written while nothing is used.
 pub(crate) async fn save_cpu_usage(
     book: &QuotaBook,
-    records: &dyn Records,
+    records: &dyn RecordStore,
 ) -> Result<(), StoreError> {
     let now = book.clock.now();
     let windows = book.cpu_windows().into_iter();

@@ -3,7 +3,7 @@
 use super::fields::{PatternPiece, parse_pattern};
 use super::periods::period_name;
 use super::settings::DateSettings;
-use super::zones::{self, Zone};
+use super::zones::{self, TimeZoneId};
 use crate::failure::IntlError;
 use crate::locales::with_numbers;
 use crate::numbers::decimal_symbols;
@@ -20,17 +20,17 @@ use icu_time::{Time, TimeZone, TimeZoneInfo, ZonedDateTime};
 use std::cell::RefCell;
 use writeable::TryWriteable as _;
 
-type Names = FixedCalendarDateTimeNames<Gregorian, CompositeFieldSet>;
+type FieldNames = FixedCalendarDateTimeNames<Gregorian, CompositeFieldSet>;
 
 pub(crate) struct DateFormatter {
     pieces: Vec<PatternPiece>,
-    zone: Zone,
+    zone: TimeZoneId,
     zone_id: TimeZone,
     digits: [char; 10],
     locale: Locale,
     table: LocaleTable,
     /// One set for each piece that is a name: a set holds names of one width.
-    names: RefCell<Vec<(String, Names)>>,
+    names: RefCell<Vec<(String, FieldNames)>>,
 }
 
 /// A time on a wall clock.
@@ -54,9 +54,9 @@ impl DateFormatter {
         Ok(Self {
             pieces: parse_pattern(&settings.pattern),
             zone_id: match zone {
-                Zone::Utc => TimeZone::from_iana_id("UTC"),
-                Zone::Offset(_) => TimeZone::UNKNOWN,
-                Zone::Named(_) => TimeZone::from_iana_id(&name),
+                TimeZoneId::Utc => TimeZone::from_iana_id("UTC"),
+                TimeZoneId::Offset(_) => TimeZone::UNKNOWN,
+                TimeZoneId::Named(_) => TimeZone::from_iana_id(&name),
             },
             zone,
             digits: decimal_symbols(&locale)?.digits,
@@ -139,7 +139,7 @@ impl DateFormatter {
         }
         let name = self.name(letter, length, wall)?;
         let is_offset = name == self.name('O', 4, wall)? || name == self.name('O', 1, wall)?;
-        let is_utc = matches!(self.zone, Zone::Utc);
+        let is_utc = matches!(self.zone, TimeZoneId::Utc);
         Ok(if is_offset && !is_utc { self.offset_text(wall.offset_s, is_long) } else { name })
     }
 
@@ -182,7 +182,7 @@ impl DateFormatter {
             .map_err(|_| IntlError::missing(format!("the field {text}")))?;
         let mut sets = self.names.borrow_mut();
         if !sets.iter().any(|(known, _)| *known == text) {
-            let names = Names::try_new((&self.locale).into()).map_err(IntlError::no_data)?;
+            let names = FieldNames::try_new((&self.locale).into()).map_err(IntlError::no_data)?;
             sets.push((text.clone(), names));
         }
         let names = sets
@@ -205,7 +205,7 @@ fn plain_spaces(text: &str) -> String {
 }
 
 impl WallTime {
-    fn of(time_ms: i64, zone: &Zone) -> Self {
+    fn of(time_ms: i64, zone: &TimeZoneId) -> Self {
         let offset_s = zone.offset_at(time_ms);
         let local_ms = time_ms + i64::from(offset_s) * 1_000;
         let days = local_ms.div_euclid(86_400_000);

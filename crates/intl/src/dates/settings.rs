@@ -3,7 +3,7 @@
 use super::fields::{DateField, PatternPiece, parse_pattern, pattern_of};
 use super::skeleton::PatternChooser;
 use super::zones;
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, type_option};
 use crate::numbers::{check_numbering_system, decimal_symbols};
@@ -30,7 +30,7 @@ const ZONE_NAMES: &[&str] =
 
 /// Components that make up a pattern, in the order in which `resolvedOptions` shows them.
 #[derive(Debug, Default)]
-struct Components {
+struct DateComponents {
     weekday: Option<&'static str>,
     era: Option<&'static str>,
     year: Option<&'static str>,
@@ -44,7 +44,7 @@ struct Components {
     zone_name: Option<&'static str>,
 }
 
-pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), IntlError> {
+pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(DateSettings, Value), IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     check_calendar(bag, &locale)?;
@@ -56,7 +56,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), In
     let numbers = numbers.unwrap_or_else(|| table.get("nu").unwrap_or("latn").to_owned());
     let cycle = read_cycle(bag, &mut locale)?;
     let (_, zone) = zones::find(bag.get("timeZone").unwrap_or("UTC"))?;
-    let mut components = Components::read(bag)?;
+    let mut components = DateComponents::read(bag)?;
     bag.choice("formatMatcher", &["best fit", "basic"])?;
     let date_style = bag.one_of("dateStyle", STYLES)?;
     let time_style = bag.one_of("timeStyle", STYLES)?;
@@ -101,7 +101,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(DateSettings, Value), In
 }
 
 /// One calendar is provided; the others are not passed over in silence.
-fn check_calendar(bag: &Bag, locale: &ResolvedLocale) -> Result<(), IntlError> {
+fn check_calendar(bag: &OptionsBag, locale: &ResolvedLocale) -> Result<(), IntlError> {
     let option = type_option(bag, "calendar")?.map(str::to_ascii_lowercase);
     match option.or_else(|| locale.asked_keyword("ca")).as_deref() {
         Some("gregory") => Ok(()),
@@ -134,7 +134,7 @@ struct HourCycle {
     is_asked: bool,
 }
 
-fn read_cycle(bag: &Bag, locale: &mut ResolvedLocale) -> Result<HourCycle, IntlError> {
+fn read_cycle(bag: &OptionsBag, locale: &mut ResolvedLocale) -> Result<HourCycle, IntlError> {
     let hour12 = bag.boolean("hour12");
     let option = bag.one_of("hourCycle", &["h11", "h12", "h23", "h24"])?;
     let is_cycle = |it: &str| matches!(it, "h11" | "h12" | "h23" | "h24");
@@ -212,8 +212,8 @@ fn set_hour_letter(pieces: &mut [PatternPiece], cycle: char) {
     }
 }
 
-impl Components {
-    fn read(bag: &Bag) -> Result<Self, IntlError> {
+impl DateComponents {
+    fn read(bag: &OptionsBag) -> Result<Self, IntlError> {
         Ok(Self {
             weekday: bag.one_of("weekday", TEXT_WIDTHS)?,
             era: bag.one_of("era", TEXT_WIDTHS)?,
@@ -318,7 +318,7 @@ fn show(
     (numbers, zone): (&str, &str),
     pieces: &[PatternPiece],
     (date_style, time_style): (Option<&str>, Option<&str>),
-    components: &Components,
+    components: &DateComponents,
 ) -> Value {
     let mut shown = Map::new();
     let mut add = |name: &str, value: Value| drop(shown.insert(name.into(), value));

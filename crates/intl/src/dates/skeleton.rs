@@ -56,7 +56,7 @@ fn kind_of(letter: char, length: usize) -> (i32, usize) {
 
 /// The fields of a pattern or of a request, by place in [`FIELDS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Skeleton {
+pub(crate) struct DateSkeleton {
     /// Letter and length; length 0 where the field is absent.
     asked: [(char, usize); 11],
     kinds: [i32; 11],
@@ -64,7 +64,7 @@ pub(crate) struct Skeleton {
     plain: [(char, usize); 11],
 }
 
-impl Skeleton {
+impl DateSkeleton {
     pub(crate) fn of(pattern: &str) -> Self {
         let mut skeleton = Self::default();
         for piece in parse_pattern(pattern) {
@@ -145,8 +145,8 @@ const DATE_MASK: u16 = 0b1_1111;
 
 /// A pattern that may be chosen.
 #[derive(Debug)]
-struct Candidate {
-    skeleton: Skeleton,
+struct PatternCandidate {
+    skeleton: DateSkeleton,
     pattern: &'static str,
     /// Whether CLDR names its skeleton. Otherwise it follows from the pattern.
     has_own_skeleton: bool,
@@ -156,7 +156,7 @@ struct Candidate {
 #[derive(Debug)]
 pub(crate) struct PatternChooser<'a> {
     table: &'a LocaleTable,
-    candidates: Vec<Candidate>,
+    candidates: Vec<PatternCandidate>,
 }
 
 /// Single fields, each of which can always be shown.
@@ -169,12 +169,12 @@ impl<'a> PatternChooser<'a> {
     pub(crate) fn new(table: &'a LocaleTable) -> Self {
         let mut chooser = Self { table, candidates: vec![] };
         for field in SINGLE_FIELDS {
-            chooser.add(Skeleton::of(field), field, false);
+            chooser.add(DateSkeleton::of(field), field, false);
         }
         for style in ["full", "long", "medium", "short"] {
             for what in ["d", "t"] {
                 if let Some(pattern) = table.get(&format!("{what}:{style}")) {
-                    chooser.add(Skeleton::of(pattern), pattern, false);
+                    chooser.add(DateSkeleton::of(pattern), pattern, false);
                 }
             }
         }
@@ -182,7 +182,7 @@ impl<'a> PatternChooser<'a> {
             if key.bytes().all(|byte| byte.is_ascii_alphabetic())
                 && !matches!(key, "nu" | "periods" | "codes" | "gmt")
             {
-                chooser.add(Skeleton::of(key), pattern, true);
+                chooser.add(DateSkeleton::of(key), pattern, true);
             }
         }
         // ICU looks through them by first letter.
@@ -190,7 +190,7 @@ impl<'a> PatternChooser<'a> {
         chooser
     }
 
-    fn add(&mut self, skeleton: Skeleton, pattern: &'static str, has_own_skeleton: bool) {
+    fn add(&mut self, skeleton: DateSkeleton, pattern: &'static str, has_own_skeleton: bool) {
         let same = self.candidates.iter_mut().find(|it| it.skeleton.asked == skeleton.asked);
         match same {
             Some(known) if has_own_skeleton => {
@@ -198,13 +198,13 @@ impl<'a> PatternChooser<'a> {
                 known.has_own_skeleton = true;
             }
             Some(_) => {}
-            None => self.candidates.push(Candidate { skeleton, pattern, has_own_skeleton }),
+            None => self.candidates.push(PatternCandidate { skeleton, pattern, has_own_skeleton }),
         }
     }
 
     /// The pattern that shows these fields, in the order and with the texts of the locale.
     pub(crate) fn best(&self, request: &str) -> String {
-        let request = Skeleton::of(request);
+        let request = DateSkeleton::of(request);
         let (candidate, distance, missing) = self.nearest(&request, u16::MAX);
         if missing == 0 && distance < EXTRA_FIELD {
             return adjusted(candidate, &request, false);
@@ -220,7 +220,7 @@ impl<'a> PatternChooser<'a> {
     }
 
     /// A date and a time together.
-    fn joined(&self, request: &Skeleton, date: &str, time: &str) -> String {
+    fn joined(&self, request: &DateSkeleton, date: &str, time: &str) -> String {
         let style = match (request.length(DateField::Month), request.length(DateField::Weekday)) {
             (4, weekday) if weekday > 0 => "full",
             (4, _) => "long",
@@ -235,8 +235,8 @@ impl<'a> PatternChooser<'a> {
         glue.replace("{1}", date).replace("{0}", time)
     }
 
-    fn nearest(&self, request: &Skeleton, included: u16) -> (&Candidate, i32, u16) {
-        let mut best: Option<(&Candidate, i32, u16)> = None;
+    fn nearest(&self, request: &DateSkeleton, included: u16) -> (&PatternCandidate, i32, u16) {
+        let mut best: Option<(&PatternCandidate, i32, u16)> = None;
         for candidate in &self.candidates {
             let (distance, missing) = request.distance(&candidate.skeleton, included);
             let is_better = best.is_none_or(|(_, known, known_missing)| {
@@ -253,7 +253,7 @@ impl<'a> PatternChooser<'a> {
     }
 
     /// A pattern for some of the fields: what no pattern has is appended.
-    fn appended(&self, request: &Skeleton, fields: u16) -> Option<String> {
+    fn appended(&self, request: &DateSkeleton, fields: u16) -> Option<String> {
         if fields == 0 {
             return None;
         }
@@ -293,15 +293,15 @@ impl<'a> PatternChooser<'a> {
     }
 }
 
-fn adjusted(candidate: &Candidate, request: &Skeleton, with_fraction: bool) -> String {
+fn adjusted(candidate: &PatternCandidate, request: &DateSkeleton, with_fraction: bool) -> String {
     adjusted_text(candidate.pattern, candidate, request, with_fraction)
 }
 
 /// A pattern whose fields have the widths that were asked for.
 fn adjusted_text(
     pattern: &str,
-    candidate: &Candidate,
-    request: &Skeleton,
+    candidate: &PatternCandidate,
+    request: &DateSkeleton,
     with_fraction: bool,
 ) -> String {
     let own = candidate.has_own_skeleton.then_some(&candidate.skeleton);
@@ -329,8 +329,8 @@ fn adjusted_field(
     field: DateField,
     letter: char,
     length: usize,
-    request: &Skeleton,
-    own: Option<&Skeleton>,
+    request: &DateSkeleton,
+    own: Option<&DateSkeleton>,
 ) -> (char, usize) {
     let (asked_letter, asked_length) = request.asked[field.index()];
     if asked_length == 0 {

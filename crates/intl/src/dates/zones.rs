@@ -29,7 +29,7 @@ const LAST_MS: i64 = 250_000_000_000_000;
 const FIRST_MS: i64 = -250_000_000_000_000;
 
 #[derive(Debug, Clone)]
-pub(crate) enum Zone {
+pub(crate) enum TimeZoneId {
     Utc,
     /// Seconds east of Greenwich.
     Offset(i32),
@@ -37,17 +37,18 @@ pub(crate) enum Zone {
 }
 
 /// A zone, and the name that `resolvedOptions` shows.
-pub(crate) fn find(name: &str) -> Result<(Zone, String), IntlError> {
+pub(crate) fn find(name: &str) -> Result<(TimeZoneId, String), IntlError> {
     if let Some(seconds) = offset_of(name) {
-        return Ok((Zone::Offset(seconds), offset_name(seconds)));
+        return Ok((TimeZoneId::Offset(seconds), offset_name(seconds)));
     }
     if UTC_NAMES.iter().any(|it| it.eq_ignore_ascii_case(name)) {
-        return Ok((Zone::Utc, "UTC".to_owned()));
+        return Ok((TimeZoneId::Utc, "UTC".to_owned()));
     }
     let is_name = name.len() <= NAME_BYTES_MAX && name.is_ascii();
     let found = is_name.then(|| TimeZoneDatabase::bundled().get(name).ok()).flatten();
-    let known = found
-        .and_then(|zone| zone.iana_name().map(str::to_owned).map(|name| (Zone::Named(zone), name)));
+    let known = found.and_then(|zone| {
+        zone.iana_name().map(str::to_owned).map(|name| (TimeZoneId::Named(zone), name))
+    });
     known.ok_or_else(|| IntlError::range(format!("Invalid time zone specified: {}", quoted(name))))
 }
 
@@ -79,7 +80,7 @@ fn offset_name(seconds: i32) -> String {
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
-impl Zone {
+impl TimeZoneId {
     /// Seconds east of Greenwich at a time.
     pub(crate) fn offset_at(&self, time_ms: i64) -> i32 {
         let zone = match self {

@@ -27,7 +27,7 @@ use icu_provider::marker::{DataMarkerExt as _, ErasedMarker};
 use icu_provider::prelude::*;
 
 #[derive(Debug)]
-pub(crate) enum Affixes {
+pub(crate) enum NumberAffixes {
     None,
     /// With the sign of the digits, if it is not that of Latin ones.
     Percent(DataPayload<DecimalPercentV1>, Option<&'static str>),
@@ -52,7 +52,7 @@ pub(crate) struct CurrencyText {
     ends_with_letter: bool,
 }
 
-impl Affixes {
+impl NumberAffixes {
     pub(crate) fn new(
         settings: &NumberSettings,
         locale: &Locale,

@@ -1,8 +1,8 @@
 //! Numbers as texts: digits and separators are ICU4X's, what surrounds them is composed here from its patterns.
 
-use super::affixes::Affixes;
-use super::settings::{Notation, NumberSettings, NumberStyle};
-use crate::digits::Numeric;
+use super::affixes::NumberAffixes;
+use super::settings::{NumberNotation, NumberSettings, NumberStyle};
+use crate::digits::NumericValue;
 use crate::failure::IntlError;
 use crate::locales::with_numbers;
 use crate::parts::{TextPart, collected, push, push_spaced};
@@ -34,7 +34,7 @@ pub(crate) struct NumberFormatter {
     settings: NumberSettings,
     decimal: DecimalFormatter,
     compact: Option<CompactDecimalFormatter>,
-    affixes: Affixes,
+    affixes: NumberAffixes,
     pub(crate) plural_rules: PluralRules,
     not_a_number: &'static str,
     infinity: &'static str,
@@ -55,21 +55,25 @@ impl NumberFormatter {
         };
         // An exponent is no number of thousands.
         let grouping = match settings.notation {
-            Notation::Scientific | Notation::Engineering => GroupingStrategy::Never,
-            Notation::Standard | Notation::CompactShort | Notation::CompactLong => grouping,
+            NumberNotation::Scientific | NumberNotation::Engineering => GroupingStrategy::Never,
+            NumberNotation::Standard
+            | NumberNotation::CompactShort
+            | NumberNotation::CompactLong => grouping,
         };
         let options = DecimalFormatterOptions::from(grouping);
         let compact_options = CompactDecimalFormatterOptions::from(grouping);
         let decimal =
             DecimalFormatter::try_new((&locale).into(), options).map_err(IntlError::no_data)?;
         let compact = match settings.notation {
-            Notation::CompactShort => {
+            NumberNotation::CompactShort => {
                 Some(CompactDecimalFormatter::try_new_short((&locale).into(), compact_options))
             }
-            Notation::CompactLong => {
+            NumberNotation::CompactLong => {
                 Some(CompactDecimalFormatter::try_new_long((&locale).into(), compact_options))
             }
-            Notation::Standard | Notation::Scientific | Notation::Engineering => None,
+            NumberNotation::Standard | NumberNotation::Scientific | NumberNotation::Engineering => {
+                None
+            }
         };
         let table = LocaleTable::of(&locale.id);
         let symbol = |name: &str, default| {
@@ -86,7 +90,7 @@ impl NumberFormatter {
             infinity: symbol("inf", "∞"),
             exponential: symbol("exp", "E"),
             compact: compact.transpose().map_err(IntlError::no_data)?,
-            affixes: Affixes::new(&settings, &locale, own("pct"))?,
+            affixes: NumberAffixes::new(&settings, &locale, own("pct"))?,
             plural_rules: PluralRules::try_new_cardinal((&locale).into())
                 .map_err(IntlError::no_data)?,
             decimal,
@@ -94,15 +98,15 @@ impl NumberFormatter {
         })
     }
 
-    pub(crate) fn format(&self, value: &Numeric) -> Result<Vec<TextPart>, IntlError> {
+    pub(crate) fn format(&self, value: &NumericValue) -> Result<Vec<TextPart>, IntlError> {
         let signed = match value {
-            Numeric::NotANumber => {
+            NumericValue::NotANumber => {
                 self.unusual(Sign::None, TextPart::new("nan", self.not_a_number))
             }
-            Numeric::Infinity(sign) => {
+            NumericValue::Infinity(sign) => {
                 self.unusual(*sign, TextPart::new("infinity", self.infinity))
             }
-            Numeric::Finite(value) => {
+            NumericValue::Finite(value) => {
                 let mut value = value.clone();
                 if self.settings.style == NumberStyle::Percent {
                     value.absolute.multiply_pow10(2);
@@ -125,12 +129,17 @@ impl NumberFormatter {
 
     fn finite(&self, value: &Decimal) -> Result<SignedParts, IntlError> {
         match (self.settings.notation, &self.compact) {
-            (Notation::CompactShort | Notation::CompactLong, Some(compact)) => {
+            (NumberNotation::CompactShort | NumberNotation::CompactLong, Some(compact)) => {
                 self.compacted(value, compact)
             }
-            (Notation::Scientific, _) => Ok(self.exponential(value, 1)),
-            (Notation::Engineering, _) => Ok(self.exponential(value, 3)),
-            (Notation::Standard | Notation::CompactShort | Notation::CompactLong, _) => {
+            (NumberNotation::Scientific, _) => Ok(self.exponential(value, 1)),
+            (NumberNotation::Engineering, _) => Ok(self.exponential(value, 3)),
+            (
+                NumberNotation::Standard
+                | NumberNotation::CompactShort
+                | NumberNotation::CompactLong,
+                _,
+            ) => {
                 let rounded = self.settings.digits.round(value);
                 Ok(self.signed(
                     &rounded,

@@ -1,7 +1,7 @@
 //! Options of `Intl.NumberFormat` (ECMA-402, section 15.1).
 
 use super::format::default_numbering_system;
-use crate::bag::Bag;
+use crate::bag::OptionsBag;
 use crate::digits::DigitSettings;
 use crate::failure::{IntlError, quoted};
 use crate::locales::{ResolvedLocale, type_option};
@@ -21,7 +21,7 @@ pub(crate) enum NumberStyle {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Notation {
+pub(crate) enum NumberNotation {
     Standard,
     Scientific,
     Engineering,
@@ -35,7 +35,7 @@ pub(crate) struct NumberSettings {
     pub(crate) locale: String,
     pub(crate) numbering_system: String,
     pub(crate) style: NumberStyle,
-    pub(crate) notation: Notation,
+    pub(crate) notation: NumberNotation,
     pub(crate) currency: String,
     pub(crate) currency_display: String,
     pub(crate) is_accounting: bool,
@@ -55,7 +55,7 @@ pub(crate) fn plain(
         locale: locale.id.to_string(),
         numbering_system: numbering_system.to_owned(),
         style: NumberStyle::Decimal,
-        notation: Notation::Standard,
+        notation: NumberNotation::Standard,
         currency: String::new(),
         currency_display: "symbol".into(),
         is_accounting: false,
@@ -63,7 +63,7 @@ pub(crate) fn plain(
         unit_display: "short".into(),
         grouping: "auto".into(),
         sign: "auto".into(),
-        digits: DigitSettings::read(&Bag::default(), (0, 3), false)?,
+        digits: DigitSettings::read(&OptionsBag::default(), (0, 3), false)?,
     })
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn check_numbering_system(
 /// The numbering system of a formatter.
 pub(crate) fn numbering_system(
     locale: &mut ResolvedLocale,
-    bag: &Bag,
+    bag: &OptionsBag,
 ) -> Result<String, IntlError> {
     let option = type_option(bag, "numberingSystem")?;
     check_numbering_system(locale, option)?;
@@ -91,7 +91,7 @@ pub(crate) fn numbering_system(
 }
 
 /// Reads the options; returns the settings and what `resolvedOptions` shows.
-pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), IntlError> {
+pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(NumberSettings, Value), IntlError> {
     bag.check_matcher()?;
     let mut locale = ResolvedLocale::of(locales)?;
     let mut settings = plain(&locale, "latn")?;
@@ -100,11 +100,11 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), 
     let notation = bag.choice("notation", &["standard", "scientific", "engineering", "compact"])?;
     let compact = bag.choice("compactDisplay", &["short", "long"])?;
     settings.notation = match (notation, compact) {
-        ("scientific", _) => Notation::Scientific,
-        ("engineering", _) => Notation::Engineering,
-        ("compact", "short") => Notation::CompactShort,
-        ("compact", _) => Notation::CompactLong,
-        _ => Notation::Standard,
+        ("scientific", _) => NumberNotation::Scientific,
+        ("engineering", _) => NumberNotation::Engineering,
+        ("compact", "short") => NumberNotation::CompactShort,
+        ("compact", _) => NumberNotation::CompactLong,
+        _ => NumberNotation::Standard,
     };
     let is_compact = notation == "compact";
     let defaults = match settings.style {
@@ -124,7 +124,7 @@ pub(crate) fn read(locales: &str, bag: &Bag) -> Result<(NumberSettings, Value), 
     Ok((settings, shown))
 }
 
-fn read_style(settings: &mut NumberSettings, bag: &Bag) -> Result<(), IntlError> {
+fn read_style(settings: &mut NumberSettings, bag: &OptionsBag) -> Result<(), IntlError> {
     let style = bag.choice("style", &["decimal", "percent", "currency", "unit"])?;
     let currency = bag.get("currency");
     if let Some(code) =
@@ -182,7 +182,7 @@ fn check_unit(unit: &str) -> Result<(), IntlError> {
     }
 }
 
-fn read_grouping(bag: &Bag, default: &str) -> Result<String, IntlError> {
+fn read_grouping(bag: &OptionsBag, default: &str) -> Result<String, IntlError> {
     Ok(match bag.get("useGrouping") {
         None | Some("true" | "false") => default,
         // What the prelude writes for `false`: no text of a guest's gets here as it is.

@@ -8,9 +8,9 @@ use icu_locale::Locale;
 use icu_provider::marker::{DataMarkerExt as _, ErasedMarker};
 use icu_provider::prelude::*;
 
-type Names = DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>;
+type UnitNames = DataPayload<ErasedMarker<UnitsDisplayNames<'static>>>;
 
-pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, IntlError> {
+pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<UnitNames, IntlError> {
     let attributes = format!("{width}-{unit}");
     let attributes =
         DataMarkerAttributes::try_from_str(&attributes).map_err(|_| IntlError::no_data(unit))?;
@@ -32,14 +32,15 @@ pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<Names, In
         of::<names::UnitsNamesAreaOutlierV1>,
     ];
     // A table that has the unit for the root only answers for every locale; another may have the language.
-    let found: Vec<(Names, bool)> = all.iter().filter_map(|of| of(locale, attributes)).collect();
+    let found: Vec<(UnitNames, bool)> =
+        all.iter().filter_map(|of| of(locale, attributes)).collect();
     let at = found.iter().position(|(_, is_of_root)| !is_of_root).unwrap_or(0);
     let names = found.into_iter().nth(at).map(|(names, _)| names);
     names.ok_or_else(|| IntlError::missing(format!("the unit {unit}")))
 }
 
 /// The names in one table, and whether they are the root's.
-fn of<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<(Names, bool)>
+fn of<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<(UnitNames, bool)>
 where
     M: DataMarker<DataStruct = UnitsDisplayNames<'static>>,
     Baked: DataProvider<M>,

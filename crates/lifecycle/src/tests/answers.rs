@@ -3,7 +3,7 @@
 use super::*;
 
 /// A held call with this admission.
-fn held(admission: Admission) -> ExecutionScript {
+fn held(admission: CallAdmission) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     asked(&script.call(admission));
     script
@@ -19,8 +19,8 @@ fn held_under(editable: bool) -> ExecutionScript {
 }
 
 fn editable_policy(editable: bool) -> Policy {
-    let rule = Rule::lasting(Pattern::parse("*").unwrap(), Action::RequireApproval);
-    Policy::new(vec![vec![Rule { editable, ..rule }]])
+    let rule = PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
+    Policy::new(vec![vec![PolicyRule { editable, ..rule }]])
 }
 
 fn bad(why: &str) -> Rejection {
@@ -38,7 +38,7 @@ const NOT_ALLOWED: &str =
 fn an_approval_is_remembered_only_where_it_is_one_and_the_tool_does_not_ask_each_time() {
     let today = || Some(fit(WRITES, true));
     let remembers = |mut script: ExecutionScript, answer, today| {
-        let intent = script.reply(answer, Rider::Remember, today);
+        let intent = script.reply(answer, AnswerExtras::Remember, today);
         script.try_submit(intent).map(|events| events[0].clone())
     };
     let answered = remembers(held(fit(WRITES, true)), yes(), today()).unwrap();
@@ -78,21 +78,21 @@ fn what_is_no_approval_takes_no_rider() {
     };
     for mut script in [doubting(), asking()] {
         let answer = with_content(r#"{"choice":"retry"}"#);
-        let edited = Rider::Arguments(json("[]"));
-        let intent = script.reply(answer.clone(), Rider::Remember, None);
+        let edited = AnswerExtras::Arguments(json("[]"));
+        let intent = script.reply(answer.clone(), AnswerExtras::Remember, None);
         assert_eq!(script.refused(intent), bad(ONLY_REMEMBERED));
         let intent = script.reply(answer, edited, None);
         assert_eq!(script.refused(intent), bad(ONLY_EDITED));
     }
     let mut script = held_under(true);
-    let intent = script.reply(Answer::Cancel, Rider::Arguments(json("[]")), None);
+    let intent = script.reply(Answer::Cancel, AnswerExtras::Arguments(json("[]")), None);
     assert_eq!(script.refused(intent), bad(ONLY_EDITED));
 }
 
 #[test]
 fn arguments_are_changed_where_the_question_and_the_policy_of_today_allow_it() {
-    let block = || policy(&[("*", Action::Block)]);
-    let approve = || policy(&[("*", Action::Approve)]);
+    let block = || policy(&[("*", PolicyAction::Block)]);
+    let approve = || policy(&[("*", PolicyAction::Approve)]);
     let cases = [
         (held_under(true), editable_policy(true), true),
         (held_under(true), editable_policy(false), false),
@@ -104,7 +104,7 @@ fn arguments_are_changed_where_the_question_and_the_policy_of_today_allow_it() {
     ];
     for (idx, (mut script, policy, is_allowed)) in cases.into_iter().enumerate() {
         script.policy = policy;
-        let rider = Rider::Arguments(json("[1]"));
+        let rider = AnswerExtras::Arguments(json("[1]"));
         let intent = script.reply(yes(), rider, Some(fit(WRITES, true)));
         let refused = script.try_submit(intent).err();
         assert_eq!(refused, (!is_allowed).then(|| bad(NOT_ALLOWED)), "case {idx}");
@@ -113,13 +113,13 @@ fn arguments_are_changed_where_the_question_and_the_policy_of_today_allow_it() {
 
 #[test]
 fn changed_arguments_must_be_taken_by_the_tool_of_today() {
-    let unfit = Admission::Unfit(Failure::new(FailureCode::Validation, "to is missing."));
-    let told = Admission::Told(json(r#""to?""#));
+    let unfit = CallAdmission::Unfit(Failure::new(FailureCode::Validation, "to is missing."));
+    let told = CallAdmission::Told(json(r#""to?""#));
     let cases =
         [(unfit, "to is missing"), (told, "the tool would not take these arguments: \"to?\"")];
     for (today, why) in cases {
         let mut script = held_under(true);
-        let intent = script.reply(yes(), Rider::Arguments(json("[]")), Some(today));
+        let intent = script.reply(yes(), AnswerExtras::Arguments(json("[]")), Some(today));
         assert_eq!(script.refused(intent), bad(why));
     }
 }
@@ -129,11 +129,12 @@ fn changed_arguments_may_use_the_last_byte_and_no_more() {
     let edited = "[1234]";
     // 2 bytes are the program's own arguments.
     for (bytes_max, is_allowed) in [(9, true), (8, true), (7, false), (2, false)] {
-        let limits = Limits { bytes_max, ..Limits::default() };
+        let limits = ExecutionLimits { bytes_max, ..ExecutionLimits::default() };
         let policy = editable_policy(true);
         let mut script = ExecutionScript { policy, ..ExecutionScript::within(limits) };
         script.call(fit(WRITES, true));
-        let intent = script.reply(yes(), Rider::Arguments(json(edited)), Some(fit(WRITES, true)));
+        let intent =
+            script.reply(yes(), AnswerExtras::Arguments(json(edited)), Some(fit(WRITES, true)));
         let refused = script.try_submit(intent).err();
         let why = "with these arguments the program would move too many bytes";
         assert_eq!(refused, (!is_allowed).then(|| bad(why)), "{bytes_max}");
@@ -142,7 +143,7 @@ fn changed_arguments_may_use_the_last_byte_and_no_more() {
 
 #[test]
 fn an_approved_call_goes_out_unless_the_tool_of_today_is_another() {
-    let unfit = Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"));
+    let unfit = CallAdmission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"));
     let none = || edition(WRITES, true, None);
     let goes_out = [
         (fit(WRITES, true), None),
@@ -156,23 +157,23 @@ fn an_approved_call_goes_out_unless_the_tool_of_today_is_another() {
     let gone = failed(1, FailureCode::ToolNotFound, "gone");
     assert_eq!(held(fit(WRITES, true)).accept(Some(unfit)), [gone]);
     assert_eq!(
-        held(fit(WRITES, true)).accept(Some(Admission::Told(json("7")))),
+        held(fit(WRITES, true)).accept(Some(CallAdmission::Told(json("7")))),
         [returned(1, "7")]
     );
     let mut script = held(fit(WRITES, true));
-    script.policy = policy(&[("*", Action::Block)]);
+    script.policy = policy(&[("*", PolicyAction::Block)]);
     assert_eq!(script.accept(None), [blocked(1)]);
 }
 
 #[test]
 fn an_accept_while_the_source_is_unavailable_is_refused_unless_the_tool_is_blocked() {
     let mut script = held(fit(WRITES, true));
-    let intent = script.reply(yes(), Rider::Nothing, Some(unavailable()));
+    let intent = script.reply(yes(), AnswerExtras::Nothing, Some(unavailable()));
     let expected =
         Rejection::SourceUnavailable { tool: tool("mail.send"), why: "it is down".into() };
     assert_eq!(script.refused(intent), expected);
     let mut script = held(fit(WRITES, true));
-    script.policy = policy(&[("*", Action::Block)]);
+    script.policy = policy(&[("*", PolicyAction::Block)]);
     assert_eq!(script.accept(Some(unavailable())), [blocked(1)]);
 }
 
@@ -194,7 +195,7 @@ fn a_changed_tool_asks_once_more_about_itself() {
             call: CallId(1),
             kind: QuestionKind::Approval,
             message: format!("{about}\n\nArguments:\n{{}}"),
-            revision: Some(Revision::of("2")),
+            revision: Some(ToolRevision::of("2")),
             editable: false,
             answer_only,
         };
@@ -202,7 +203,7 @@ fn a_changed_tool_asks_once_more_about_itself() {
     }
     let mut script = held_under(true);
     let today = Some(edition(WRITES, true, Some("2")));
-    let events = script.submit(script.reply(yes(), Rider::Arguments(json("[1]")), today));
+    let events = script.submit(script.reply(yes(), AnswerExtras::Arguments(json("[1]")), today));
     let question = asked(&events[1]);
     assert_eq!(question.message, format!("{changed}\n\nArguments:\n[\n  1\n]"));
     assert!(question.editable);
@@ -221,7 +222,7 @@ fn a_no_settles_the_call_in_executors_words() {
         let mut script = held(fit(WRITES, true));
         let question = script.question().id;
         let by = AnswerAuthor { caller: me(), role: AnswerRole::Model };
-        let (rider, today) = (Rider::Nothing, None);
+        let (rider, today) = (AnswerExtras::Nothing, None);
         let intent = Intent::Answer { question, answer: answer.clone(), by, rider, today };
         let events = script.submit(intent);
         let answered = Event::CallAnswered {
@@ -244,13 +245,15 @@ fn the_answer_to_a_tools_own_question_only_goes_to_the_tool() {
     script.ask_for_a_form(1);
     script.ask_for_a_visit(1, false);
     let call = || CallId(1);
-    for (answer, stage) in
-        [(yes(), Stage::Asking(json("{}"))), (Answer::Decline, Stage::Dispatched(json("{}")))]
-    {
-        let events = script.submit(script.reply(answer, Rider::Nothing, Some(unavailable())));
+    for (answer, stage) in [
+        (yes(), CallStage::Asking(json("{}"))),
+        (Answer::Decline, CallStage::Dispatched(json("{}"))),
+    ] {
+        let events =
+            script.submit(script.reply(answer, AnswerExtras::Nothing, Some(unavailable())));
         assert!(matches!(events[..], [Event::CallAnswered { .. }]), "{events:?}");
         assert_eq!(script.state.calls[&call()].stage, stage);
-        let is_at_work = matches!(stage, Stage::Dispatched(_));
+        let is_at_work = matches!(stage, CallStage::Dispatched(_));
         assert_eq!(script.state.dispatched.contains_key(&call()), is_at_work);
     }
 }
@@ -262,7 +265,9 @@ fn an_approval_from_before_entries_were_lost_becomes_a_doubt_about_what_would_ru
         assert_eq!(script.lose_and_continue(), []);
         script
     };
-    for (rider, args) in [(Rider::Nothing, "{}"), (Rider::Arguments(json("[1]")), "[\n  1\n]")] {
+    for (rider, args) in
+        [(AnswerExtras::Nothing, "{}"), (AnswerExtras::Arguments(json("[1]")), "[\n  1\n]")]
+    {
         let mut script = lost();
         let events = script.submit(script.reply(yes(), rider, Some(fit(WRITES, true))));
         let question = asked(&events[1]);

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn admit(admission: Admission) -> Intent {
+fn admit(admission: CallAdmission) -> Intent {
     Intent::Admit { call: CallId(1), admission }
 }
 
-fn admitted(nature: Nature, edition: &str) -> Event {
-    let (call, revision) = (CallId(1), Some(Revision::of(edition)));
+fn admitted(nature: ToolNature, edition: &str) -> Event {
+    let (call, revision) = (CallId(1), Some(ToolRevision::of(edition)));
     Event::CallAdmitted { call, nature, revision }
 }
 
@@ -19,7 +19,7 @@ fn waiting() -> ExecutionScript {
 }
 
 /// A call that was accepted and has not reached its tool.
-fn accepted(then: Admission) -> ExecutionScript {
+fn accepted(then: CallAdmission) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.call(then.clone());
     assert_eq!(script.accept(Some(then)), [dispatched(1, 1)]);
@@ -46,7 +46,7 @@ fn only_a_dispatched_call_of_this_server_can_wait_for_its_source() {
     for call in [5, 6] {
         let deferred = Event::CallDeferred { call: CallId(call) };
         assert_eq!(script.submit(Intent::Defer { call: CallId(call) }), [deferred]);
-        assert_eq!(script.state.calls[&CallId(call)].stage, Stage::Deferred(json("{}")));
+        assert_eq!(script.state.calls[&CallId(call)].stage, CallStage::Deferred(json("{}")));
         assert_eq!(script.state.calls[&CallId(call)].attempts, 0);
     }
     assert_eq!(script.state.dispatched.keys().collect::<Vec<_>>(), [&CallId(3)]);
@@ -69,11 +69,11 @@ fn only_a_call_that_waits_for_its_source_can_be_admitted() {
 
 #[test]
 fn a_call_without_an_accept_is_decided_on_as_if_it_were_made_now() {
-    let unfit = Admission::Unfit(Failure::new(FailureCode::Validation, "no"));
+    let unfit = CallAdmission::Unfit(Failure::new(FailureCode::Validation, "no"));
     let settled = [
         (unavailable(), failed(1, FailureCode::SourceUnavailable, "No.")),
         (unfit, failed(1, FailureCode::Validation, "no")),
-        (Admission::Told(json("7")), returned(1, "7")),
+        (CallAdmission::Told(json("7")), returned(1, "7")),
     ];
     for (admission, expected) in settled {
         assert_eq!(waiting().submit(admit(admission)), [expected]);
@@ -83,7 +83,7 @@ fn a_call_without_an_accept_is_decided_on_as_if_it_were_made_now() {
         let events = script.submit(admit(fit(given, false)));
         assert_eq!(events, [admitted(nature, "1"), dispatched(1, 1)]);
         let call = &script.state.calls[&CallId(1)];
-        assert_eq!((call.nature, call.revision), (nature, Some(Revision::of("1"))));
+        assert_eq!((call.nature, call.revision), (nature, Some(ToolRevision::of("1"))));
     }
     let mut script = waiting();
     let events = script.submit(admit(fit(WRITES, true)));
@@ -91,7 +91,7 @@ fn a_call_without_an_accept_is_decided_on_as_if_it_were_made_now() {
     assert_eq!(asked(&events[1]).kind, QuestionKind::Approval);
     for admission in [unavailable(), fit(WRITES, false)] {
         let mut script = waiting();
-        script.policy = policy(&[("*", Action::Block)]);
+        script.policy = policy(&[("*", PolicyAction::Block)]);
         assert_eq!(script.submit(admit(admission)).last(), Some(&blocked(1)));
     }
 }
@@ -108,10 +108,10 @@ fn an_accept_counts_for_the_edition_that_was_accepted() {
     let event = admit_edition(Some("1"), Some("2"));
     let question = asked(&event);
     assert!(question.message.contains("has changed since"), "{}", question.message);
-    assert_eq!(question.revision, Some(Revision::of("2")));
+    assert_eq!(question.revision, Some(ToolRevision::of("2")));
     for admission in [unavailable(), fit(WRITES, true)] {
         let mut script = accepted(fit(WRITES, true));
-        script.policy = policy(&[("*", Action::Block)]);
+        script.policy = policy(&[("*", PolicyAction::Block)]);
         assert_eq!(script.submit(admit(admission)).last(), Some(&blocked(1)));
     }
 }
@@ -127,7 +127,7 @@ fn an_accept_that_reached_no_tool_is_asked_for_again() {
         call: CallId(1),
         kind: QuestionKind::Approval,
         message: message.into(),
-        revision: Some(Revision::of("1")),
+        revision: Some(ToolRevision::of("1")),
         editable: false,
         answer_only: true,
     };

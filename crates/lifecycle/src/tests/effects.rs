@@ -11,12 +11,12 @@ struct EventTraits {
     effect: Option<Effect>,
     can_wait: bool,
     is_input: bool,
-    strength: Strength,
+    strength: WriteStrength,
 }
 
 fn question() -> Question {
     let id = QuestionId::from_uuid(Uuid::nil());
-    form("?").question(id, CALL, &Seed([7; 32]))
+    form("?").question(id, CALL, &RandomSeed([7; 32]))
 }
 
 fn answered() -> Event {
@@ -26,14 +26,14 @@ fn answered() -> Event {
 }
 
 fn started() -> Event {
-    let program = Program { source: "1".into(), convention: Convention::LastExpression };
-    let (limits, seed, terms) = (Limits::default(), Seed([7; 32]), Box::default());
+    let program = Program { source: "1".into(), convention: ValueConvention::LastExpression };
+    let (limits, seed, terms) = (ExecutionLimits::default(), RandomSeed([7; 32]), Box::default());
     Event::Started { program, caller: me(), limits, seed, terms }
 }
 
 /// Every event, with what must be so of it.
 fn table() -> Vec<(Event, EventTraits)> {
-    use Strength::{Synced, Written};
+    use WriteStrength::{Synced, Written};
     let mark = OutputMark::default();
     let outcome = CallOutcome::Returned { value: None };
     let made = Event::CallMade {
@@ -47,8 +47,8 @@ fn table() -> Vec<(Event, EventTraits)> {
     let logged = Event::Logged { mark, level: LogLevel::Log, line: "a".into() };
     let deferred = Event::CallDeferred { call: CALL };
     let admitted = Event::CallAdmitted { call: CALL, nature: READS, revision: None };
-    let prepared = Prepared { text: None, prelude: 1, fingerprint: "f".into() };
-    let end = Outcome::Completed { value: None };
+    let prepared = PreparedProgram { text: None, prelude: 1, fingerprint: "f".into() };
+    let end = ExecutionOutcome::Completed { value: None };
     let row = |event, effect, can_wait, is_input, strength| {
         (event, EventTraits { effect, can_wait, is_input, strength })
     };
@@ -117,7 +117,9 @@ fn a_call_that_only_reads_need_not_be_synced() {
     let mut script = ExecutionScript::started();
     script.call(fit(READS, false));
     script.call(fit(WRITES, false));
-    for (call, strength) in [(1, Strength::Written), (2, Strength::Synced), (3, Strength::Synced)] {
+    for (call, strength) in
+        [(1, WriteStrength::Written), (2, WriteStrength::Synced), (3, WriteStrength::Synced)]
+    {
         let outcome = CallOutcome::Returned { value: None };
         let settled = Event::CallSettled { call: CallId(call), outcome };
         for event in [dispatched(call, 1), settled] {
@@ -130,14 +132,14 @@ fn a_call_that_only_reads_need_not_be_synced() {
 fn inputs_are_outcomes_and_timers() {
     let outcome = CallOutcome::Returned { value: None };
     let settled = Event::CallSettled { call: CALL, outcome: outcome.clone() };
-    assert_eq!(settled.input(), Some(Input::Settled(CALL, &outcome)));
-    assert_eq!(Event::TimerFired { timer: TIMER }.input(), Some(Input::Fired(TIMER)));
+    assert_eq!(settled.input(), Some(GuestInput::Settled(CALL, &outcome)));
+    assert_eq!(Event::TimerFired { timer: TIMER }.input(), Some(GuestInput::Fired(TIMER)));
 }
 
 #[test]
 fn what_is_usual_is_left_out_of_the_journal() {
     let finished = |iterations| {
-        let outcome = Outcome::Completed { value: Some(Json::null()) };
+        let outcome = ExecutionOutcome::Completed { value: Some(Json::null()) };
         serde_json::to_string(&Event::Finished { outcome, active_ms: 1, iterations }).unwrap()
     };
     let end = r#"{"finished":{"outcome":{"completed":{"value":null}},"active_ms":1"#;

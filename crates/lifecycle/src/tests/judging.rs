@@ -24,8 +24,8 @@ fn fate(event: &Event) -> CallFate {
 
 #[test]
 fn the_policy_decides_and_otherwise_the_tool() {
-    use Action::{Approve, Block, RequireApproval};
-    let traits = |asks, answer_only| Traits { answer_only, ..Traits::lasting(asks) };
+    use PolicyAction::{Approve, Block, RequireApproval};
+    let traits = |asks, answer_only| ToolTraits { answer_only, ..ToolTraits::lasting(asks) };
     let cases = [
         (None, traits(false, false), CallFate::Runs),
         (None, traits(true, false), CallFate::Asks),
@@ -39,7 +39,7 @@ fn the_policy_decides_and_otherwise_the_tool() {
     for (action, traits, expected) in cases {
         let rules: Vec<_> = action.into_iter().map(|action| ("mail.*", action)).collect();
         let mut script = ExecutionScript::under(&rules);
-        let admission = Admission::Fit { nature: WRITES, traits, about: None, revision: None };
+        let admission = CallAdmission::Fit { nature: WRITES, traits, about: None, revision: None };
         let event = script.call(admission);
         assert_eq!(fate(&event), expected, "{action:?} {traits:?}");
     }
@@ -49,8 +49,8 @@ fn the_policy_decides_and_otherwise_the_tool() {
 fn a_question_says_what_is_asked_about() {
     let args = "Arguments:\n{}";
     let about = |about: Option<&str>| {
-        let (traits, about) = (Traits::lasting(true), about.map(str::to_owned));
-        Admission::Fit { nature: WRITES, traits, about, revision: Some(Revision::of("1")) }
+        let (traits, about) = (ToolTraits::lasting(true), about.map(str::to_owned));
+        CallAdmission::Fit { nature: WRITES, traits, about, revision: Some(ToolRevision::of("1")) }
     };
     let cases = [
         (None, None, "Approve mail.send?"),
@@ -60,7 +60,7 @@ fn a_question_says_what_is_asked_about() {
     ];
     for (pattern, text, first) in cases {
         let rules: Vec<_> =
-            pattern.into_iter().map(|pattern| (pattern, Action::RequireApproval)).collect();
+            pattern.into_iter().map(|pattern| (pattern, PolicyAction::RequireApproval)).collect();
         let mut script = ExecutionScript::under(&rules);
         let event = script.call(about(text));
         let expected = Question {
@@ -68,7 +68,7 @@ fn a_question_says_what_is_asked_about() {
             call: CallId(1),
             kind: QuestionKind::Approval,
             message: format!("{first}\n\n{args}"),
-            revision: Some(Revision::of("1")),
+            revision: Some(ToolRevision::of("1")),
             editable: false,
             answer_only: false,
         };
@@ -81,9 +81,10 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
     let remembered = || {
         let mut script = ExecutionScript::started();
         script.call(fit(WRITES, true));
-        let events = script.submit(script.reply(yes(), Rider::Remember, Some(fit(WRITES, true))));
+        let events =
+            script.submit(script.reply(yes(), AnswerExtras::Remember, Some(fit(WRITES, true))));
         assert_eq!(events[1], dispatched(1, 1));
-        let key = (tool("mail.send"), Revision::of("1"));
+        let key = (tool("mail.send"), ToolRevision::of("1"));
         assert_eq!(script.state.remembered.iter().collect::<Vec<_>>(), [&key]);
         script
     };
@@ -94,7 +95,7 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
     let events = remembered().submit(make_call(2, "mail.drop", "{}", fit(WRITES, true)));
     asked(&events[1]);
     let mut script = remembered();
-    script.policy = policy(&[("*", Action::Block)]);
+    script.policy = policy(&[("*", PolicyAction::Block)]);
     assert_eq!(script.call(fit(WRITES, true)), blocked(2));
     // An approval that is not to be remembered is not.
     let mut script = ExecutionScript::started();
@@ -120,14 +121,14 @@ fn after_entries_were_lost_a_call_that_writes_is_in_doubt_unless_it_is_refused()
         call: CallId(1),
         kind: QuestionKind::InDoubt,
         message: message.into(),
-        revision: Some(Revision::of("1")),
+        revision: Some(ToolRevision::of("1")),
         editable: false,
         answer_only: true,
     };
     assert_eq!(question, expected);
     assert_eq!(lost().call(fit(READS, false)), dispatched(1, 1));
     let mut script = lost();
-    script.policy = policy(&[("*", Action::Block)]);
+    script.policy = policy(&[("*", PolicyAction::Block)]);
     assert_eq!(script.call(fit(WRITES, false)), blocked(1));
 }
 
@@ -135,8 +136,8 @@ fn after_entries_were_lost_a_call_that_writes_is_in_doubt_unless_it_is_refused()
 fn a_call_that_goes_nowhere_is_settled_as_the_catalogue_says() {
     let failure = Failure::new(FailureCode::Validation, "to is missing");
     let cases = [
-        (Admission::Unfit(failure), failed(1, FailureCode::Validation, "to is missing")),
-        (Admission::Told(json("[1]")), returned(1, "[1]")),
+        (CallAdmission::Unfit(failure), failed(1, FailureCode::Validation, "to is missing")),
+        (CallAdmission::Told(json("[1]")), returned(1, "[1]")),
         (unavailable(), Event::CallDeferred { call: CallId(1) }),
     ];
     for (admission, expected) in cases {
@@ -146,7 +147,7 @@ fn a_call_that_goes_nowhere_is_settled_as_the_catalogue_says() {
         let made = Event::CallMade { call, tool, args, nature: READS, line: None, alias: None };
         assert_eq!(events, [made, expected]);
     }
-    let mut script = ExecutionScript::under(&[("mail.*", Action::Block)]);
+    let mut script = ExecutionScript::under(&[("mail.*", PolicyAction::Block)]);
     assert_eq!(script.call(unavailable()), blocked(1));
 }
 

@@ -25,10 +25,10 @@ struct ExecutionScript {
 
 impl ExecutionScript {
     fn started() -> Self {
-        Self::within(Limits::default())
+        Self::within(ExecutionLimits::default())
     }
 
-    fn within(limits: Limits) -> Self {
+    fn within(limits: ExecutionLimits) -> Self {
         let policy = Policy::default();
         let mut script = Self { state: State::default(), policy, at: 0, entropy: 0 };
         script.submit(start(limits));
@@ -36,7 +36,7 @@ impl ExecutionScript {
     }
 
     /// Under a policy with these rules, in one list.
-    fn under(rules: &[(&str, Action)]) -> Self {
+    fn under(rules: &[(&str, PolicyAction)]) -> Self {
         Self { policy: policy(rules), ..Self::started() }
     }
 
@@ -44,7 +44,7 @@ impl ExecutionScript {
         // The lowest bit is set, so that ids made from it by anything but an exclusive or differ or are not unique.
         self.entropy += 1 << 64;
         let entropy = Uuid::from_u128(self.entropy | 1);
-        let moment = Moment { at: Timestamp(self.at), entropy };
+        let moment = DecisionMoment { at: Timestamp(self.at), entropy };
         let events = decide(&self.state, &self.policy, moment, intent)?;
         events.iter().for_each(|event| self.state.apply(Timestamp(self.at), event));
         Ok(events)
@@ -65,7 +65,7 @@ impl ExecutionScript {
 
     /// The next call, of `mail.send` with `{}`: what follows it being made.
     #[track_caller]
-    fn call(&mut self, admission: Admission) -> Event {
+    fn call(&mut self, admission: CallAdmission) -> Event {
         let call = CallId(u32::try_from(self.state.calls.len()).unwrap()).next();
         let events = self.submit(make_call(call.0, "mail.send", "{}", admission));
         assert_eq!(events.len(), 2, "{events:?}");
@@ -80,14 +80,14 @@ impl ExecutionScript {
     }
 
     /// The intent that answers the newest open question.
-    fn reply(&self, answer: Answer, rider: Rider, today: Option<Admission>) -> Intent {
+    fn reply(&self, answer: Answer, rider: AnswerExtras, today: Option<CallAdmission>) -> Intent {
         Intent::Answer { question: self.question().id, answer, by: me().into(), rider, today }
     }
 
     /// Accepts the newest open question: what follows the answer.
     #[track_caller]
-    fn accept(&mut self, today: Option<Admission>) -> Vec<Event> {
-        let events = self.submit(self.reply(yes(), Rider::Nothing, today));
+    fn accept(&mut self, today: Option<CallAdmission>) -> Vec<Event> {
+        let events = self.submit(self.reply(yes(), AnswerExtras::Nothing, today));
         assert!(matches!(events[0], Event::CallAnswered { .. }), "{events:?}");
         events[1..].to_vec()
     }
@@ -95,7 +95,7 @@ impl ExecutionScript {
     /// The tool of `call` asks for a page to be visited.
     fn ask_for_a_visit(&mut self, call: u32, is_prior: bool) {
         let (message, url) = ("Log in".to_owned(), "https://a.example/".to_owned());
-        let wish = Wish::Link { message, url, is_prior };
+        let wish = ToolPrompt::Link { message, url, is_prior };
         self.submit(Intent::Ask { call: CallId(call), wish });
     }
 
@@ -114,16 +114,16 @@ impl ExecutionScript {
     }
 }
 
-fn policy(rules: &[(&str, Action)]) -> Policy {
-    let rule = |(pattern, action): &(&str, Action)| {
-        Rule::lasting(Pattern::parse(pattern).unwrap(), *action)
+fn policy(rules: &[(&str, PolicyAction)]) -> Policy {
+    let rule = |(pattern, action): &(&str, PolicyAction)| {
+        PolicyRule::lasting(ToolPattern::parse(pattern).unwrap(), *action)
     };
     Policy::new(vec![rules.iter().map(rule).collect()])
 }
 
-fn start(limits: Limits) -> Intent {
-    let program = Program { source: "1".into(), convention: Convention::LastExpression };
-    let (seed, terms) = (Seed([7; 32]), Box::default());
+fn start(limits: ExecutionLimits) -> Intent {
+    let program = Program { source: "1".into(), convention: ValueConvention::LastExpression };
+    let (seed, terms) = (RandomSeed([7; 32]), Box::default());
     Intent::Start { program, caller: me(), limits, seed, terms }
 }
 
@@ -147,11 +147,11 @@ fn with_content(text: &str) -> Answer {
     Answer::Accept { content: Some(json(text)) }
 }
 
-fn form(message: &str) -> Wish {
-    Wish::Form { message: message.to_owned(), schema: json("{}") }
+fn form(message: &str) -> ToolPrompt {
+    ToolPrompt::Form { message: message.to_owned(), schema: json("{}") }
 }
 
-fn make_call(call: u32, path: &str, args: &str, admission: Admission) -> Intent {
+fn make_call(call: u32, path: &str, args: &str, admission: CallAdmission) -> Intent {
     let (call, tool, args) = (CallId(call), tool(path), json(args));
     Intent::Call { call, tool, args, line: None, alias: None, admission }
 }
@@ -161,30 +161,30 @@ fn settle(call: u32, result: Option<&str>) -> Intent {
     Intent::Settle { call: CallId(call), outcome }
 }
 
-const READS: Nature = Nature { read_only: true, runs: Runs::Here };
-const WRITES: Nature = Nature { read_only: false, runs: Runs::Here };
-const AT_CALLER: Nature = Nature { read_only: false, runs: Runs::AtCaller };
+const READS: ToolNature = ToolNature { read_only: true, runs: ToolHost::Here };
+const WRITES: ToolNature = ToolNature { read_only: false, runs: ToolHost::Here };
+const AT_CALLER: ToolNature = ToolNature { read_only: false, runs: ToolHost::AtCaller };
 
 /// A tool of this nature that asks or not, in the edition `1`.
-fn fit(nature: Nature, asks: bool) -> Admission {
+fn fit(nature: ToolNature, asks: bool) -> CallAdmission {
     edition(nature, asks, Some("1"))
 }
 
-fn edition(nature: Nature, asks: bool, edition: Option<&str>) -> Admission {
-    let (traits, revision) = (Traits::lasting(asks), edition.map(Revision::of));
-    Admission::Fit { nature, traits, about: None, revision }
+fn edition(nature: ToolNature, asks: bool, edition: Option<&str>) -> CallAdmission {
+    let (traits, revision) = (ToolTraits::lasting(asks), edition.map(ToolRevision::of));
+    CallAdmission::Fit { nature, traits, about: None, revision }
 }
 
 /// A tool of which each call needs an answer of its own.
-fn answer_only(edition: &str) -> Admission {
-    let traits = Traits { answer_only: true, ..Traits::lasting(true) };
-    let revision = Some(Revision::of(edition));
-    Admission::Fit { nature: WRITES, traits, about: Some("About.".into()), revision }
+fn answer_only(edition: &str) -> CallAdmission {
+    let traits = ToolTraits { answer_only: true, ..ToolTraits::lasting(true) };
+    let revision = Some(ToolRevision::of(edition));
+    CallAdmission::Fit { nature: WRITES, traits, about: Some("About.".into()), revision }
 }
 
-fn unavailable() -> Admission {
+fn unavailable() -> CallAdmission {
     let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "No."));
-    Admission::Unavailable(UnavailableSource { why: "it is down".into(), outcome })
+    CallAdmission::Unavailable(UnavailableSource { why: "it is down".into(), outcome })
 }
 
 fn dispatched(call: u32, attempt: u32) -> Event {
@@ -218,7 +218,7 @@ fn expired(events: &[Event]) -> (LimitKind, FailureCode, &str) {
     let [
         Event::LimitReached { limit },
         ..,
-        Event::Finished { outcome: Outcome::Failed(failure), .. },
+        Event::Finished { outcome: ExecutionOutcome::Failed(failure), .. },
     ] = events
     else {
         panic!("{events:?}")

@@ -42,7 +42,8 @@ fn a_new_output_is_recorded_and_an_old_one_must_be_the_same() {
 
 #[test]
 fn a_line_that_was_recorded_is_no_second_time_over_the_limit() {
-    let mut script = ExecutionScript::within(Limits { log_bytes_max: 5, ..Limits::default() });
+    let mut script =
+        ExecutionScript::within(ExecutionLimits { log_bytes_max: 5, ..ExecutionLimits::default() });
     assert_eq!(script.submit(log(mark(0, 1), "12345")).len(), 1);
     assert_eq!(script.submit(log(mark(0, 1), "12345")), []);
     let events = script.submit(log(mark(0, 2), "6"));
@@ -53,7 +54,8 @@ fn a_line_that_was_recorded_is_no_second_time_over_the_limit() {
 
 #[test]
 fn outputs_beyond_their_number_end_the_program() {
-    let mut script = ExecutionScript::within(Limits { outputs_max: 2, ..Limits::default() });
+    let mut script =
+        ExecutionScript::within(ExecutionLimits { outputs_max: 2, ..ExecutionLimits::default() });
     assert_eq!(script.submit(log(mark(0, 1), "a")).len(), 1);
     assert_eq!(script.submit(emit(mark(0, 2), "1")).len(), 1);
     let events = script.submit(log(mark(0, 3), "c"));
@@ -64,7 +66,8 @@ fn outputs_beyond_their_number_end_the_program() {
 #[test]
 fn what_moves_more_bytes_than_allowed_ends_the_program() {
     let within = |bytes_max| {
-        let mut script = ExecutionScript::within(Limits { bytes_max, ..Limits::default() });
+        let mut script =
+            ExecutionScript::within(ExecutionLimits { bytes_max, ..ExecutionLimits::default() });
         script.submit(log(mark(0, 1), "12345"));
         script
     };
@@ -89,16 +92,19 @@ fn what_moves_more_bytes_than_allowed_ends_the_program() {
 fn results_and_questions_of_tools_count_as_bytes() {
     // 2 bytes are the arguments; the question has 4 and 2.
     for (bytes_max, fits) in [(8, true), (7, false)] {
-        let mut script = ExecutionScript::within(Limits { bytes_max, ..Limits::default() });
+        let mut script =
+            ExecutionScript::within(ExecutionLimits { bytes_max, ..ExecutionLimits::default() });
         script.call(fit(WRITES, false));
         let events = script.submit(Intent::Ask { call: CallId(1), wish: form("Who?") });
         assert_eq!(matches!(events[0], Event::CallAsked(_)), fits, "{events:?}");
-        let mut script = ExecutionScript::within(Limits { bytes_max, ..Limits::default() });
+        let mut script =
+            ExecutionScript::within(ExecutionLimits { bytes_max, ..ExecutionLimits::default() });
         script.call(fit(WRITES, false));
         let events = script.submit(settle(1, Some("123456")));
         assert_eq!(events == [returned(1, "123456")], fits, "{events:?}");
     }
-    let mut script = ExecutionScript::within(Limits { bytes_max: 2, ..Limits::default() });
+    let mut script =
+        ExecutionScript::within(ExecutionLimits { bytes_max: 2, ..ExecutionLimits::default() });
     script.call(fit(WRITES, false));
     let failure = CallOutcome::Failed(Failure::new(FailureCode::Tool, "a long message"));
     let events = script.submit(Intent::Settle { call: CallId(1), outcome: failure });
@@ -108,8 +114,10 @@ fn results_and_questions_of_tools_count_as_bytes() {
 #[test]
 fn a_result_at_its_limit_is_taken_and_one_beyond_fails_the_call() {
     let within = || {
-        let mut script =
-            ExecutionScript::within(Limits { result_bytes_max: 3, ..Limits::default() });
+        let mut script = ExecutionScript::within(ExecutionLimits {
+            result_bytes_max: 3,
+            ..ExecutionLimits::default()
+        });
         script.call(fit(WRITES, false));
         script
     };
@@ -135,7 +143,8 @@ fn a_call_made_again_must_be_the_same() {
 
 #[test]
 fn calls_are_numbered_and_counted() {
-    let mut script = ExecutionScript::within(Limits { calls_max: 2, ..Limits::default() });
+    let mut script =
+        ExecutionScript::within(ExecutionLimits { calls_max: 2, ..ExecutionLimits::default() });
     let unruly = Rejection::Unruly("calls must be numbered one after the other");
     for call in [0, 2] {
         let intent = make_call(call, "mail.send", "{}", fit(WRITES, false));
@@ -150,7 +159,8 @@ fn calls_are_numbered_and_counted() {
 
 #[test]
 fn timers_are_numbered_counted_and_set_once() {
-    let mut script = ExecutionScript::within(Limits { timers_max: 2, ..Limits::default() });
+    let mut script =
+        ExecutionScript::within(ExecutionLimits { timers_max: 2, ..ExecutionLimits::default() });
     script.at = 100;
     let set = |timer, delay_ms| Intent::SetTimer { timer: TimerId(timer), delay_ms };
     let first = Event::TimerSet { timer: TimerId(1), due: Timestamp(105) };
@@ -191,11 +201,11 @@ fn a_rest_pauses_where_only_others_can_help_and_says_so_once() {
     script.call(fit(WRITES, true));
     assert_eq!(script.submit(rest(1)), [], "another input is on its way");
     assert_eq!(script.submit(rest(0)), paused(0));
-    assert_eq!((script.state.phase, script.state.active_ms), (Phase::Paused, 5));
+    assert_eq!((script.state.phase, script.state.active_ms), (ExecutionPhase::Paused, 5));
     assert_eq!(script.submit(rest(0)), [], "it is known");
     // Another call is made, dispatched and asks: the same inputs, and a rest of its own.
     script.call(fit(WRITES, false));
-    assert_eq!((script.state.phase, script.submit(rest(0))), (Phase::Running, vec![]));
+    assert_eq!((script.state.phase, script.submit(rest(0))), (ExecutionPhase::Running, vec![]));
     script.ask_for_a_form(2);
     assert_eq!(script.submit(rest(0)), paused(0));
     script.submit(settle(2, None));
@@ -238,7 +248,7 @@ fn a_tool_asks_and_settles_only_while_it_is_at_work() {
 
 #[test]
 fn every_limit_ends_the_program_with_its_code_and_sentence() {
-    let limits = Limits {
+    let limits = ExecutionLimits {
         cpu_ms_max: 1,
         active_ms_max: 2,
         total_ms_max: 3,
@@ -251,7 +261,7 @@ fn every_limit_ends_the_program_with_its_code_and_sentence() {
         idle_ms_max: 10,
         grace_ms_max: 11,
         loop_rounds_max: 12,
-        ..Limits::default()
+        ..ExecutionLimits::default()
     };
     use FailureCode::{LimitExceeded, MemoryLimit, Timeout};
     let cases = [
@@ -271,7 +281,8 @@ fn every_limit_ends_the_program_with_its_code_and_sentence() {
     for (limit, name, code, sentence) in cases {
         let mut script = ExecutionScript::within(limits);
         let events = script.submit(Intent::Expire { limit, active_ms: 42 });
-        let outcome = Outcome::Failed(Failure::new(code, format!("The program {sentence}.")));
+        let outcome =
+            ExecutionOutcome::Failed(Failure::new(code, format!("The program {sentence}.")));
         let finished = Event::Finished { outcome, active_ms: 42, iterations: 0 };
         assert_eq!(events, [Event::LimitReached { limit }, finished]);
         assert_eq!((limit.to_string(), limit.sentence(&limits)), (name.into(), sentence.into()));

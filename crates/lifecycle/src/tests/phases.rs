@@ -6,27 +6,30 @@ fn paused() -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.call(fit(WRITES, true));
     script.submit(Intent::Rest { inputs: InputIndex(0), active_ms: 1 });
-    assert_eq!(script.state.phase, Phase::Paused);
+    assert_eq!(script.state.phase, ExecutionPhase::Paused);
     script
 }
 
 fn parked() -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.submit(Intent::LoseEntries);
-    assert_eq!(script.state.phase, Phase::Parked);
+    assert_eq!(script.state.phase, ExecutionPhase::Parked);
     script
 }
 
 #[test]
 fn nothing_happens_before_the_start() {
     let state = State::default();
-    let moment = Moment { at: Timestamp(0), entropy: Uuid::nil() };
+    let moment = DecisionMoment { at: Timestamp(0), entropy: Uuid::nil() };
     let decided = |intent| decide(&state, &Policy::default(), moment, intent);
     let cancel = Intent::Cancel { by: me(), reason: None, active_ms: 0 };
     for intent in [Intent::Recover, Intent::LoseEntries, settle(1, None), cancel] {
         assert_eq!(decided(intent), Err(Rejection::NotStarted));
     }
-    assert!(matches!(decided(start(Limits::default())).unwrap()[..], [Event::Started { .. }]));
+    assert!(matches!(
+        decided(start(ExecutionLimits::default())).unwrap()[..],
+        [Event::Started { .. }]
+    ));
 }
 
 #[test]
@@ -34,7 +37,7 @@ fn nothing_starts_twice() {
     let mut finished = ExecutionScript::started();
     finished.submit(Intent::Finish { result: Ok(None), active_ms: 0 });
     for mut script in [ExecutionScript::started(), paused(), parked(), finished] {
-        let refused = script.refused(start(Limits::default()));
+        let refused = script.refused(start(ExecutionLimits::default()));
         assert_eq!(refused, Rejection::AlreadyStarted, "{:?}", script.state.phase);
     }
 }
@@ -55,7 +58,7 @@ fn after_the_end_a_question_has_its_own_rejection() {
         (unknown, Rejection::UnknownQuestion(unknown)),
     ];
     for (question, expected) in cases {
-        let (answer, rider) = (yes(), Rider::Nothing);
+        let (answer, rider) = (yes(), AnswerExtras::Nothing);
         let by = me().into();
         let intent = Intent::Answer { question, answer, by, rider, today: None };
         assert_eq!(script.refused(intent), expected);
@@ -70,7 +73,7 @@ fn an_answer_while_the_program_runs_is_refused_where_its_question_is_unknown_or_
     script.call(fit(WRITES, true));
     let question = script.question().id;
     let answer = |question| {
-        let (answer, rider, by) = (Answer::Decline, Rider::Nothing, me().into());
+        let (answer, rider, by) = (Answer::Decline, AnswerExtras::Nothing, me().into());
         Intent::Answer { question, answer, by, rider, today: None }
     };
     let unknown = QuestionId::from_uuid(Uuid::from_u128(3));
@@ -91,7 +94,7 @@ fn the_third_failed_recovery_in_a_row_parks() {
     script.call(fit(WRITES, true));
     script.submit(settle(1, None));
     script.submit(Intent::Rest { inputs: InputIndex(1), active_ms: 1 });
-    assert_eq!((script.state.phase, script.state.recoveries_failed), (Phase::Paused, 0));
+    assert_eq!((script.state.phase, script.state.recoveries_failed), (ExecutionPhase::Paused, 0));
     assert_eq!(script.submit(fails()), [failed()]);
     assert_eq!(script.submit(fails()), [failed()]);
     assert_eq!(script.submit(fails()), [failed(), Event::Parked]);
@@ -103,12 +106,15 @@ fn an_execution_ends_in_the_way_that_was_asked_for() {
     let cases = [
         (
             Intent::Finish { result: Ok(Some(json("1"))), active_ms: 7 },
-            Outcome::Completed { value: Some(json("1")) },
+            ExecutionOutcome::Completed { value: Some(json("1")) },
         ),
-        (Intent::Finish { result: Err(failure.clone()), active_ms: 7 }, Outcome::Failed(failure)),
+        (
+            Intent::Finish { result: Err(failure.clone()), active_ms: 7 },
+            ExecutionOutcome::Failed(failure),
+        ),
         (
             Intent::Cancel { by: me(), reason: Some("late".into()), active_ms: 7 },
-            Outcome::Cancelled { by: me(), reason: Some("late".into()) },
+            ExecutionOutcome::Cancelled { by: me(), reason: Some("late".into()) },
         ),
     ];
     for (intent, outcome) in cases {
@@ -131,7 +137,7 @@ fn the_end_settles_calls_that_are_with_their_tools_as_unknown() {
     script.submit(settle(5, None));
     let events = script.submit(Intent::Finish { result: Ok(None), active_ms: 0 });
     let unknown = |call| Event::CallSettled { call: CallId(call), outcome: CallOutcome::Unknown };
-    let outcome = Outcome::Completed { value: None };
+    let outcome = ExecutionOutcome::Completed { value: None };
     let finished = Event::Finished { outcome, active_ms: 0, iterations: 0 };
     assert_eq!(events, [unknown(2), unknown(3), finished]);
 }
@@ -151,7 +157,7 @@ fn a_parked_execution_is_told_of_lost_entries_unless_it_knows_of_them() {
     for _ in 0..3 {
         script.submit(Intent::FailRecovery { why: "it".into() });
     }
-    assert_eq!(script.state.phase, Phase::Parked);
+    assert_eq!(script.state.phase, ExecutionPhase::Parked);
     assert_eq!(script.submit(Intent::LoseEntries), lost);
     assert_eq!(script.state.doubts_asked.len(), 0);
 }

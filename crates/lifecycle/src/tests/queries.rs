@@ -57,7 +57,7 @@ fn calls_are_counted_where_they_are() {
     script.at = 7;
     script.ask_for_a_form(4);
     assert_eq!(counts(&script.state), ([2, 2, 1, 1], vec![(2, 5)]));
-    script.submit(script.reply(yes(), Rider::Nothing, None));
+    script.submit(script.reply(yes(), AnswerExtras::Nothing, None));
     assert_eq!(counts(&script.state), ([1, 3, 1, 1], vec![(2, 5), (4, 7)]), "a new time begins");
     script.submit(Intent::Defer { call: CallId(4) });
     assert_eq!(counts(&script.state), ([1, 3, 2, 1], vec![(2, 5)]));
@@ -78,7 +78,7 @@ fn a_question_is_the_one_of_an_earlier_attempt_where_all_of_it_is_the_same() {
     let who = script.question().id;
     script.submit(ask(1, "When?"));
     let when = script.question().id;
-    script.submit(script.reply(with_content("7"), Rider::Nothing, None));
+    script.submit(script.reply(with_content("7"), AnswerExtras::Nothing, None));
     let state = &script.state;
     let before = |call, text: &str, heard: &[QuestionId]| {
         state.asked_before(CallId(call), &form(text), heard)
@@ -121,25 +121,25 @@ fn an_accept_is_the_newest_word_about_its_call() {
     assert_eq!(script.state.accepted(CallId(2)), None);
     // What the tool itself asks says nothing about the call.
     script.ask_for_a_form(1);
-    script.submit(script.reply(Answer::Decline, Rider::Nothing, None));
+    script.submit(script.reply(Answer::Decline, AnswerExtras::Nothing, None));
     assert_eq!(script.state.accepted(CallId(1)), Some(&first));
     // A question about the same call that is open, and one about another call.
     script.call(fit(WRITES, true));
     assert_eq!(script.state.accepted(CallId(1)), Some(&first));
     assert_eq!(script.state.accepted(CallId(2)), None);
-    script.submit(script.reply(Answer::Decline, Rider::Nothing, None));
+    script.submit(script.reply(Answer::Decline, AnswerExtras::Nothing, None));
     assert_eq!(script.state.accepted(CallId(2)), None);
     script.submit(Intent::Recover);
     assert_eq!(script.state.accepted(CallId(1)), None);
 }
 
 /// Limits in which each kind of time has its own order of magnitude.
-const LIMITS: fn() -> Limits = || Limits {
+const LIMITS: fn() -> ExecutionLimits = || ExecutionLimits {
     active_ms_max: 1_000,
     total_ms_max: 100_000,
     call_ms_max: 700,
     idle_ms_max: 5_000,
-    ..Limits::default()
+    ..ExecutionLimits::default()
 };
 
 #[test]
@@ -172,7 +172,11 @@ fn a_pause_is_due_when_it_has_lasted_too_long() {
     script.submit(Intent::Rest { inputs: InputIndex(0), active_ms: 10 });
     assert_eq!(script.state.idle_until(), Some(Timestamp(5_030)));
     assert_eq!(script.state.due(), Some(Timestamp(5_030)));
-    let standing = Standing { phase: Phase::Paused, caller: me(), due: Some(Timestamp(5_030)) };
+    let standing = ExecutionSummary {
+        phase: ExecutionPhase::Paused,
+        caller: me(),
+        due: Some(Timestamp(5_030)),
+    };
     assert_eq!(script.state.standing(), Some(standing));
     script.accept(None);
     assert_eq!(script.state.idle_until(), None, "it runs again");
@@ -182,7 +186,7 @@ fn a_pause_is_due_when_it_has_lasted_too_long() {
 #[test]
 fn the_active_clock_runs_at_rest_only_where_calls_at_the_caller_count() {
     let resting = |active_clock, at_caller: bool| {
-        let mut script = ExecutionScript::within(Limits { active_clock, ..LIMITS() });
+        let mut script = ExecutionScript::within(ExecutionLimits { active_clock, ..LIMITS() });
         if at_caller {
             script.call(fit(AT_CALLER, false));
         }
@@ -199,7 +203,7 @@ fn the_active_clock_runs_at_rest_only_where_calls_at_the_caller_count() {
     assert_eq!(at_rest(resting(StopsForQuestions, false)), (None, Some(idle)));
     assert_eq!(at_rest(resting(StopsForCallsAndQuestions, true)), (None, Some(overdue)));
     let mut running = resting(StopsForQuestions, true);
-    running.phase = Phase::Running;
+    running.phase = ExecutionPhase::Running;
     assert_eq!(running.active_at_rest(), None);
 }
 

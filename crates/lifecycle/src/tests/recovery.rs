@@ -85,7 +85,7 @@ fn a_tool_that_may_have_begun_is_in_doubt() {
     cases[2].ask_for_a_form(1);
     // The visit was made: the tool goes on.
     cases[3].ask_for_a_visit(1, true);
-    cases[3].submit(cases[3].reply(yes(), Rider::Nothing, None));
+    cases[3].submit(cases[3].reply(yes(), AnswerExtras::Nothing, None));
     // Another call's visit is no visit of this one.
     cases[4].call(fit(AT_CALLER, false));
     cases[4].ask_for_a_visit(2, true);
@@ -111,10 +111,11 @@ fn after_entries_were_lost_a_visit_before_the_beginning_proves_nothing() {
 
 #[test]
 fn what_was_approved_is_shown_with_the_doubt() {
-    let with_question = |admission: Admission, rider: Rider| {
+    let with_question = |admission: CallAdmission, rider: AnswerExtras| {
         let mut script = ExecutionScript::started();
-        let rule = Rule::lasting(Pattern::parse("*").unwrap(), Action::RequireApproval);
-        script.policy = Policy::new(vec![vec![Rule { editable: true, ..rule }]]);
+        let rule =
+            PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
+        script.policy = Policy::new(vec![vec![PolicyRule { editable: true, ..rule }]]);
         // Another call of the same tool, whose approval says something else.
         script.submit(make_call(1, "mail.send", "[]", fit(WRITES, true)));
         script.accept(Some(fit(WRITES, true)));
@@ -126,12 +127,12 @@ fn what_was_approved_is_shown_with_the_doubt() {
         let events = script.submit(Intent::Recover);
         (approval, in_doubt(&events[1], 2).clone())
     };
-    let (approval, question) = with_question(answer_only("1"), Rider::Nothing);
+    let (approval, question) = with_question(answer_only("1"), AnswerExtras::Nothing);
     assert!(approval.message.starts_with("About."), "{}", approval.message);
     assert_eq!(question.message, format!("{UNKNOWN}\n\n{}", approval.message));
-    assert_eq!((question.answer_only, question.revision), (true, Some(Revision::of("1"))));
+    assert_eq!((question.answer_only, question.revision), (true, Some(ToolRevision::of("1"))));
     // With other arguments, the approval's own are not those that may have run.
-    let (_, question) = with_question(fit(WRITES, true), Rider::Arguments(json("[1]")));
+    let (_, question) = with_question(fit(WRITES, true), AnswerExtras::Arguments(json("[1]")));
     assert_eq!(question.message, format!("{UNKNOWN}\n\nArguments:\n[\n  1\n]"));
     assert!(!question.answer_only);
 }
@@ -170,13 +171,13 @@ fn whoever_decides_about_a_doubt_may_try_again_give_up_or_supply_the_result() {
     ];
     for (answer, expected) in cases {
         let mut script = doubting();
-        let events = script.submit(script.reply(answer, Rider::Nothing, None));
+        let events = script.submit(script.reply(answer, AnswerExtras::Nothing, None));
         assert_eq!(events[1..], [expected]);
     }
     let help = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
     for answer in [yes(), with_content("1"), with_content(r#"{"choice":"supply"}"#)] {
         let mut script = doubting();
-        let intent = script.reply(answer, Rider::Nothing, None);
+        let intent = script.reply(answer, AnswerExtras::Nothing, None);
         assert_eq!(script.refused(intent), Rejection::BadAnswer(help.into()));
     }
 }

@@ -6,8 +6,9 @@ use super::*;
 fn every_byte_is_counted_once_where_it_belongs() {
     let mut script = ExecutionScript::started();
     let mut totals = vec![];
-    let rule = Rule::lasting(Pattern::parse("mail.*").unwrap(), Action::RequireApproval);
-    script.policy = Policy::new(vec![vec![Rule { editable: true, ..rule }]]);
+    let rule =
+        PolicyRule::lasting(ToolPattern::parse("mail.*").unwrap(), PolicyAction::RequireApproval);
+    script.policy = Policy::new(vec![vec![PolicyRule { editable: true, ..rule }]]);
     let mut note = |script: &ExecutionScript| {
         totals.push((script.state.bytes, script.state.log_bytes, script.state.progress_bytes));
     };
@@ -32,7 +33,7 @@ fn every_byte_is_counted_once_where_it_belongs() {
     script.submit(make_call(2, "mail.send", "{}", fit(WRITES, true)));
     note(&script);
     let today = Some(fit(WRITES, true));
-    script.submit(script.reply(yes(), Rider::Arguments(json("[1]")), today));
+    script.submit(script.reply(yes(), AnswerExtras::Arguments(json("[1]")), today));
     note(&script);
     let expected = [
         (10, 10, 0),
@@ -53,14 +54,14 @@ fn every_byte_is_counted_once_where_it_belongs() {
 #[test]
 fn a_question_is_as_large_as_its_message_and_what_it_asks_for() {
     let id = QuestionId::from_uuid(Uuid::nil());
-    let bytes = |wish: Wish| wish.question(id, CallId(1), &Seed([7; 32])).bytes();
+    let bytes = |wish: ToolPrompt| wish.question(id, CallId(1), &RandomSeed([7; 32])).bytes();
     let schema = json("[123]");
-    assert_eq!(bytes(Wish::Form { message: "Who?".into(), schema }), 4 + 5);
+    assert_eq!(bytes(ToolPrompt::Form { message: "Who?".into(), schema }), 4 + 5);
     let url = "https://a.example/".to_owned();
-    assert_eq!(bytes(Wish::Link { message: "Go".into(), url, is_prior: false }), 2 + 18);
+    assert_eq!(bytes(ToolPrompt::Link { message: "Go".into(), url, is_prior: false }), 2 + 18);
     let approval = Question {
         kind: QuestionKind::Approval,
-        ..form("Who?").question(id, CallId(1), &Seed([7; 32]))
+        ..form("Who?").question(id, CallId(1), &RandomSeed([7; 32]))
     };
     assert_eq!(approval.bytes(), 4);
 }

@@ -33,7 +33,7 @@ fn json_is_kept_as_it_is_written() {
     assert_eq!(Json::null().text(), "null");
     assert_eq!(Json::from_value(&[1, 2]), Ok(json("[1,2]")));
     assert!(json("1") == json("1") && json("1") != json("1.0"));
-    assert_eq!(json("1").digest(), Digest::of("1"));
+    assert_eq!(json("1").digest(), ArgumentsDigest::of("1"));
     assert_ne!(json("1").digest(), json("2").digest());
     for wrong in ["", "{", "1 2"] {
         assert!(Json::parse(wrong.into()).is_err(), "{wrong}");
@@ -51,14 +51,14 @@ fn a_null_that_is_there_is_a_value() {
 
 #[test]
 fn a_revision_is_32_hexadecimal_digits() {
-    let revision = Revision::of("airlock");
+    let revision = ToolRevision::of("airlock");
     let text = revision.to_string();
     assert_eq!(text, "e17ff958e1a3487cf583033fb295d45d");
     let written = serde_json::to_string(&revision).unwrap();
     assert_eq!(written, format!("\"{text}\""));
-    assert_eq!(serde_json::from_str::<Revision>(&written).unwrap(), revision);
+    assert_eq!(serde_json::from_str::<ToolRevision>(&written).unwrap(), revision);
     for wrong in [&text[1..], &format!("0{text}"), &text.replace('e', "g"), ""] {
-        let read = serde_json::from_str::<Revision>(&format!("\"{wrong}\""));
+        let read = serde_json::from_str::<ToolRevision>(&format!("\"{wrong}\""));
         assert!(read.is_err(), "{wrong}");
     }
 }
@@ -85,16 +85,16 @@ fn tool_paths_have_names_between_dots() {
 
 #[test]
 fn a_seed_says_what_it_expected() {
-    let seed = Seed([0x2f; 32]);
+    let seed = RandomSeed([0x2f; 32]);
     assert_eq!(format!("{seed:?}"), "2f".repeat(32));
-    let wrong = serde_json::from_str::<Seed>("7").unwrap_err().to_string();
+    let wrong = serde_json::from_str::<RandomSeed>("7").unwrap_err().to_string();
     assert!(wrong.contains("a seed: 64 hexadecimal digits"), "{wrong}");
 }
 
 #[test]
 fn prepared_text_is_the_programs_own_unless_it_differs() {
-    let program = Program { source: "1".into(), convention: Convention::LastExpression };
-    let prepared = |text: Option<&str>| Prepared {
+    let program = Program { source: "1".into(), convention: ValueConvention::LastExpression };
+    let prepared = |text: Option<&str>| PreparedProgram {
         text: text.map(str::to_owned),
         prelude: 1,
         fingerprint: "f".into(),
@@ -110,7 +110,7 @@ fn prepared_text_is_the_programs_own_unless_it_differs() {
 #[test]
 fn terms_give_tools_other_names_and_say_which_the_caller_runs() {
     let (a, b) = (tool("a"), tool("b"));
-    let runs = |caller_runs| Terms { caller_runs, ..Terms::default() };
+    let runs = |caller_runs| CallRules { caller_runs, ..CallRules::default() };
     for (terms, expected) in [
         (runs(CallerRuns::Nothing), [false, false]),
         (runs(CallerRuns::These(vec![a.clone()])), [true, false]),
@@ -120,17 +120,18 @@ fn terms_give_tools_other_names_and_say_which_the_caller_runs() {
         assert_eq!(terms.is_usual(), terms.caller_runs == CallerRuns::Nothing);
     }
     let aliases = [(a.clone(), b.clone())].into();
-    let terms = Terms { aliases, ..Terms::default() };
+    let terms = CallRules { aliases, ..CallRules::default() };
     assert_eq!(terms.resolve(a.clone()), (b.clone(), Some(a)));
     assert_eq!(terms.resolve(b.clone()), (b, None));
-    let written = serde_json::to_string(&Terms::default()).unwrap();
-    assert_eq!(serde_json::from_str::<Terms>(&written).unwrap(), Terms::default());
+    let written = serde_json::to_string(&CallRules::default()).unwrap();
+    assert_eq!(serde_json::from_str::<CallRules>(&written).unwrap(), CallRules::default());
 }
 
 #[test]
 fn a_wish_may_be_as_long_as_its_limits() {
     const WRONG: Option<&str> = Some("its link is not an address that a browser can open");
-    let link = |url: String| Wish::Link { message: "Go".into(), url, is_prior: false }.defect();
+    let link =
+        |url: String| ToolPrompt::Link { message: "Go".into(), url, is_prior: false }.defect();
     let of_length = |n: usize| format!("https://{}", "a".repeat(n - 8));
     let cases = [
         (of_length(8_192), None),
@@ -151,9 +152,9 @@ fn a_wish_may_be_as_long_as_its_limits() {
 
 #[test]
 fn the_secret_of_a_link_is_written_into_its_address() {
-    let (id, seed) = (QuestionId::from_uuid(Uuid::from_u128(1)), Seed([1; 32]));
+    let (id, seed) = (QuestionId::from_uuid(Uuid::from_u128(1)), RandomSeed([1; 32]));
     let url = "https://a.example/?state={state}".to_owned();
-    let wish = Wish::Link { message: "Go".into(), url, is_prior: true };
+    let wish = ToolPrompt::Link { message: "Go".into(), url, is_prior: true };
     let question = wish.question(id, CallId(3), &seed);
     let url = format!("https://a.example/?state={}", callback_state(&seed, id));
     let expected = Question {
@@ -197,7 +198,7 @@ fn names_of_roles_and_quotas_are_those_of_settings_and_metrics() {
     ];
     assert_eq!(cases.map(|(quota, ..)| quota), QuotaKind::ALL);
     for (quota, name, rest) in cases {
-        let max = Quotas::usual(2).value(quota);
+        let max = QuotaLimits::usual(2).value(quota);
         let told = Rejection::QuotaReached { quota, max }.to_string();
         assert_eq!(told, format!("this caller has reached its quota {name} of {rest}"));
         assert_eq!(quota.name(), name);
@@ -262,21 +263,21 @@ fn processor_time_of_nothing_moves_no_window() {
 
 #[test]
 fn a_policy_shows_what_is_a_tools_path_and_not_blocked() {
-    let policy = policy(&[("mail.drop", Action::Block), ("mail.*", Action::Approve)]);
-    let shows = |path| policy.shows(path, Traits::lasting(true));
+    let policy = policy(&[("mail.drop", PolicyAction::Block), ("mail.*", PolicyAction::Approve)]);
+    let shows = |path| policy.shows(path, ToolTraits::lasting(true));
     assert_eq!([shows("mail.send"), shows("mail.drop"), shows("mail..drop")], [true, false, false]);
-    let deciding = |path| policy.deciding_rule(&tool(path), Traits::lasting(true));
+    let deciding = |path| policy.deciding_rule(&tool(path), ToolTraits::lasting(true));
     let action = |path| deciding(path).map(|rule| rule.action);
-    let expected = [Some(Action::Block), Some(Action::Approve), None];
+    let expected = [Some(PolicyAction::Block), Some(PolicyAction::Approve), None];
     assert_eq!([action("mail.drop"), action("mail.send"), action("file.read")], expected);
 }
 
 #[test]
 fn a_pattern_may_be_as_long_as_a_path() {
-    assert!(Pattern::parse(&"a".repeat(512)).is_ok());
-    assert!(Pattern::parse("a").unwrap().is_exact());
-    assert!(!Pattern::parse("a.*").unwrap().is_exact());
-    assert!(!Pattern::parse("a.*.b").unwrap().is_exact());
+    assert!(ToolPattern::parse(&"a".repeat(512)).is_ok());
+    assert!(ToolPattern::parse("a").unwrap().is_exact());
+    assert!(!ToolPattern::parse("a.*").unwrap().is_exact());
+    assert!(!ToolPattern::parse("a.*.b").unwrap().is_exact());
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn dates_turn_with_the_months_and_the_years() {
         (13_574_563_200_000, "2400-02-29T00:00:00.000Z", "00:00:00.000"),
     ];
     for (ms, exact, time) in cases {
-        let utc = Utc::from(Timestamp(ms));
+        let utc = UtcTime::from(Timestamp(ms));
         assert_eq!((utc.exact().as_str(), utc.time().as_str()), (exact, time), "{ms}");
         assert_eq!(utc.to_string(), format!("{}Z", &exact[..19]));
     }

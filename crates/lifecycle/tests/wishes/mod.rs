@@ -66,47 +66,47 @@ pub(crate) fn me() -> CallerName {
     CallerName("me".into())
 }
 
-pub(crate) fn admission(fit: u8) -> Admission {
-    let nature = |read_only, runs| Nature { read_only, runs };
+pub(crate) fn admission(fit: u8) -> CallAdmission {
+    let nature = |read_only, runs| ToolNature { read_only, runs };
     let (nature, asks) = match fit % 7 {
-        0 => return Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "none")),
-        1 => (nature(true, Runs::Here), false),
-        2 => (nature(false, Runs::Here), false),
-        3 => (nature(false, Runs::Here), true),
-        4 => (nature(true, Runs::Here), true),
+        0 => return CallAdmission::Unfit(Failure::new(FailureCode::ToolNotFound, "none")),
+        1 => (nature(true, ToolHost::Here), false),
+        2 => (nature(false, ToolHost::Here), false),
+        3 => (nature(false, ToolHost::Here), true),
+        4 => (nature(true, ToolHost::Here), true),
         6 => return unavailable(),
-        _ => (nature(false, Runs::AtCaller), false),
+        _ => (nature(false, ToolHost::AtCaller), false),
     };
-    let traits = Traits::lasting(asks);
-    Admission::Fit { nature, traits, about: None, revision: edition(fit / 64) }
+    let traits = ToolTraits::lasting(asks);
+    CallAdmission::Fit { nature, traits, about: None, revision: edition(fit / 64) }
 }
 
 /// The source is known, and there is no description of it.
-pub(crate) fn unavailable() -> Admission {
+pub(crate) fn unavailable() -> CallAdmission {
     let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "not read"));
-    Admission::Unavailable(UnavailableSource { why: "it was not read yet".into(), outcome })
+    CallAdmission::Unavailable(UnavailableSource { why: "it was not read yet".into(), outcome })
 }
 
 /// One of a few editions of a tool.
-pub(crate) fn edition(n: u8) -> Option<Revision> {
-    Some(Revision::of(&n.to_string()))
+pub(crate) fn edition(n: u8) -> Option<ToolRevision> {
+    Some(ToolRevision::of(&n.to_string()))
 }
 
 /// What the catalogue may say of a held call when its answer comes.
-pub(crate) fn today(which: u8) -> Option<Admission> {
+pub(crate) fn today(which: u8) -> Option<CallAdmission> {
     match which % 5 {
         0 => None,
-        1 => Some(Admission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"))),
+        1 => Some(CallAdmission::Unfit(Failure::new(FailureCode::ToolNotFound, "gone"))),
         2 => Some(unavailable()),
         _ => Some(admission(which | 3)),
     }
 }
 
-pub(crate) fn rider(how: u8) -> Rider {
+pub(crate) fn rider(how: u8) -> AnswerExtras {
     match how {
-        0..100 => Rider::Nothing,
-        100..180 => Rider::Remember,
-        180.. => Rider::Arguments(json(r#"{"edited":true}"#)),
+        0..100 => AnswerExtras::Nothing,
+        100..180 => AnswerExtras::Remember,
+        180.. => AnswerExtras::Arguments(json(r#"{"edited":true}"#)),
     }
 }
 
@@ -163,13 +163,13 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
     let mark = |again: bool| next_mark(state, again);
     match *wish {
         Wish::Start { calls_max, bytes_max } => Intent::Start {
-            program: Program { source: "1".into(), convention: Convention::LastExpression },
+            program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
             caller: me(),
-            limits: Limits { calls_max, bytes_max, ..Limits::default() },
-            seed: Seed([7; 32]),
+            limits: ExecutionLimits { calls_max, bytes_max, ..ExecutionLimits::default() },
+            seed: RandomSeed([7; 32]),
             terms: Box::default(),
         },
-        Wish::Ready(same) => Intent::Ready(Prepared {
+        Wish::Ready(same) => Intent::Ready(PreparedProgram {
             text: Some(if same { "a" } else { "b" }.into()),
             prelude: 1,
             fingerprint: "f".into(),
@@ -204,8 +204,8 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
             let message = "?".to_owned();
             let url = "https://a.example/{state}".to_owned();
             let wish = match link {
-                true => lifecycle::Wish::Link { message, url, is_prior: false },
-                false => lifecycle::Wish::Form { message, schema: json("{}") },
+                true => lifecycle::ToolPrompt::Link { message, url, is_prior: false },
+                false => lifecycle::ToolPrompt::Form { message, schema: json("{}") },
             };
             Intent::Ask { call: CallId(call), wish }
         }
@@ -235,7 +235,8 @@ pub(crate) fn live(wishes: &[Wish]) -> (Vec<Entry>, State) {
         let intent = fitted(&state, wish);
         let at = Timestamp(n as i64);
         let entropy = Uuid::from_u128((n as u128 + 2) << 64);
-        let Ok(events) = decide(&state, &Policy::default(), Moment { at, entropy }, intent) else {
+        let Ok(events) = decide(&state, &Policy::default(), DecisionMoment { at, entropy }, intent)
+        else {
             continue;
         };
         for event in events {

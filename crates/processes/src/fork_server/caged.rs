@@ -9,11 +9,11 @@
 //! The helper stays in the subreaper's PID namespace, so that it learns the program's number there, and the program becomes
 //! a child of the subreaper, which thus can signal and reap it as it does others.
 
-use super::program::Plan;
+use super::program::ExecPlan;
 use super::{cage, init};
-use crate::cage::{Cage, Wall};
+use crate::cage::{ProcessCage, WallError};
 use crate::helper::end_process;
-use crate::order::{REPORT_BYTES, Report};
+use crate::order::{REPORT_BYTES, SubreaperReport};
 use nix::errno::Errno;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
@@ -37,10 +37,10 @@ const BORN_BYTES: usize = 2 * size_of::<i32>();
 
 /// Returns when the program is entered, or could not be.
 pub(super) fn start(
-    plan: &Plan,
-    cage: &Cage,
+    plan: &ExecPlan,
+    cage: &ProcessCage,
     streams: [OwnedFd; 3],
-) -> Result<CagedProgram, Report> {
+) -> Result<CagedProgram, SubreaperReport> {
     let pipe = || io::pipe().map_err(|error| failed(error_number(&error)));
     let ((mut said, say), (mut born, bear), (held, hold)) = (pipe()?, pipe()?, pipe()?);
     // SAFETY: this process has one thread, so the child may do anything that the parent could.
@@ -70,20 +70,24 @@ pub(super) fn start(
                 let _ = waitpid(init, None);
             }
             let unknown = failed(Errno::EAGAIN);
-            Err(if has_failed { Report::from_bytes(why).unwrap_or(unknown) } else { unknown })
+            Err(if has_failed {
+                SubreaperReport::from_bytes(why).unwrap_or(unknown)
+            } else {
+                unknown
+            })
         }
     }
 }
 
 /// What the helper does. It ends afterwards.
 fn bring_forth(
-    plan: &Plan,
-    cage: &Cage,
+    plan: &ExecPlan,
+    cage: &ProcessCage,
     held: PipeReader,
     say: &PipeWriter,
     mut bear: PipeWriter,
-) -> Result<(), Report> {
-    let no_namespaces = |_| Report::Uncaged { wall: Wall::Namespaces };
+) -> Result<(), SubreaperReport> {
+    let no_namespaces = |_| SubreaperReport::Uncaged { wall: WallError::Namespaces };
     cage::take_namespaces(cage.network).map_err(no_namespaces)?;
     // SAFETY: as above. The first process of the namespace must be there before any other.
     let init = match unsafe { fork() }.map_err(failed)? {
@@ -120,14 +124,14 @@ fn clone_as_sibling() -> Result<ForkResult, Errno> {
 }
 
 /// Becomes the program in its cage; returns only with the reason why not.
-fn become_caged(plan: &Plan, cage: &Cage) -> Report {
+fn become_caged(plan: &ExecPlan, cage: &ProcessCage) -> SubreaperReport {
     // The subreaper is outside the namespace, where nobody has a number.
     if let Err(errno) = plan.settle(Pid::from_raw(0)) {
         return failed(errno);
     }
     match cage::enter(cage) {
         Ok(()) => failed(plan.enter()),
-        Err((wall, _)) => Report::Uncaged { wall },
+        Err((wall, _)) => SubreaperReport::Uncaged { wall },
     }
 }
 
@@ -136,8 +140,8 @@ fn pids(numbers: [u8; BORN_BYTES]) -> [Pid; 2] {
     [[a, b, c, d], [e, f, g, h]].map(|number| Pid::from_raw(i32::from_le_bytes(number)))
 }
 
-pub(super) const fn failed(errno: Errno) -> Report {
-    Report::Failed { errno: errno as i32 }
+pub(super) const fn failed(errno: Errno) -> SubreaperReport {
+    SubreaperReport::Failed { errno: errno as i32 }
 }
 
 fn error_number(error: &io::Error) -> Errno {

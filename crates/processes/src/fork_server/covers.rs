@@ -5,7 +5,7 @@
 //! that it makes itself the kernel locks them.
 
 use super::cage::mounts::{hide, mount, set_read_only, unescaped};
-use crate::cage::Cage;
+use crate::cage::ProcessCage;
 use crate::protected::{ProtectedPaths, ProtectionScope};
 use landlock::{
     CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, Scope,
@@ -19,13 +19,13 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// What a fork server does about protected paths.
-pub(super) struct Covers {
+pub(super) struct PathCovers {
     protected: ProtectedPaths,
     /// Whether this process is in a mount namespace of its own, in which every program starts.
     is_shared: bool,
 }
 
-impl Covers {
+impl PathCovers {
     /// Takes a mount namespace for this process and all that it starts, where that is wanted and possible.
     pub(super) fn enter(protected: ProtectedPaths) -> Self {
         let is_wanted = protected.scope == ProtectionScope::EveryProgram && !protected.is_empty();
@@ -46,7 +46,7 @@ impl Covers {
     }
 
     /// A cage that gives no protected path.
-    pub(super) fn within(&self, cage: &Cage) -> Cage {
+    pub(super) fn within(&self, cage: &ProcessCage) -> ProcessCage {
         self.protected.within(cage, self.is_shared)
     }
 
@@ -133,7 +133,7 @@ fn is_read_only(path: &Path) -> io::Result<bool> {
 }
 
 /// One line of the table of mounts.
-struct Mounted {
+struct MountEntry {
     device: Vec<u8>,
     /// Which directory of the file system is mounted.
     root: PathBuf,
@@ -141,10 +141,10 @@ struct Mounted {
     at: PathBuf,
 }
 
-fn mounted(line: &[u8]) -> Option<Mounted> {
+fn mounted(line: &[u8]) -> Option<MountEntry> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let path = |word: &[u8]| PathBuf::from(OsString::from_vec(unescaped(word)));
-    Some(Mounted {
+    Some(MountEntry {
         device: words.get(2)?.to_vec(),
         root: path(words.get(3)?),
         at: path(words.get(4)?),
@@ -153,7 +153,8 @@ fn mounted(line: &[u8]) -> Option<Mounted> {
 
 /// Where else the same directory, or a part of it, is mounted.
 fn aliases(path: &Path, mountinfo: &[u8]) -> Vec<PathBuf> {
-    let mounts: Vec<Mounted> = mountinfo.split(|byte| *byte == b'\n').filter_map(mounted).collect();
+    let mounts: Vec<MountEntry> =
+        mountinfo.split(|byte| *byte == b'\n').filter_map(mounted).collect();
     let holds = mounts.iter().filter(|mount| path.starts_with(&mount.at));
     // Of two at the same place the later one covers the other.
     let Some(own) = holds.max_by_key(|mount| mount.at.as_os_str().as_bytes().len()) else {
@@ -162,7 +163,7 @@ fn aliases(path: &Path, mountinfo: &[u8]) -> Vec<PathBuf> {
     let Ok(below) = path.strip_prefix(&own.at) else { return vec![] };
     let inside = joined(&own.root, below);
     let others = mounts.iter().filter(|mount| mount.device == own.device);
-    let alias = |mount: &Mounted| match inside.strip_prefix(&mount.root) {
+    let alias = |mount: &MountEntry| match inside.strip_prefix(&mount.root) {
         Ok(below) => Some(joined(&mount.at, below)),
         Err(_) => mount.root.starts_with(&inside).then(|| mount.at.clone()),
     };

@@ -2,7 +2,7 @@
 //! stopped before anybody is killed: those who are killed while others fork are replaced meanwhile.
 
 use super::children::{children_of, children_of_thread};
-use super::stat::Stat;
+use super::stat::ProcessStat;
 use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
@@ -12,16 +12,16 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 const LOOKS_MAX: usize = 16;
 
 /// Those who were found and stopped, by their numbers and when they began.
-pub(super) struct Family {
+pub(super) struct ProcessFamily {
     found: Vec<(u32, u64)>,
     known: HashSet<u32>,
     n_looks: usize,
-    _haste: Haste,
+    _haste: PriorityBoost,
 }
 
-impl Family {
+impl ProcessFamily {
     pub(super) fn new() -> Self {
-        Self { found: vec![], known: HashSet::new(), n_looks: 0, _haste: Haste::make() }
+        Self { found: vec![], known: HashSet::new(), n_looks: 0, _haste: PriorityBoost::make() }
     }
 
     /// Stops the children of ours that are given, and all who descend from them; false when there is nobody to be found
@@ -36,7 +36,7 @@ impl Family {
             if self.known.contains(&pid) {
                 continue;
             }
-            let Some(held) = Held::of(pid) else { continue };
+            let Some(held) = StoppedProcess::of(pid) else { continue };
             // It may have been adopted meanwhile, or be another.
             if held.stat.has_ended || ![parent, own].contains(&held.stat.parent) {
                 continue;
@@ -54,7 +54,7 @@ impl Family {
     pub(super) fn kill(self) {
         // Children first: a stopped process would be woken by the end of the last who could have continued it.
         for (pid, begun) in self.found.iter().rev() {
-            if let Some(held) = Held::of(*pid).filter(|held| held.stat.begun == *begun) {
+            if let Some(held) = StoppedProcess::of(*pid).filter(|held| held.stat.begun == *begun) {
                 held.signal(libc::SIGKILL);
             }
         }
@@ -62,12 +62,12 @@ impl Family {
 }
 
 /// A process that cannot be mistaken for one that gets its number later.
-struct Held {
+struct StoppedProcess {
     process: OwnedFd,
-    stat: Stat,
+    stat: ProcessStat,
 }
 
-impl Held {
+impl StoppedProcess {
     fn of(pid: u32) -> Option<Self> {
         // SAFETY: it takes numbers and gives a descriptor or an error.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
@@ -75,7 +75,7 @@ impl Held {
         // SAFETY: the kernel has just made it for us.
         let process = unsafe { OwnedFd::from_raw_fd(opened) };
         // If it is not of this process, then this process is gone and hears nothing.
-        Some(Self { process, stat: Stat::of(pid)? })
+        Some(Self { process, stat: ProcessStat::of(pid)? })
     }
 
     fn children(&self, pid: u32) -> Vec<u32> {
@@ -90,11 +90,11 @@ impl Held {
 }
 
 /// As much of the processors as we can have, while it lasts: others fork meanwhile. Only some users may.
-struct Haste {
+struct PriorityBoost {
     before: libc::c_int,
 }
 
-impl Haste {
+impl PriorityBoost {
     fn make() -> Self {
         // SAFETY: both take numbers only.
         unsafe {
@@ -105,7 +105,7 @@ impl Haste {
     }
 }
 
-impl Drop for Haste {
+impl Drop for PriorityBoost {
     fn drop(&mut self) {
         // SAFETY: it takes numbers only.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.before) };

@@ -21,10 +21,10 @@ mod vfork;
 
 use crate::helper::end_process;
 use crate::protected::ProtectedPaths;
-use crate::subreaper_link::{Received, receive};
+use crate::subreaper_link::{ForkServerPacket, receive};
 use children::children;
-use covers::Covers;
-use family::Family;
+use covers::PathCovers;
+use family::ProcessFamily;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: impl Iterator<Item = OsString>) -> i32 {
 struct ForkServer {
     control: OwnedFd,
     children: SignalFd,
-    covers: Covers,
+    covers: PathCovers,
     subreapers: HashSet<Pid>,
     /// Whether somebody was left to us by a subreaper that was killed.
     has_orphans: bool,
@@ -62,7 +62,7 @@ impl ForkServer {
         close_inherited(&control)?;
         // Leading a session already is as good.
         let _ = nix::unistd::setsid();
-        let covers = Covers::enter(protected);
+        let covers = PathCovers::enter(protected);
         nix::sys::prctl::set_child_subreaper(true)?;
         let children = signals::hear_children_only()?;
         let subreapers = HashSet::new();
@@ -82,9 +82,9 @@ impl ForkServer {
                 self.kill_orphans();
             }
             match receive(&self.control) {
-                Ok(Received::Link(link)) => self.fork_subreaper(link),
-                Ok(Received::Nothing) => {}
-                Ok(Received::Gone) | Err(_) => return self.end(),
+                Ok(ForkServerPacket::Link(link)) => self.fork_subreaper(link),
+                Ok(ForkServerPacket::Nothing) => {}
+                Ok(ForkServerPacket::Gone) | Err(_) => return self.end(),
             }
         }
     }
@@ -137,7 +137,7 @@ impl ForkServer {
     }
 
     fn kill_orphans(&mut self) {
-        let mut family = Family::new();
+        let mut family = ProcessFamily::new();
         while family.stop(self.orphans()) && self.reap().is_some() {}
         family.kill();
         let is_anybody_left = self.orphans().next().is_some();

@@ -3,7 +3,7 @@
 
 use super::capabilities;
 use super::signals::unblock;
-use crate::order::Order;
+use crate::order::SpawnOrder;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
@@ -13,7 +13,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 /// What a child needs to become a program.
-pub(super) struct Plan {
+pub(super) struct ExecPlan {
     subreaper: Pid,
     has_terminal: bool,
     /// Whether the program loses the capabilities that could remove covers.
@@ -21,14 +21,14 @@ pub(super) struct Plan {
     streams: [RawFd; 3],
     cwd: CString,
     program: CString,
-    argv: Texts,
-    env: Texts,
+    argv: ExecStrings,
+    env: ExecStrings,
 }
 
-impl Plan {
+impl ExecPlan {
     /// Reads an order. Our own search path becomes the program's.
     pub(super) fn new(
-        order: &Order,
+        order: &SpawnOrder,
         streams: &[OwnedFd; 3],
         loses_capabilities: bool,
     ) -> Result<Self, Errno> {
@@ -44,8 +44,8 @@ impl Plan {
             streams: streams.each_ref().map(std::os::fd::AsRawFd::as_raw_fd),
             cwd: text(order.cwd.as_os_str())?,
             program: text(program)?,
-            argv: Texts::new(words.map(|word| text(word)).collect::<Result<_, _>>()?),
-            env: Texts::new(order.env.iter().map(variable).collect::<Result<_, _>>()?),
+            argv: ExecStrings::new(words.map(|word| text(word)).collect::<Result<_, _>>()?),
+            env: ExecStrings::new(order.env.iter().map(variable).collect::<Result<_, _>>()?),
         })
     }
 
@@ -120,13 +120,13 @@ fn variable((name, value): &(OsString, OsString)) -> Result<CString, Errno> {
 }
 
 /// Texts as the system wants them: their places, and nothing behind the last.
-struct Texts {
+struct ExecStrings {
     places: Vec<*const c_char>,
     /// They stay where they are as long as this is there.
     _texts: Vec<CString>,
 }
 
-impl Texts {
+impl ExecStrings {
     fn new(texts: Vec<CString>) -> Self {
         let places = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
         Self { places, _texts: texts }

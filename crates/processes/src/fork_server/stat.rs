@@ -1,7 +1,7 @@
 //! What the system says of a process: who is its parent, how long it ran, and whether it still does.
 
 /// A process at one moment.
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     /// It runs no more and waits to be reaped.
     pub(super) has_ended: bool,
     pub(super) parent: u32,
@@ -14,7 +14,7 @@ pub(super) struct Stat {
     pub(super) reaped_ticks: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// None where there is no such process.
     pub(super) fn of(pid: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -2,12 +2,12 @@
 
 use super::caged::{self, CageInit, CagedProgram, failed};
 use super::children::children;
-use super::covers::Covers;
-use super::family::Family;
-use super::program::Plan;
-use super::usage::Meter;
+use super::covers::PathCovers;
+use super::family::ProcessFamily;
+use super::program::ExecPlan;
+use super::usage::UsageMeter;
 use super::{hear_an_end, vfork, wait};
-use crate::order::{Order, Report, Wish};
+use crate::order::{SpawnOrder, SubreaperReport, SubreaperRequest};
 use crate::subreaper_link::take_streams;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;
@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 /// Serves until the server has no use for it any more.
-pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &Covers) -> i32 {
+pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &PathCovers) -> i32 {
     // A name of its own in lists of processes.
     let _ = nix::sys::prctl::set_name(c"airlock-subreap");
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
@@ -32,10 +32,10 @@ pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &Covers) -> i32 {
 }
 
 /// Waits for an order, starts what is ordered and looks after it until nobody is left. An error is the end of the server.
-fn serve(link: &UnixStream, children: &SignalFd, covers: &Covers) -> io::Result<()> {
+fn serve(link: &UnixStream, children: &SignalFd, covers: &PathCovers) -> io::Result<()> {
     let (first, streams) = take_streams(link)?;
-    let order = Order::read([first].as_slice().chain(link))?;
-    let meter = order.cage.as_ref().and_then(|cage| Meter::new(cage.limits));
+    let order = SpawnOrder::read([first].as_slice().chain(link))?;
+    let meter = order.cage.as_ref().and_then(|cage| UsageMeter::new(cage.limits));
     match start(&order, streams, covers) {
         Ok((leader, init)) => Subreaper {
             link,
@@ -52,14 +52,14 @@ fn serve(link: &UnixStream, children: &SignalFd, covers: &Covers) -> io::Result<
 
 /// Returns when the child has become the program or said why not.
 fn start(
-    order: &Order,
+    order: &SpawnOrder,
     streams: [OwnedFd; 3],
-    covers: &Covers,
-) -> Result<(Pid, Option<CageInit>), Report> {
+    covers: &PathCovers,
+) -> Result<(Pid, Option<CageInit>), SubreaperReport> {
     if covers.are_shared() && covers.renew().is_err() {
         return Err(failed(Errno::EACCES));
     }
-    let plan = Plan::new(order, &streams, covers.are_shared()).map_err(failed)?;
+    let plan = ExecPlan::new(order, &streams, covers.are_shared()).map_err(failed)?;
     let Some(cage) = &order.cage else {
         return Ok((vfork::start(&plan).map_err(failed)?, None));
     };
@@ -79,7 +79,7 @@ struct Subreaper<'a> {
     /// The number of that process, until it is reaped.
     init_pid: Option<Pid>,
     /// What it and all that it starts may use together.
-    meter: Option<Meter>,
+    meter: Option<UsageMeter>,
 }
 
 /// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
@@ -87,18 +87,18 @@ const LOOK_EVERY_MS: u16 = 100;
 
 impl Subreaper<'_> {
     fn attend(mut self, children: &SignalFd) -> io::Result<()> {
-        self.report(Report::Started { pid: self.group.as_raw() })?;
+        self.report(SubreaperReport::Started { pid: self.group.as_raw() })?;
         let most =
             self.meter.as_ref().map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
         while let Ok((has_wish, _)) = wait(self.link, children, most) {
             if let Some(excess) = self.meter.as_mut().and_then(|meter| meter.excess(self.init_pid))
             {
                 // Whether that is heard or not, it is the end.
-                let _ = self.report(Report::Exceeded { excess });
+                let _ = self.report(SubreaperReport::Exceeded { excess });
                 break;
             }
             if self.reap().is_none() {
-                return self.report(Report::Empty);
+                return self.report(SubreaperReport::Empty);
             }
             if has_wish && !self.hear() {
                 break;
@@ -115,15 +115,15 @@ impl Subreaper<'_> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
             Ok(_) | Err(_) => return false,
         }
-        match Wish::from_byte(byte[0]) {
-            Some(Wish::Signal(signal)) => {
+        match SubreaperRequest::from_byte(byte[0]) {
+            Some(SubreaperRequest::Signal(signal)) => {
                 // Once the program is reaped, the number of its group may be another's.
                 if let (Some(_), Ok(signal)) = (self.leader, Signal::try_from(signal.number())) {
                     let _ = killpg(self.group, signal);
                 }
                 true
             }
-            Some(Wish::KillAll) | None => false,
+            Some(SubreaperRequest::KillAll) | None => false,
         }
     }
 
@@ -146,7 +146,7 @@ impl Subreaper<'_> {
             self.leader = None;
             self.init = None;
             // Where nobody hears it, the link says so next.
-            let _ = self.report(Report::Exited { code });
+            let _ = self.report(SubreaperReport::Exited { code });
         }
         if self.init_pid == Some(pid) {
             self.init_pid = None;
@@ -165,15 +165,15 @@ impl Subreaper<'_> {
         }
         // All who have ended are reaped before the others are looked at: a look costs as much as there are.
         while self.reap().is_some() {
-            let mut family = Family::new();
+            let mut family = ProcessFamily::new();
             while family.stop(children()) && self.reap().is_some() {}
             family.kill();
             hear_an_end(ends);
         }
-        self.report(Report::Empty)
+        self.report(SubreaperReport::Empty)
     }
 
-    fn report(&self, report: Report) -> io::Result<()> {
+    fn report(&self, report: SubreaperReport) -> io::Result<()> {
         (&*self.link).write_all(&report.to_bytes())
     }
 }

@@ -1,8 +1,8 @@
 //! What a family of processes uses, for subreapers of those that have limits.
 
 use super::children::children_of;
-use super::stat::Stat;
-use crate::cage::{CageLimits, Excess};
+use super::stat::ProcessStat;
+use crate::cage::{CageLimits, LimitExcess};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const FAMILY_MAX: usize = 10_000;
 
 /// What a family may use, and what it has.
-pub(super) struct Meter {
+pub(super) struct UsageMeter {
     limits: CageLimits,
     /// What those had used who were reaped here before it came.
     ticks_before: u64,
@@ -20,7 +20,7 @@ pub(super) struct Meter {
     ticks_gone: u64,
 }
 
-impl Meter {
+impl UsageMeter {
     /// None where there is nothing to look at.
     pub(super) fn new(limits: CageLimits) -> Option<Self> {
         let fresh = || {
@@ -31,14 +31,14 @@ impl Meter {
     }
 
     /// What was used too much, if anything. The first process of a cage is ours: only those count whom it has reaped.
-    pub(super) fn excess(&mut self, init: Option<Pid>) -> Option<Excess> {
+    pub(super) fn excess(&mut self, init: Option<Pid>) -> Option<LimitExcess> {
         let init = init.map(|init| init.as_raw().unsigned_abs());
         let mut unseen = children_of(std::process::id());
         let (mut n_processes, mut n_pages, mut seen) = (0_u64, 0_u64, HashMap::new());
         // Whoever lost its parent was reaped here; what it used counts all the same.
         let mut n_ticks = reaped_ticks().saturating_sub(self.ticks_before);
         while let Some(pid) = unseen.pop() {
-            let stat = Stat::of(pid);
+            let stat = ProcessStat::of(pid);
             if init == Some(pid) {
                 n_ticks += stat.map_or(0, |stat| stat.reaped_ticks);
             } else if let Some(stat) = stat {
@@ -59,12 +59,12 @@ impl Meter {
         let cpu_ms = self.ticks(n_ticks, seen) * 1_000 / number(libc::_SC_CLK_TCK);
         let is_over = |most: Option<u64>, used: u64| most.is_some_and(|most| used > most);
         if is_over(self.limits.memory_bytes, memory_bytes) {
-            return Some(Excess::Memory);
+            return Some(LimitExcess::Memory);
         }
         if is_over(self.limits.cpu_ms, cpu_ms) {
-            return Some(Excess::Cpu);
+            return Some(LimitExcess::Cpu);
         }
-        is_over(self.limits.processes, n_processes).then_some(Excess::Processes)
+        is_over(self.limits.processes, n_processes).then_some(LimitExcess::Processes)
     }
 
     /// Time on processors, of two ways to count it the one that finds more. Parents account for children that they reaped,
@@ -86,5 +86,5 @@ fn resident_pages(pid: u32) -> u64 {
 
 /// That of children of this process who have ended.
 fn reaped_ticks() -> u64 {
-    Stat::of(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
+    ProcessStat::of(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
 }

@@ -1,6 +1,6 @@
 //! Starts a program in a child that borrows our memory until it is the program: nothing of it is copied.
 
-use super::program::Plan;
+use super::program::ExecPlan;
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use std::ffi::{c_int, c_void};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicI32, Ordering};
 const STACK_BYTES: usize = 64 << 10;
 
 /// What the child is given.
-struct Birth<'a> {
-    plan: &'a Plan,
+struct ForkArguments<'a> {
+    plan: &'a ExecPlan,
     /// Why it did not become the program.
     failed: AtomicI32,
 }
 
 /// Returns when the child is the program, or has ended because it could not.
-pub(super) fn start(plan: &Plan) -> Result<Pid, Errno> {
-    let birth = Birth { plan, failed: AtomicI32::new(0) };
+pub(super) fn start(plan: &ExecPlan) -> Result<Pid, Errno> {
+    let birth = ForkArguments { plan, failed: AtomicI32::new(0) };
     let n_bytes = STACK_BYTES + plan.argv_bytes();
     let mut stack = Box::<[u128]>::new_uninit_slice(n_bytes / size_of::<u128>());
     let top = stack.as_mut_ptr_range().end.cast::<c_void>();
@@ -41,7 +41,7 @@ pub(super) fn start(plan: &Plan) -> Result<Pid, Errno> {
 /// What the child does. It shares our memory, so it calls the system and nothing else.
 extern "C" fn child(birth: *mut c_void) -> c_int {
     // SAFETY: `start` gave it something that outlives this call.
-    let birth = unsafe { &*birth.cast::<Birth<'_>>() };
+    let birth = unsafe { &*birth.cast::<ForkArguments<'_>>() };
     let errno = match birth.plan.settle(birth.plan.subreaper()) {
         Ok(()) => birth.plan.enter(),
         Err(errno) => errno,

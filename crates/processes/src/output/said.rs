@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 /// The number of an event of a process. The first is 1.
-pub type Seq = u64;
+pub type OutputSeq = u64;
 
 /// Where a piece of output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -18,37 +18,37 @@ pub enum Stream {
 
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct OutputChunk {
     /// Its number.
-    pub seq: Seq,
+    pub seq: OutputSeq,
     /// Where it came from.
-    pub stream: Stream,
+    pub stream: OutputStream,
     /// What it says.
     pub bytes: Bytes,
 }
 
 /// What a process did, in the order in which it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ProcessEvent {
     /// It said something.
-    Output(Chunk),
+    Output(OutputChunk),
     /// It ended, 128 + n for signal n. What it said before has been told.
     Exited {
         /// Its number.
-        seq: Seq,
+        seq: OutputSeq,
         /// How.
         code: i32,
     },
     /// Nothing more comes.
     Closed {
         /// Its number.
-        seq: Seq,
+        seq: OutputSeq,
     },
 }
 
-impl Event {
+impl ProcessEvent {
     /// Its number.
-    pub const fn seq(&self) -> Seq {
+    pub const fn seq(&self) -> OutputSeq {
         match self {
             Self::Output(chunk) => chunk.seq,
             Self::Exited { seq, .. } | Self::Closed { seq } => *seq,
@@ -58,17 +58,17 @@ impl Event {
 
 /// Output after some number, and how things stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct OutputPage {
     /// Whole pieces.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<OutputChunk>,
     /// The number after the last one given, or after the last event where all was given.
-    pub next_seq: Seq,
+    pub next_seq: OutputSeq,
     /// When the process ended, and how.
-    pub exited: Option<(Seq, i32)>,
+    pub exited: Option<(OutputSeq, i32)>,
     /// When everything was said.
-    pub closed: Option<Seq>,
+    pub closed: Option<OutputSeq>,
     /// Bytes that came after the number asked for and are kept no more.
     pub dropped_bytes: u64,
     /// The first piece that is still kept.
-    pub first_seq: Option<Seq>,
+    pub first_seq: Option<OutputSeq>,
 }

@@ -14,7 +14,7 @@ const BACKGROUND: &str = "rgb:0000/0000/0000";
 /// Notices that a program may have asked something, also where its question comes in pieces. The emulator knows what
 /// it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Listening {
+pub(crate) enum QueryDetector {
     #[default]
     Text,
     Escape,
@@ -26,7 +26,7 @@ pub(crate) enum Listening {
     },
 }
 
-impl Listening {
+impl QueryDetector {
     /// Hears the next piece; whether a question ends in it.
     pub(crate) fn hear(&mut self, bytes: &[u8]) -> bool {
         let (mut asked, mut rest) = (false, bytes);
@@ -65,9 +65,9 @@ const BELL: u8 = 0x07;
 
 /// What was asked and is not answered yet.
 #[derive(Debug, Default)]
-pub(super) struct Answers(String);
+pub(super) struct QueryAnswers(String);
 
-impl Answers {
+impl QueryAnswers {
     /// The answers so far, once.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.0).into_bytes()
@@ -134,8 +134,8 @@ mod tests {
             ("\x1b]11;rgb:0/0/0\x07", false),
             ("\x1b[6", false),
         ] {
-            assert_eq!((said, Listening::default().hear(said.as_bytes())), (said, asks));
-            let mut listening = Listening::default();
+            assert_eq!((said, QueryDetector::default().hear(said.as_bytes())), (said, asks));
+            let mut listening = QueryDetector::default();
             let bytes = said.as_bytes().chunks(1);
             let asked = bytes.filter(|byte| listening.hear(byte)).count() > 0;
             assert_eq!((said, asked), (said, asks));

@@ -2,14 +2,14 @@
 
 /// The characters that letters stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Letters {
+pub(super) struct CharacterSets {
     /// Whether each of the two sets is that of lines and boxes.
     pub(super) is_drawing: [bool; 2],
     /// Whether the second set is in use.
     pub(super) is_shifted: bool,
 }
 
-impl Letters {
+impl CharacterSets {
     pub(super) const fn are_drawn(self) -> bool {
         self.is_drawing[self.is_shifted as usize]
     }

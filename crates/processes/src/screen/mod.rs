@@ -9,16 +9,18 @@ mod translate;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked::Listening;
-pub use snapshot::{Color, Cursor, Look, Modes, Row, Run, Snapshot};
+pub(crate) use asked::QueryDetector;
+pub use snapshot::{
+    CellColor, CellRun, CellStyle, CursorPosition, ScreenRow, ScreenSnapshot, TerminalModes,
+};
 
-use crate::output::Seq;
-use crate::spec::Size;
-use asked::Answers;
+use crate::output::OutputSeq;
+use crate::spec::PtySize;
+use asked::QueryAnswers;
 use bytes::Bytes;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use translate::{Emulator, Translator};
+use translate::{ScreenEmulator, SequenceTranslator};
 
 /// Rows that are kept after they have left the top of a screen: some pages, at most a few MB.
 pub const SCROLLBACK_ROWS_MAX: usize = 1_000;
@@ -34,29 +36,29 @@ const UNHEARD_BYTES_MAX: usize = 256 << 10;
 const TITLE_BYTES_MAX: usize = 512;
 
 /// What stands on a terminal.
-pub struct Screen {
-    size: Size,
+pub struct TerminalScreen {
+    size: PtySize,
     /// None while nothing was looked at: most terminals are read as bytes, and many stand idle.
-    parts: Option<Box<Parts>>,
+    parts: Option<Box<ScreenParts>>,
     /// The last piece of output that it has heard, or noted.
-    heard: Seq,
+    heard: OutputSeq,
     /// What was noted of it and not heard yet.
     unheard: Vec<Bytes>,
 }
 
-struct Parts {
-    emulator: vt100::Parser<Told>,
-    translator: Translator,
+struct ScreenParts {
+    emulator: vt100::Parser<ScreenMessage>,
+    translator: SequenceTranslator,
 }
 
 /// What a program says to whoever holds the screen.
 #[derive(Default)]
-struct Told {
+struct ScreenMessage {
     title: String,
-    answers: Answers,
+    answers: QueryAnswers,
 }
 
-impl vt100::Callbacks for Told {
+impl vt100::Callbacks for ScreenMessage {
     fn set_window_title(&mut self, _screen: &mut vt100::Screen, title: &[u8]) {
         let title = &title[..title.len().min(TITLE_BYTES_MAX)];
         self.title = String::from_utf8_lossy(title).into_owned();
@@ -80,7 +82,7 @@ impl vt100::Callbacks for Told {
     }
 }
 
-impl std::fmt::Debug for Screen {
+impl std::fmt::Debug for TerminalScreen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { size, parts, heard, .. } = self;
         let is_kept = parts.is_some();
@@ -92,27 +94,27 @@ impl std::fmt::Debug for Screen {
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     /// An empty one.
-    pub fn new(size: Size) -> Self {
+    pub fn new(size: PtySize) -> Self {
         Self { size: bounded(size), parts: None, heard: 0, unheard: vec![] }
     }
 
     /// The last piece of output that it has heard.
-    pub const fn heard(&self) -> Seq {
+    pub const fn heard(&self) -> OutputSeq {
         self.heard
     }
 
     /// Takes note of pieces of output, the last of which has this number. It hears no more of them than it has to before
     /// others come: where much is said, most of it is never seen.
-    pub(crate) fn skim(&mut self, seq: Seq, pieces: &[Bytes]) {
+    pub(crate) fn skim(&mut self, seq: OutputSeq, pieces: &[Bytes]) {
         self.heard = seq;
         self.unheard.extend_from_slice(pieces);
         let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
         let Some(unseen) = flood::unseen(&self.unheard, rows_kept) else { return self.finish() };
         self.hear(unseen.start);
         // Lines that leave only a part of the screen leave something behind.
-        let Parts { emulator, translator } = self.parts();
+        let ScreenParts { emulator, translator } = self.parts();
         if !translator.scrolls_all(emulator) {
             return self.finish();
         }
@@ -140,7 +142,7 @@ impl Screen {
     /// Shows these bytes.
     pub fn say(&mut self, bytes: &[u8]) {
         let parts = self.parts();
-        let Parts { emulator, translator } = parts;
+        let ScreenParts { emulator, translator } = parts;
         // The emulator is not ours: what trips it must cost one screen, not a server.
         let said = catch_unwind(AssertUnwindSafe(|| translator.say(bytes, emulator)));
         if said.is_err() {
@@ -150,7 +152,7 @@ impl Screen {
     }
 
     /// Changes its size, as the terminal's was.
-    pub fn resize(&mut self, size: Size) {
+    pub fn resize(&mut self, size: PtySize) {
         self.size = bounded(size);
         let (rows, columns) = numbers(self.size);
         let Some(parts) = &mut self.parts else { return };
@@ -162,7 +164,7 @@ impl Screen {
     }
 
     /// How large it is.
-    pub const fn size(&self) -> Size {
+    pub const fn size(&self) -> PtySize {
         self.size
     }
 
@@ -172,9 +174,9 @@ impl Screen {
     }
 
     /// What can be seen, or what could be seen `rows_back` rows before.
-    pub fn snapshot(&mut self, rows_back: usize) -> Snapshot {
+    pub fn snapshot(&mut self, rows_back: usize) -> ScreenSnapshot {
         let (size, seq) = (self.size, self.heard);
-        let Parts { emulator, .. } = self.parts();
+        let ScreenParts { emulator, .. } = self.parts();
         let title = emulator.callbacks().title.clone();
         let screen = emulator.screen_mut();
         screen.set_scrollback(rows_back);
@@ -185,7 +187,7 @@ impl Screen {
 
     /// What makes another terminal look like this one and take the same keys.
     pub fn paint(&mut self) -> Vec<u8> {
-        let Parts { emulator, .. } = self.parts();
+        let ScreenParts { emulator, .. } = self.parts();
         let screen = emulator.screen();
         let alternate = if screen.alternate_screen() { "\x1b[?1049h" } else { "\x1b[?1049l" };
         let title = &emulator.callbacks().title;
@@ -201,13 +203,13 @@ impl Screen {
         }
     }
 
-    fn parts(&mut self) -> &mut Parts {
+    fn parts(&mut self) -> &mut ScreenParts {
         let (rows, columns) = numbers(self.size);
         self.parts.get_or_insert_with(|| {
-            let told = Told::default();
+            let told = ScreenMessage::default();
             let emulator =
                 vt100::Parser::new_with_callbacks(rows, columns, SCROLLBACK_ROWS_MAX, told);
-            Box::new(Parts { emulator, translator: Translator::default() })
+            Box::new(ScreenParts { emulator, translator: SequenceTranslator::default() })
         })
     }
 }
@@ -226,16 +228,16 @@ fn skip(pieces: &mut Vec<Bytes>, mut n_bytes: usize) -> Vec<Bytes> {
     taken
 }
 
-fn bounded(size: Size) -> Size {
-    Size { rows: size.rows.clamp(1, ROWS_MAX), columns: size.columns.clamp(1, COLUMNS_MAX) }
+fn bounded(size: PtySize) -> PtySize {
+    PtySize { rows: size.rows.clamp(1, ROWS_MAX), columns: size.columns.clamp(1, COLUMNS_MAX) }
 }
 
-fn numbers(size: Size) -> (NonZeroU16, NonZeroU16) {
+fn numbers(size: PtySize) -> (NonZeroU16, NonZeroU16) {
     let number = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
     (number(size.rows), number(size.columns))
 }
 
-impl Emulator for vt100::Parser<Told> {
+impl ScreenEmulator for vt100::Parser<ScreenMessage> {
     fn process(&mut self, bytes: &[u8]) {
         Self::process(self, bytes);
     }

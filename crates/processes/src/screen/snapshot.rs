@@ -1,17 +1,17 @@
 //! A screen at one moment, in words that need no terminal to be understood.
 
-use crate::output::Seq;
-use crate::spec::Size;
+use crate::output::OutputSeq;
+use crate::spec::PtySize;
 
 /// A screen at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct ScreenSnapshot {
     /// How large it is.
-    pub size: Size,
+    pub size: PtySize,
     /// From top to bottom.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ScreenRow>,
     /// Where the next character comes.
-    pub cursor: Cursor,
+    pub cursor: CursorPosition,
     /// What the program calls itself.
     pub title: String,
     /// Whether a program has the whole screen for itself and gives it back as it was.
@@ -21,41 +21,41 @@ pub struct Snapshot {
     /// How many of them are shown here.
     pub rows_back: usize,
     /// What the program wants to hear.
-    pub modes: Modes,
+    pub modes: TerminalModes,
     /// The last piece of output that it shows.
-    pub seq: Seq,
+    pub seq: OutputSeq,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ScreenRow {
     /// What it says, without blanks at its end.
     pub text: String,
     /// Whether the next row is the rest of the same line.
     pub is_wrapped: bool,
     /// Stretches that do not look as usual.
-    pub runs: Vec<Run>,
+    pub runs: Vec<CellRun>,
 }
 
 /// Some cells of a row that look the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct CellRun {
     /// The first, counted from 0.
     pub column: u16,
     /// How many.
     pub columns: u16,
     /// How they look.
-    pub look: Look,
+    pub look: CellStyle,
 }
 
 /// How a cell looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one attribute of a terminal's cell")]
-pub struct Look {
+pub struct CellStyle {
     /// The colour of the text.
-    pub foreground: Color,
+    pub foreground: CellColor,
     /// The colour behind it.
-    pub background: Color,
+    pub background: CellColor,
     /// Strong.
     pub bold: bool,
     /// Faint.
@@ -70,7 +70,7 @@ pub struct Look {
 
 /// A colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Color {
+pub enum CellColor {
     /// The terminal's own.
     #[default]
     Usual,
@@ -82,7 +82,7 @@ pub enum Color {
 
 /// Where the next character comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
+pub struct CursorPosition {
     /// Counted from 0.
     pub row: u16,
     /// Counted from 0.
@@ -94,7 +94,7 @@ pub struct Cursor {
 /// What a program wants to hear from its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one mode of a terminal")]
-pub struct Modes {
+pub struct TerminalModes {
     /// Arrows are sent as `ESC O A` instead of `ESC [ A`.
     pub application_cursor: bool,
     /// Likewise the keys of the number pad.
@@ -105,19 +105,24 @@ pub struct Modes {
     pub mouse: bool,
 }
 
-pub(super) fn of(screen: &vt100::Screen, size: Size, title: String, seq: Seq) -> Snapshot {
+pub(super) fn of(
+    screen: &vt100::Screen,
+    size: PtySize,
+    title: String,
+    seq: OutputSeq,
+) -> ScreenSnapshot {
     let (row, column) = screen.cursor_position();
     let texts = screen.rows(0, size.columns);
-    let rows = (0_u16..).zip(texts).map(|(row, text)| Row {
+    let rows = (0_u16..).zip(texts).map(|(row, text)| ScreenRow {
         // Cells that were written over with blanks are blank.
         text: text.trim_end_matches(' ').to_owned(),
         is_wrapped: screen.row_wrapped(row),
         runs: runs(screen, row, size.columns),
     });
-    Snapshot {
+    ScreenSnapshot {
         size,
         rows: rows.collect(),
-        cursor: Cursor {
+        cursor: CursorPosition {
             row,
             // Behind the last column it waits on it.
             column: column.min(size.columns - 1),
@@ -127,7 +132,7 @@ pub(super) fn of(screen: &vt100::Screen, size: Size, title: String, seq: Seq) ->
         is_alternate: screen.alternate_screen(),
         scrollback_rows: screen.scrollback_len(),
         rows_back: screen.scrollback(),
-        modes: Modes {
+        modes: TerminalModes {
             application_cursor: screen.application_cursor(),
             application_keypad: screen.application_keypad(),
             bracketed_paste: screen.bracketed_paste(),
@@ -137,21 +142,21 @@ pub(super) fn of(screen: &vt100::Screen, size: Size, title: String, seq: Seq) ->
     }
 }
 
-fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Run> {
-    let mut runs: Vec<Run> = vec![];
+fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<CellRun> {
+    let mut runs: Vec<CellRun> = vec![];
     for column in 0..columns {
         let look = screen.cell(row, column).map(look).unwrap_or_default();
         match runs.last_mut() {
             Some(run) if run.look == look => run.columns += 1,
-            Some(_) | None => runs.push(Run { column, columns: 1, look }),
+            Some(_) | None => runs.push(CellRun { column, columns: 1, look }),
         }
     }
-    runs.retain(|run| run.look != Look::default());
+    runs.retain(|run| run.look != CellStyle::default());
     runs
 }
 
-fn look(cell: &vt100::Cell) -> Look {
-    Look {
+fn look(cell: &vt100::Cell) -> CellStyle {
+    CellStyle {
         foreground: color(cell.fgcolor()),
         background: color(cell.bgcolor()),
         bold: cell.bold(),
@@ -162,10 +167,10 @@ fn look(cell: &vt100::Cell) -> Look {
     }
 }
 
-const fn color(color: vt100::Color) -> Color {
+const fn color(color: vt100::Color) -> CellColor {
     match color {
-        vt100::Color::Default => Color::Usual,
-        vt100::Color::Idx(index) => Color::Index(index),
-        vt100::Color::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
+        vt100::Color::Default => CellColor::Usual,
+        vt100::Color::Idx(index) => CellColor::Index(index),
+        vt100::Color::Rgb(red, green, blue) => CellColor::Rgb(red, green, blue),
     }
 }

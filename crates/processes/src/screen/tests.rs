@@ -1,10 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
-const SIZE: Size = Size { rows: 5, columns: 10 };
+const SIZE: PtySize = PtySize { rows: 5, columns: 10 };
 
-fn shown(said: &str) -> Screen {
-    let mut screen = Screen::new(SIZE);
+fn shown(said: &str) -> TerminalScreen {
+    let mut screen = TerminalScreen::new(SIZE);
     screen.say(said.as_bytes());
     screen
 }
@@ -19,7 +19,7 @@ fn check(said: &str, rows: &[&str], (row, column): (u16, u16)) {
     let cursor = (snapshot.cursor.row, snapshot.cursor.column);
     assert_eq!((texts.as_slice(), cursor), (rows, (row, column)), "{said:?}");
     // However a sequence is cut, it means the same.
-    let mut in_bytes = Screen::new(SIZE);
+    let mut in_bytes = TerminalScreen::new(SIZE);
     said.as_bytes().iter().for_each(|byte| in_bytes.say(&[*byte]));
     assert_eq!(in_bytes.snapshot(0), snapshot, "{said:?}");
 }
@@ -132,13 +132,13 @@ fn titles_and_modes_are_told() {
     let mut screen =
         shown("\x1b]0;one\x07\x1b]2;two\x1b\\x\x1b[?2004h\x1b[?1h\x1b[?25l\x1b[?1000h");
     let snapshot = screen.snapshot(0);
-    let modes = Modes {
+    let modes = TerminalModes {
         application_cursor: true,
         application_keypad: false,
         bracketed_paste: true,
         mouse: true,
     };
-    let cursor = Cursor { row: 0, column: 1, is_visible: false };
+    let cursor = CursorPosition { row: 0, column: 1, is_visible: false };
     assert_eq!((snapshot.title.as_str(), snapshot.modes, snapshot.cursor), ("two", modes, cursor));
     check("a\x1b]8;;file:///x\x1b\\link\x1b]8;;\x1b\\b", &["alinkb"], (0, 6));
     check("a\x1bP1$r0m\x1b\\b\x1b_anything\x1b\\c", &["abc"], (0, 3));
@@ -148,20 +148,24 @@ fn titles_and_modes_are_told() {
 fn looks_are_told_in_runs() {
     let mut screen = shown("a\x1b[1;31mbc\x1b[0;48;5;200md\x1b[38;2;1;2;3;7me\x1b[0mf");
     let row = screen.snapshot(0).rows.remove(0);
-    let usual = Look::default();
+    let usual = CellStyle::default();
     let expected = [
-        Run {
+        CellRun {
             column: 1,
             columns: 2,
-            look: Look { foreground: Color::Index(1), bold: true, ..usual },
+            look: CellStyle { foreground: CellColor::Index(1), bold: true, ..usual },
         },
-        Run { column: 3, columns: 1, look: Look { background: Color::Index(200), ..usual } },
-        Run {
+        CellRun {
+            column: 3,
+            columns: 1,
+            look: CellStyle { background: CellColor::Index(200), ..usual },
+        },
+        CellRun {
             column: 4,
             columns: 1,
-            look: Look {
-                foreground: Color::Rgb(1, 2, 3),
-                background: Color::Index(200),
+            look: CellStyle {
+                foreground: CellColor::Rgb(1, 2, 3),
+                background: CellColor::Index(200),
                 inverse: true,
                 ..usual
             },
@@ -172,11 +176,11 @@ fn looks_are_told_in_runs() {
 
 #[test]
 fn rows_that_left_the_top_can_be_seen_up_to_a_maximum() {
-    let mut screen = Screen::new(SIZE);
+    let mut screen = TerminalScreen::new(SIZE);
     for n in 0..SCROLLBACK_ROWS_MAX + 20 {
         screen.say(format!("{n}\r\n").as_bytes());
     }
-    let texts = |snapshot: &Snapshot| -> Vec<String> {
+    let texts = |snapshot: &ScreenSnapshot| -> Vec<String> {
         snapshot.rows.iter().map(|row| row.text.clone()).collect()
     };
     let back = screen.snapshot(3);
@@ -198,17 +202,17 @@ fn a_line_that_did_not_fit_is_one_line_of_text() {
 fn a_painting_looks_like_what_it_was_painted_from() {
     let mut screen =
         shown("\x1b]2;vi\x07a\x1b[?1049h\x1b[2;3H\x1b[1;32mgreen\x1b[0m\x1b[?2004h\x1b[?1h");
-    let mut painted = Screen::new(SIZE);
+    let mut painted = TerminalScreen::new(SIZE);
     painted.say(&screen.paint());
     assert_eq!(painted.snapshot(0), screen.snapshot(0));
 }
 
 #[test]
 fn a_screen_is_never_larger_than_what_is_kept() {
-    let mut screen = Screen::new(Size { rows: u16::MAX, columns: u16::MAX });
-    assert_eq!(screen.size(), Size { rows: ROWS_MAX, columns: COLUMNS_MAX });
+    let mut screen = TerminalScreen::new(PtySize { rows: u16::MAX, columns: u16::MAX });
+    assert_eq!(screen.size(), PtySize { rows: ROWS_MAX, columns: COLUMNS_MAX });
     screen.say(b"x");
-    screen.resize(Size { rows: 0, columns: 0 });
+    screen.resize(PtySize { rows: 0, columns: 0 });
     screen.say(b"yz");
     assert_eq!(screen.snapshot(0).rows[0].text, "z");
 }
@@ -242,12 +246,12 @@ proptest! {
     fn nothing_that_is_said_trips_a_screen(
         pieces in prop::collection::vec((piece(), prop::option::of((0..12_u16, 0..12_u16))), 0..40),
     ) {
-        let mut screen = Screen::new(SIZE);
+        let mut screen = TerminalScreen::new(SIZE);
         for (bytes, size) in pieces {
             screen.say(&bytes);
             prop_assert!(screen.parts.is_some(), "it was tripped");
             if let Some((rows, columns)) = size {
-                screen.resize(Size { rows, columns });
+                screen.resize(PtySize { rows, columns });
                 prop_assert!(screen.parts.is_some(), "it was tripped");
             }
             prop_assert_eq!(screen.snapshot(3).rows.len(), usize::from(screen.size().rows));
@@ -264,7 +268,7 @@ proptest! {
             prop_oneof![control(), "[ -~\t\r\n]{0,12}".prop_map(String::into_bytes)], 0..40
         ),
     ) {
-        let (mut at_once, mut bit_by_bit) = (Screen::new(SIZE), Screen::new(SIZE));
+        let (mut at_once, mut bit_by_bit) = (TerminalScreen::new(SIZE), TerminalScreen::new(SIZE));
         let said = pieces.concat();
         at_once.say(&said);
         said.iter().for_each(|byte| bit_by_bit.say(std::slice::from_ref(byte)));
@@ -288,19 +292,19 @@ fn a_program_that_asks_its_terminal_is_answered_as_things_stood_when_it_asked() 
         ("\x1b]11;?\x1b\\", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
         ("\x1b[7n\x1b[=c\x1b[1c\x1b[14t\x1b]11;rgb:1/1/1\x07\x1b]12;?\x07", ""),
     ] {
-        let mut screen = Screen::new(Size { rows: 5, columns: 10 });
+        let mut screen = TerminalScreen::new(PtySize { rows: 5, columns: 10 });
         screen.say(said.as_bytes());
         assert_eq!(String::from_utf8(screen.take_answers()).unwrap(), answers, "{said:?}");
         assert_eq!(screen.take_answers(), b"", "one answer is enough");
     }
-    let mut screen = Screen::new(SIZE);
+    let mut screen = TerminalScreen::new(SIZE);
     screen.say("\x1b[6n".repeat(100_000).as_bytes());
     assert!(screen.take_answers().len() <= 4 << 10, "answers that nobody reads are not kept");
 }
 
 #[test]
 fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
-    let size = Size { rows: 10, columns: 40 };
+    let size = PtySize { rows: 10, columns: 40 };
     let lines: String =
         (0..4_000).map(|n| format!("{n} {}\r\n", "word é 漢字\t".repeat(n % 9))).collect();
     let begun = [
@@ -320,7 +324,7 @@ fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
         for ends in ["", "last words", "\x1b[2A\x1b[1mbold", "\n\n\x1b[r\x1b[?1049l"] {
             let said = [begun, lines.as_str(), ends].concat();
             let (mut floods, mut goes_on, mut hears_all) =
-                (Screen::new(size), Screen::new(size), Screen::new(size));
+                (TerminalScreen::new(size), TerminalScreen::new(size), TerminalScreen::new(size));
             let pieces: Vec<_> = said.as_bytes().chunks(997).map(Bytes::copy_from_slice).collect();
             assert!(super::flood::unseen(&pieces, 1_010).is_some() || ends.contains('\x1b'));
             floods.skim(1, &pieces);

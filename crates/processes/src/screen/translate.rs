@@ -1,7 +1,7 @@
 //! What programs say to terminals and our emulator does not know, said in words that it does: line drawing, tab stops,
 //! inserting, writing at the edge without wrapping. Everything else passes as it is.
 
-use super::letters::{Letters, drawn};
+use super::letters::{CharacterSets, drawn};
 use memchr::memchr3;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -14,7 +14,7 @@ const SHIFT_IN: u8 = 0x0f;
 const TAB: u8 = 9;
 
 /// What a translator speaks to.
-pub(super) trait Emulator {
+pub(super) trait ScreenEmulator {
     fn process(&mut self, bytes: &[u8]);
     /// Row and column of the cursor, counted from 0; behind the last column, the width itself.
     fn cursor(&self) -> (u16, u16);
@@ -29,7 +29,7 @@ pub(super) trait Emulator {
 
 /// How far the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum EscapeState {
     Text,
     /// Within a sequence that is being held.
     Sequence,
@@ -40,13 +40,13 @@ enum At {
 }
 
 #[derive(Debug)]
-pub(super) struct Translator {
-    at: At,
+pub(super) struct SequenceTranslator {
+    at: EscapeState,
     held: Vec<u8>,
     /// The first bytes of a letter whose others have not come, where letters are looked at one by one.
     begun: Vec<u8>,
-    letters: Letters,
-    saved: Letters,
+    letters: CharacterSets,
+    saved: CharacterSets,
     inserts: bool,
     wraps: bool,
     /// Whether only a part of the screen scrolls; second, of the alternate one.
@@ -55,11 +55,11 @@ pub(super) struct Translator {
     tabs: Option<Vec<u16>>,
 }
 
-impl Default for Translator {
+impl Default for SequenceTranslator {
     fn default() -> Self {
-        let letters = Letters::default();
+        let letters = CharacterSets::default();
         Self {
-            at: At::Text,
+            at: EscapeState::Text,
             held: vec![],
             begun: vec![],
             letters,
@@ -72,21 +72,21 @@ impl Default for Translator {
     }
 }
 
-impl Translator {
+impl SequenceTranslator {
     /// Says these bytes to the emulator.
-    pub(super) fn say(&mut self, mut bytes: &[u8], to: &mut impl Emulator) {
+    pub(super) fn say(&mut self, mut bytes: &[u8], to: &mut impl ScreenEmulator) {
         while !bytes.is_empty() {
             let n = match self.at {
-                At::Text => self.text(bytes, to),
-                At::Sequence => self.sequence(bytes, to),
-                At::String { is_ending } => self.string(bytes, is_ending, to),
+                EscapeState::Text => self.text(bytes, to),
+                EscapeState::Sequence => self.sequence(bytes, to),
+                EscapeState::String { is_ending } => self.string(bytes, is_ending, to),
             };
             bytes = &bytes[n..];
         }
     }
 
     /// Whether line after line leaves nothing of what was there before.
-    pub(super) fn scrolls_all(&self, to: &impl Emulator) -> bool {
+    pub(super) fn scrolls_all(&self, to: &impl ScreenEmulator) -> bool {
         !self.has_region[usize::from(to.is_alternate())]
     }
 
@@ -96,7 +96,7 @@ impl Translator {
     }
 
     /// Text up to the next sequence that means something to us; how much it was.
-    fn text(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
+    fn text(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
         let end = match self.is_plain() {
             true => plain_end(bytes),
             false => text_end(bytes),
@@ -107,7 +107,7 @@ impl Translator {
         match bytes.get(end) {
             None => end,
             Some(&ESC) => {
-                self.at = At::Sequence;
+                self.at = EscapeState::Sequence;
                 self.held.clear();
                 self.held.push(ESC);
                 end + 1
@@ -125,7 +125,7 @@ impl Translator {
     }
 
     /// Writes a text, which may go on if nothing else came after it.
-    fn write(&mut self, text: &[u8], goes_on: bool, to: &mut impl Emulator) {
+    fn write(&mut self, text: &[u8], goes_on: bool, to: &mut impl ScreenEmulator) {
         if self.is_plain() {
             return to.process(text);
         }
@@ -142,7 +142,7 @@ impl Translator {
         }
     }
 
-    fn write_char(&self, c: char, to: &mut impl Emulator) {
+    fn write_char(&self, c: char, to: &mut impl ScreenEmulator) {
         if c == char::from(TAB) && self.tabs.is_some() {
             let column = self.tab_after(to.column(), to.size().1);
             return go_to_column(column, to);
@@ -164,7 +164,7 @@ impl Translator {
     }
 
     /// Holds bytes until their sequence is whole; how many it took.
-    fn sequence(&mut self, bytes: &[u8], to: &mut impl Emulator) -> usize {
+    fn sequence(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
         let byte = bytes[0];
         if !(0x20..0x7f).contains(&byte) || self.held.len() >= SEQUENCE_BYTES_MAX {
             // The emulator knows what to do with a sequence that is broken off.
@@ -176,13 +176,13 @@ impl Translator {
             Some(b'[') => self.held.len() > 2 && byte >= 0x40,
             Some(b']' | b'P' | b'X' | b'^' | b'_') => {
                 self.pass(to);
-                self.at = At::String { is_ending: false };
+                self.at = EscapeState::String { is_ending: false };
                 return 1;
             }
             _ => byte >= 0x30,
         };
         if is_whole {
-            self.at = At::Text;
+            self.at = EscapeState::Text;
             let held = std::mem::take(&mut self.held);
             match &held[1..] {
                 [b'[', parameters @ .., last] => self.control(parameters, *last, &held, to),
@@ -193,17 +193,17 @@ impl Translator {
         1
     }
 
-    fn pass(&mut self, to: &mut impl Emulator) {
+    fn pass(&mut self, to: &mut impl ScreenEmulator) {
         to.process(&self.held);
-        self.at = At::Text;
+        self.at = EscapeState::Text;
     }
 
     /// Passes a string up to its end: a bell, a cancel, or `ESC \`.
-    fn string(&mut self, bytes: &[u8], is_ending: bool, to: &mut impl Emulator) -> usize {
+    fn string(&mut self, bytes: &[u8], is_ending: bool, to: &mut impl ScreenEmulator) -> usize {
         if is_ending {
             to.process(&bytes[..1]);
             // Any other byte after ESC begins another sequence, which the emulator alone then hears.
-            self.at = At::Text;
+            self.at = EscapeState::Text;
             return 1;
         }
         let is_end = |byte: &u8| matches!(*byte, ESC | 0x07 | 0x18 | 0x1a);
@@ -212,15 +212,15 @@ impl Translator {
         to.process(&bytes[..n]);
         if let Some(end) = end {
             self.at = match bytes[end] {
-                ESC => At::String { is_ending: true },
-                _ => At::Text,
+                ESC => EscapeState::String { is_ending: true },
+                _ => EscapeState::Text,
             };
         }
         n
     }
 
     /// A sequence of `ESC` without a bracket.
-    fn escape(&mut self, rest: &[u8], whole: &[u8], to: &mut impl Emulator) {
+    fn escape(&mut self, rest: &[u8], whole: &[u8], to: &mut impl ScreenEmulator) {
         match rest {
             [b'(', set] => self.letters.is_drawing[0] = *set == b'0',
             [b')', set] => self.letters.is_drawing[1] = *set == b'0',
@@ -248,7 +248,7 @@ impl Translator {
     }
 
     /// A sequence of `ESC [`.
-    fn control(&mut self, parameters: &[u8], last: u8, whole: &[u8], to: &mut impl Emulator) {
+    fn control(&mut self, parameters: &[u8], last: u8, whole: &[u8], to: &mut impl ScreenEmulator) {
         let number = || first_number(parameters).max(1);
         match (parameters, last) {
             (b"", b's') => self.escape(b"7", b"\x1b7", to),
@@ -287,7 +287,7 @@ impl Translator {
     }
 
     /// Modes that are set or reset together.
-    fn modes(&mut self, modes: &[u8], last: u8, whole: &[u8], to: &mut impl Emulator) {
+    fn modes(&mut self, modes: &[u8], last: u8, whole: &[u8], to: &mut impl ScreenEmulator) {
         let is_set = last == b'h';
         let (cursor, was_alternate) = (to.cursor(), to.is_alternate());
         let mut gives_cursor_back = false;
@@ -312,7 +312,7 @@ impl Translator {
     }
 
     /// A region that makes sense takes the cursor home; any other is not one.
-    fn set_region(&mut self, parameters: &[u8], whole: &[u8], to: &mut impl Emulator) {
+    fn set_region(&mut self, parameters: &[u8], whole: &[u8], to: &mut impl ScreenEmulator) {
         let mut numbers = parameters.split(|byte| *byte == b';').map(first_number);
         let top = numbers.next().unwrap_or(0).max(1);
         let (rows, _) = to.size();
@@ -325,15 +325,15 @@ impl Translator {
     }
 
     /// Back to how a terminal starts, but for what stands on it.
-    fn soften(&mut self, to: &mut impl Emulator) {
-        self.letters = Letters::default();
+    fn soften(&mut self, to: &mut impl ScreenEmulator) {
+        self.letters = CharacterSets::default();
         self.saved = self.letters;
         (self.inserts, self.wraps) = (false, true);
         self.has_region[usize::from(to.is_alternate())] = false;
         to.process(b"\x1b7\x1b[?6l\x1b[r\x1b8\x1b[m\x1b[?1l\x1b>\x1b[?25h");
     }
 
-    fn set_tab(&mut self, to: &impl Emulator) {
+    fn set_tab(&mut self, to: &impl ScreenEmulator) {
         let column = to.column();
         let tabs = self.tabs.get_or_insert_with(|| usual_tabs(to.size().1));
         if let Err(at) = tabs.binary_search(&column) {
@@ -341,7 +341,7 @@ impl Translator {
         }
     }
 
-    fn clear_tab(&mut self, to: &impl Emulator) {
+    fn clear_tab(&mut self, to: &impl ScreenEmulator) {
         let column = to.column();
         let tabs = self.tabs.get_or_insert_with(|| usual_tabs(to.size().1));
         tabs.retain(|tab| *tab != column);
@@ -401,12 +401,12 @@ fn usual_tabs(columns: u16) -> Vec<u16> {
     (8..columns).step_by(8).collect()
 }
 
-fn go_to_column(column: u16, to: &mut impl Emulator) {
+fn go_to_column(column: u16, to: &mut impl ScreenEmulator) {
     to.process(format!("\x1b[{}G", column + 1).as_bytes());
 }
 
 /// Behind the last column there is nothing: whoever leaves the row from there leaves it from the last one.
-fn go_vertically(sequence: &[u8], to: &mut impl Emulator) {
+fn go_vertically(sequence: &[u8], to: &mut impl ScreenEmulator) {
     let (_, columns) = to.size();
     if to.column() >= columns {
         go_to_column(columns - 1, to);
@@ -415,7 +415,7 @@ fn go_vertically(sequence: &[u8], to: &mut impl Emulator) {
 }
 
 /// Fills the screen, to see whether it is straight.
-fn fill(to: &mut impl Emulator) {
+fn fill(to: &mut impl ScreenEmulator) {
     let (rows, columns) = to.size();
     to.process(b"\x1b[r\x1b[?6l\x1b[m");
     for row in 1..=rows {

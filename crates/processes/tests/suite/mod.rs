@@ -1,8 +1,9 @@
 //! What the tests share: a house of processes, and eyes on what it leaves behind.
 
 use processes::{
-    Access, Cage, CageLimits, Config, Event, Input, Network, Process, Processes, Program,
-    ProtectedPaths, Rule, Seq, Size, Spec, Stream, Streams,
+    CageLimits, Config, NetworkAccess, OutputSeq, OutputStream, PathAccess, PathRule, PipeInput,
+    Process, ProcessCage, ProcessEvent, ProcessSpawner, ProcessSpec, ProcessStreams,
+    ProtectedPaths, PtySize, SelfProgram,
 };
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,21 +12,22 @@ use std::time::Duration;
 /// A test that waits longer waits for something that never comes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) const PIPES: Streams = Streams::Pipes(Input::Null);
-pub(crate) const PIPED: Streams = Streams::Pipes(Input::Pipe);
-pub(crate) const TERMINAL: Streams = Streams::Terminal(Size { rows: 24, columns: 80 });
+pub(crate) const PIPES: ProcessStreams = ProcessStreams::Pipes(PipeInput::Null);
+pub(crate) const PIPED: ProcessStreams = ProcessStreams::Pipes(PipeInput::Pipe);
+pub(crate) const TERMINAL: ProcessStreams =
+    ProcessStreams::Terminal(PtySize { rows: 24, columns: 80 });
 
-pub(crate) fn start() -> Processes {
+pub(crate) fn start() -> ProcessSpawner {
     start_with(ProtectedPaths::default())
 }
 
-pub(crate) fn start_with(protected: ProtectedPaths) -> Processes {
-    let program = Program::At(env!("CARGO_BIN_EXE_fork-server-for-tests").into());
-    Processes::start(&Config { program, protected }).unwrap()
+pub(crate) fn start_with(protected: ProtectedPaths) -> ProcessSpawner {
+    let program = SelfProgram::At(env!("CARGO_BIN_EXE_fork-server-for-tests").into());
+    ProcessSpawner::start(&Config { program, protected }).unwrap()
 }
 
 /// Leaves as many subreapers waiting as ever do.
-pub(crate) async fn fill(house: &Processes) {
+pub(crate) async fn fill(house: &ProcessSpawner) {
     let mut all = vec![];
     for _ in 0..processes::SPARES_MAX {
         all.push(house.spawn(&spec(PIPED, &["cat"])).await.unwrap());
@@ -43,8 +45,8 @@ pub(crate) fn test_name(module: &str, test: &str) -> String {
     format!("{below}::{test}")
 }
 
-pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {
-    Spec {
+pub(crate) fn spec(streams: ProcessStreams, argv: &[&str]) -> ProcessSpec {
+    ProcessSpec {
         argv: argv.iter().map(OsString::from).collect(),
         arg0: None,
         cwd: "/tmp".into(),
@@ -54,15 +56,15 @@ pub(crate) fn spec(streams: Streams, argv: &[&str]) -> Spec {
     }
 }
 
-pub(crate) fn shell(streams: Streams, script: &str) -> Spec {
+pub(crate) fn shell(streams: ProcessStreams, script: &str) -> ProcessSpec {
     spec(streams, &["/bin/sh", "-c", script])
 }
 
 /// All that a process says, in order, released as it is heard.
 pub(crate) struct Heard {
     pub(crate) process: Process,
-    changes: processes::Changes,
-    after: Seq,
+    changes: processes::OutputChanges,
+    after: OutputSeq,
     pub(crate) text: String,
 }
 
@@ -72,7 +74,7 @@ impl Heard {
         Self { process: process.clone(), changes, after: 0, text: String::new() }
     }
 
-    pub(crate) async fn next(&mut self) -> Event {
+    pub(crate) async fn next(&mut self) -> ProcessEvent {
         let next = async {
             loop {
                 if let Some(event) = self.process.output().next_after(self.after) {
@@ -85,7 +87,7 @@ impl Heard {
         assert_eq!(event.seq(), self.after + 1, "numbers have no holes");
         self.after = event.seq();
         self.process.output().release(self.after);
-        if let Event::Output(chunk) = &event {
+        if let ProcessEvent::Output(chunk) = &event {
             self.text += &String::from_utf8_lossy(&chunk.bytes);
         }
         event
@@ -114,23 +116,25 @@ impl Heard {
         let (mut code, mut order) = (None, String::new());
         loop {
             match self.next().await {
-                Event::Output(chunk) => order.push(match chunk.stream {
-                    Stream::Stdout => 'o',
-                    Stream::Stderr => 'e',
-                    Stream::Terminal => 't',
+                ProcessEvent::Output(chunk) => order.push(match chunk.stream {
+                    OutputStream::Stdout => 'o',
+                    OutputStream::Stderr => 'e',
+                    OutputStream::Terminal => 't',
                 }),
-                Event::Exited { code: seen, .. } => {
+                ProcessEvent::Exited { code: seen, .. } => {
                     code = Some(seen);
                     order.push('X');
                 }
-                Event::Closed { .. } => return (code.expect("the exit comes first"), order + "C"),
+                ProcessEvent::Closed { .. } => {
+                    return (code.expect("the exit comes first"), order + "C");
+                }
             }
         }
     }
 }
 
 /// Starts a script and hears all of it.
-pub(crate) async fn told(house: &Processes, spec: &Spec) -> (String, i32) {
+pub(crate) async fn told(house: &ProcessSpawner, spec: &ProcessSpec) -> (String, i32) {
     let process = house.spawn(spec).await.unwrap();
     let mut heard = Heard::new(&process);
     let (code, _) = heard.end().await;
@@ -147,20 +151,24 @@ pub(crate) async fn gone(pid: i32) {
     tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{pid} is still there"));
 }
 
-pub(crate) fn rule(path: impl AsRef<Path>, access: Access) -> Rule {
-    Rule { path: path.as_ref().to_owned(), access }
+pub(crate) fn rule(path: impl AsRef<Path>, access: PathAccess) -> PathRule {
+    PathRule { path: path.as_ref().to_owned(), access }
 }
 
 /// Everything can be read, this folder written, and nobody spoken to.
-pub(crate) fn cage(folder: &Path) -> Cage {
-    let rules = vec![rule("/", Access::Read), rule(folder, Access::Write)];
-    Cage { rules, network: Network::None, limits: CageLimits::default() }
+pub(crate) fn cage(folder: &Path) -> ProcessCage {
+    let rules = vec![rule("/", PathAccess::Read), rule(folder, PathAccess::Write)];
+    ProcessCage { rules, network: NetworkAccess::None, limits: CageLimits::default() }
 }
 
-pub(crate) fn caged(cage: &Cage, script: &str) -> Spec {
-    Spec { cage: Some(cage.clone()), ..shell(PIPES, script) }
+pub(crate) fn caged(cage: &ProcessCage, script: &str) -> ProcessSpec {
+    ProcessSpec { cage: Some(cage.clone()), ..shell(PIPES, script) }
 }
 
-pub(crate) async fn said(house: &Processes, cage: &Cage, script: &str) -> (String, i32) {
+pub(crate) async fn said(
+    house: &ProcessSpawner,
+    cage: &ProcessCage,
+    script: &str,
+) -> (String, i32) {
     told(house, &caged(cage, script)).await
 }

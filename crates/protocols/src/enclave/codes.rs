@@ -1,7 +1,7 @@
 //! Why a session or a call has no result, in enclave's words: each limit has its own code, a tool's own comes first.
 //! Sentences that upstream's broker writes come before ours, because clients match on them.
 
-use lifecycle::{Failure, FailureCode, LimitKind, Limits};
+use lifecycle::{ExecutionLimits, Failure, FailureCode, LimitKind};
 use std::borrow::Cow;
 
 /// Upstream's code of everything that goes wrong at run time.
@@ -74,7 +74,7 @@ pub(super) fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
 pub(super) fn ending_of<'f>(
     failure: &'f Failure,
     reached: Option<LimitKind>,
-    limits: &Limits,
+    limits: &ExecutionLimits,
 ) -> Cow<'f, str> {
     let message = &failure.message;
     let upstream = match reached {

@@ -1,6 +1,6 @@
 //! Which events a reader wants. The first and the last pass whatever it says; numbers stay as they are.
 
-use super::{Kind, SessionId, Told};
+use super::{EnclaveEvent, EnclaveEventKind, EnclaveSessionId};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,9 +16,9 @@ const COMPILED_BYTES_MAX: usize = 256 << 10;
 
 /// Which events a reader wants.
 #[derive(Debug, Clone)]
-pub struct Filter {
-    mode: Mode,
-    rules: Vec<Rule>,
+pub struct EventFilter {
+    mode: FilterMode,
+    rules: Vec<FilterRule>,
     always: Vec<String>,
 }
 
@@ -28,51 +28,51 @@ pub struct Filter {
 pub struct BadFilter(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum FilterMode {
     Include,
     Exclude,
 }
 
 /// Both parts must match; a part that says nothing matches everything.
 #[derive(Debug, Clone, Default)]
-struct Rule {
+struct FilterRule {
     types: Option<Vec<String>>,
-    patterns: Vec<Pattern>,
+    patterns: Vec<FilterPattern>,
     all: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Pattern {
+struct FilterPattern {
     regex: Regex,
     field: Option<Vec<String>>,
 }
 
-impl Filter {
+impl EventFilter {
     /// Reads a filter in either dialect: `{types}` / `{blockedTypes}`, or `{mode, rules, alwaysAllow}`.
     pub fn parse(text: &str) -> Result<Self, BadFilter> {
-        let said: Said = serde_json::from_str(text)
+        let said: FilterSubject = serde_json::from_str(text)
             .map_err(|error| BadFilter(format!("The filter cannot be read: {error}.")))?;
         let mut filter = match (&said.mode, said.types, said.blocked_types) {
-            (None, Some(types), None) => Self::of_types(Mode::Include, types),
-            (None, None, Some(types)) => Self::of_types(Mode::Exclude, types),
+            (None, Some(types), None) => Self::of_types(FilterMode::Include, types),
+            (None, None, Some(types)) => Self::of_types(FilterMode::Exclude, types),
             (None, Some(types), Some(blocked)) => {
                 let wanted = types.into_iter().filter(|it| !blocked.contains(it)).collect();
-                Self::of_types(Mode::Include, wanted)
+                Self::of_types(FilterMode::Include, wanted)
             }
             (Some(mode), None, None) => {
                 let mode = match mode.as_str() {
-                    "include" => Mode::Include,
-                    "exclude" => Mode::Exclude,
+                    "include" => FilterMode::Include,
+                    "exclude" => FilterMode::Exclude,
                     other => {
                         let what =
                             format!("The filter's mode is include or exclude, not {other:?}.");
                         return Err(BadFilter(what));
                     }
                 };
-                let rules = said.rules.unwrap_or_default().into_iter().map(Rule::read);
+                let rules = said.rules.unwrap_or_default().into_iter().map(FilterRule::read);
                 Self { mode, rules: rules.collect::<Result<_, _>>()?, always: vec![] }
             }
-            (None, None, None) => Self::of_types(Mode::Exclude, vec![]),
+            (None, None, None) => Self::of_types(FilterMode::Exclude, vec![]),
             (Some(_), _, _) => {
                 let what = "A filter has types and blockedTypes, or mode and rules, not both.";
                 return Err(BadFilter(what.into()));
@@ -86,15 +86,15 @@ impl Filter {
         Ok(filter)
     }
 
-    fn of_types(mode: Mode, types: Vec<String>) -> Self {
-        let rule = Rule { types: Some(types), ..Rule::default() };
+    fn of_types(mode: FilterMode, types: Vec<String>) -> Self {
+        let rule = FilterRule { types: Some(types), ..FilterRule::default() };
         Self { mode, rules: vec![rule], always: vec![] }
     }
 
     /// Whether the reader wants this event.
-    pub fn passes(&self, told: &Told, session: &SessionId) -> bool {
+    pub fn passes(&self, told: &EnclaveEvent, session: &EnclaveSessionId) -> bool {
         let kind = told.kind.name();
-        if matches!(told.kind, Kind::SessionInit | Kind::Final)
+        if matches!(told.kind, EnclaveEventKind::SessionInit | EnclaveEventKind::Final)
             || self.always.iter().any(|always| always == kind)
         {
             return true;
@@ -102,13 +102,13 @@ impl Filter {
         let mut event = None;
         let hit = self.rules.iter().any(|rule| rule.matches(kind, told, session, &mut event));
         match self.mode {
-            Mode::Include => hit,
-            Mode::Exclude => !hit,
+            FilterMode::Include => hit,
+            FilterMode::Exclude => !hit,
         }
     }
 }
 
-impl Rule {
+impl FilterRule {
     fn read(said: SaidRule) -> Result<Self, BadFilter> {
         let types = said.types.map(|types| match types {
             SaidTypes::Plain(types) | SaidTypes::Nested { types } => types,
@@ -121,7 +121,8 @@ impl Rule {
                 return Err(BadFilter(format!("A rule's match is any or all, not {other:?}.")));
             }
         };
-        let patterns = content.patterns.into_iter().map(Pattern::read).collect::<Result<_, _>>()?;
+        let patterns =
+            content.patterns.into_iter().map(FilterPattern::read).collect::<Result<_, _>>()?;
         Ok(Self { types, patterns, all })
     }
 
@@ -129,8 +130,8 @@ impl Rule {
     fn matches(
         &self,
         kind: &str,
-        told: &Told,
-        session: &SessionId,
+        told: &EnclaveEvent,
+        session: &EnclaveSessionId,
         event: &mut Option<Value>,
     ) -> bool {
         if self.types.as_ref().is_some_and(|types| !types.iter().any(|it| it == kind)) {
@@ -149,7 +150,7 @@ impl Rule {
     }
 }
 
-impl Pattern {
+impl FilterPattern {
     fn read(said: SaidPattern) -> Result<Self, BadFilter> {
         if said.pattern.len() > PATTERN_BYTES_MAX {
             return Err(BadFilter(format!("A pattern has at most {PATTERN_BYTES_MAX} bytes.")));
@@ -244,7 +245,7 @@ fn class(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Said {
+struct FilterSubject {
     mode: Option<String>,
     rules: Option<Vec<SaidRule>>,
     always_allow: Option<Vec<String>>,

@@ -1,23 +1,23 @@
 //! Enclave's names: `s_…` for sessions, `c_…` for calls, ISO dates that end in Z. Its client drops whatever else.
 
-use lifecycle::{CallId, CallerName, ExecutionId, Timestamp, Utc};
+use lifecycle::{CallId, CallerName, ExecutionId, Timestamp, UtcTime};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use uuid::Uuid;
 
 /// A session's name, chosen by its caller or by us.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(String);
+pub struct EnclaveSessionId(String);
 
 /// A text that cannot name a session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a session id is s_ and 1 to {} letters, digits, dots, colons, dashes and underscores",
-    SessionId::BYTES_MAX - 2
+    EnclaveSessionId::BYTES_MAX - 2
 )]
 pub struct BadSessionId;
 
-impl SessionId {
+impl EnclaveSessionId {
     /// Longest name. A UUID needs 38.
     pub const BYTES_MAX: usize = 128;
 
@@ -40,7 +40,7 @@ impl SessionId {
     }
 }
 
-impl fmt::Display for SessionId {
+impl fmt::Display for EnclaveSessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for SessionId {
 
 /// The execution that a caller's session is. Names of different callers never meet: one can neither take
 /// another's nor find out that it is taken.
-pub fn execution_of(caller: &CallerName, session: &SessionId) -> ExecutionId {
+pub fn execution_of(caller: &CallerName, session: &EnclaveSessionId) -> ExecutionId {
     let mut hash = Sha256::new();
     hash.update(b"enclave session\0");
     hash.update((caller.0.len() as u64).to_be_bytes());
@@ -85,5 +85,5 @@ pub fn parse_call_name(name: &str) -> Option<(ExecutionId, CallId)> {
 /// A time as enclave writes it: `2026-11-15T19:58:09.126Z`.
 pub fn iso(at: Timestamp) -> String {
     let at = at.0.clamp(-62_135_596_800_000, 253_402_300_799_999); // years 1 to 9999
-    Utc::from(Timestamp(at)).exact()
+    UtcTime::from(Timestamp(at)).exact()
 }

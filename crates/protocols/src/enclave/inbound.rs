@@ -1,11 +1,11 @@
 //! What enclave's clients send, in every shape they send it in.
 
-use super::sealing::{ClientHello, Envelope};
-use super::{Filter, SessionId, parse_call_name};
-use crate::executor::{BadBody, Members, member, members};
+use super::sealing::{ClientHello, SealedEnvelope};
+use super::{EnclaveSessionId, EventFilter, parse_call_name};
+use crate::executor::{BadBody, ObjectMembers, member, members};
 use lifecycle::{
-    ActiveClock, CallId, CallOutcome, CallerRuns, Convention, ExecutionId, Failure, FailureCode,
-    Json, Limits, Program, ToolPath, Unawaited,
+    ActiveClock, CallId, CallOutcome, CallerRuns, ExecutionId, ExecutionLimits, Failure,
+    FailureCode, Json, Program, ToolPath, UnawaitedCalls, ValueConvention,
 };
 use serde_json::value::RawValue;
 
@@ -33,21 +33,21 @@ const FAILURE_CODE_BYTES_MAX: usize = 100;
 /// Why something is not taken: a code for programs, a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct EnclaveRefusal {
     /// Such as `INVALID_REQUEST`.
     pub code: &'static str,
     /// A sentence.
     pub message: String,
 }
 
-impl Refusal {
+impl EnclaveRefusal {
     /// A refusal with a code of its own.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 }
 
-impl From<BadBody> for Refusal {
+impl From<BadBody> for EnclaveRefusal {
     fn from(bad: BadBody) -> Self {
         Self::new("INVALID_REQUEST", bad.to_string())
     }
@@ -55,26 +55,26 @@ impl From<BadBody> for Refusal {
 
 /// A session that somebody wants.
 #[derive(Debug, Clone)]
-pub struct Create {
+pub struct CreateSession {
     /// What the caller wants to call it.
-    pub session: Option<SessionId>,
+    pub session: Option<EnclaveSessionId>,
     /// What to run.
     pub program: Program,
     /// Within what.
-    pub limits: Limits,
+    pub limits: ExecutionLimits,
     /// How often to say that we are there; 0 for never.
     pub heartbeat_ms: u64,
     /// What this reader wants to hear.
-    pub filter: Option<Filter>,
+    pub filter: Option<EventFilter>,
     /// Which unknown tools the caller runs, if the request says it.
     pub caller_runs: Option<CallerRuns>,
     /// How it is to be sealed.
-    pub encryption: Wanted,
+    pub encryption: SealingRequest,
 }
 
 /// How a session is to be sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SealingRequest {
     /// Not at all.
     Clear,
     /// If we can.
@@ -84,13 +84,13 @@ pub enum Wanted {
 }
 
 /// Reads the body of `POST /sessions`.
-pub fn create(body: &[u8]) -> Result<Create, Refusal> {
+pub fn create(body: &[u8]) -> Result<CreateSession, EnclaveRefusal> {
     read_create(&members(body)?)
 }
 
-fn read_create(members: &Members<'_>) -> Result<Create, Refusal> {
+fn read_create(members: &ObjectMembers<'_>) -> Result<CreateSession, EnclaveRefusal> {
     let source: String = member(members, "code", "a string")?.ok_or_else(|| {
-        Refusal::new(
+        EnclaveRefusal::new(
             "INVALID_REQUEST",
             "The member \"code\" is missing; it is the program, a string.",
         )
@@ -99,12 +99,13 @@ fn read_create(members: &Members<'_>) -> Result<Create, Refusal> {
     let filter = match members.get("filter").map(|raw| raw.get()) {
         None | Some("null") => None,
         Some(text) => Some(
-            Filter::parse(text).map_err(|bad| Refusal::new("INVALID_FILTER", bad.to_string()))?,
+            EventFilter::parse(text)
+                .map_err(|bad| EnclaveRefusal::new("INVALID_FILTER", bad.to_string()))?,
         ),
     };
-    Ok(Create {
+    Ok(CreateSession {
         session: session_id(members)?,
-        program: Program { source, convention: Convention::LastExpression },
+        program: Program { source, convention: ValueConvention::LastExpression },
         limits,
         heartbeat_ms,
         filter,
@@ -113,30 +114,33 @@ fn read_create(members: &Members<'_>) -> Result<Create, Refusal> {
     })
 }
 
-fn session_id(members: &Members<'_>) -> Result<Option<SessionId>, Refusal> {
+fn session_id(members: &ObjectMembers<'_>) -> Result<Option<EnclaveSessionId>, EnclaveRefusal> {
     let id: Option<String> = member(members, "sessionId", "a string")?;
-    let bad = |why: super::BadSessionId| Refusal::new("INVALID_REQUEST", format!("{why}."));
-    id.map(|id| SessionId::parse(&id).map_err(bad)).transpose()
+    let bad = |why: super::BadSessionId| EnclaveRefusal::new("INVALID_REQUEST", format!("{why}."));
+    id.map(|id| EnclaveSessionId::parse(&id).map_err(bad)).transpose()
 }
 
 /// The limits in `limits` and `config`, under all the names they have had.
-fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
-    let part = |name: &str| -> Result<Members<'_>, Refusal> {
+fn limits(request: &ObjectMembers<'_>) -> Result<(ExecutionLimits, u64), EnclaveRefusal> {
+    let part = |name: &str| -> Result<ObjectMembers<'_>, EnclaveRefusal> {
         match request.get(name).map(|raw| raw.get()) {
-            None | Some("null") => Ok(Members::new()),
+            None | Some("null") => Ok(ObjectMembers::new()),
             Some(text) => members(text.as_bytes()).map_err(|_| {
-                Refusal::new("INVALID_REQUEST", format!("The member \"{name}\" must be an object."))
+                EnclaveRefusal::new(
+                    "INVALID_REQUEST",
+                    format!("The member \"{name}\" must be an object."),
+                )
             }),
         }
     };
     let mut said = part("limits")?;
     said.extend(part("config")?);
-    let number = |names: &[&str]| -> Result<Option<u64>, Refusal> {
+    let number = |names: &[&str]| -> Result<Option<u64>, EnclaveRefusal> {
         for name in names {
             let Some(n) = member::<f64>(&said, name, "a number")? else { continue };
             if !(0.0..=9e15).contains(&n) {
                 let what = format!("The member \"{name}\" must be a number from 0 up, not {n}.");
-                return Err(Refusal::new("INVALID_REQUEST", what));
+                return Err(EnclaveRefusal::new("INVALID_REQUEST", what));
             }
             #[expect(
                 clippy::cast_possible_truncation,
@@ -147,7 +151,7 @@ fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
         }
         Ok(None)
     };
-    let ms = |names: &[&str], usual: u64| -> Result<u64, Refusal> {
+    let ms = |names: &[&str], usual: u64| -> Result<u64, EnclaveRefusal> {
         Ok(number(names)?.unwrap_or(usual).clamp(1, SESSION_MS_MAX))
     };
     let duration_names = ["maxDurationMs", "maxExecutionMs", "sessionTtlMs", "timeoutMs"];
@@ -157,7 +161,7 @@ fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
     let heartbeat = number(&["heartbeatIntervalMs"])?.unwrap_or(5_000);
     let heartbeat =
         if heartbeat == 0 { 0 } else { heartbeat.clamp(HEARTBEAT_MS_MIN, SESSION_MS_MAX) };
-    let limits = Limits {
+    let limits = ExecutionLimits {
         active_ms_max,
         active_clock: ActiveClock::StopsForQuestions,
         // The clock on the wall says first that the time is up.
@@ -170,8 +174,8 @@ fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
         idle_ms_max: off(number(&["idleMs", "idleTimeoutMs"])?).unwrap_or(u64::MAX),
         grace_ms_max: ms(&["graceMs", "gracePeriodMs"], 60_000)?,
         loop_rounds_max: number(&["maxIterations", "iterationLimit"])?.unwrap_or(u64::MAX),
-        unawaited: Unawaited::Forget,
-        ..Limits::default()
+        unawaited: UnawaitedCalls::Forget,
+        ..ExecutionLimits::default()
     };
     Ok((limits, heartbeat))
 }
@@ -180,7 +184,7 @@ fn limits(request: &Members<'_>) -> Result<(Limits, u64), Refusal> {
 const ANY_TOOL: &str = "*";
 
 /// Which unknown tools the caller runs; `None` where the request does not say.
-fn caller_runs(members: &Members<'_>) -> Result<Option<CallerRuns>, Refusal> {
+fn caller_runs(members: &ObjectMembers<'_>) -> Result<Option<CallerRuns>, EnclaveRefusal> {
     let Some(names) = member::<Vec<String>>(members, "tools", "an array of strings")? else {
         return Ok(None);
     };
@@ -192,19 +196,19 @@ fn caller_runs(members: &Members<'_>) -> Result<Option<CallerRuns>, Refusal> {
         Ok(paths) if paths.len() <= CALLER_TOOLS_MAX => Ok(Some(CallerRuns::These(paths))),
         Ok(_) => {
             let what = format!("A caller names at most {CALLER_TOOLS_MAX} tools.");
-            Err(Refusal::new("INVALID_REQUEST", what))
+            Err(EnclaveRefusal::new("INVALID_REQUEST", what))
         }
         Err(why) => {
             let what = format!("The member \"tools\" names a tool that cannot be one: {why}.");
-            Err(Refusal::new("INVALID_REQUEST", what))
+            Err(EnclaveRefusal::new("INVALID_REQUEST", what))
         }
     }
 }
 
-fn wanted(members: &Members<'_>) -> Result<Wanted, Refusal> {
-    let refused = |message: &str| Refusal::new("ENCRYPTION_HANDSHAKE_FAILED", message);
+fn wanted(members: &ObjectMembers<'_>) -> Result<SealingRequest, EnclaveRefusal> {
+    let refused = |message: &str| EnclaveRefusal::new("ENCRYPTION_HANDSHAKE_FAILED", message);
     let Some(raw) = members.get("encryption").filter(|raw| raw.get() != "null") else {
-        return Ok(Wanted::Clear);
+        return Ok(SealingRequest::Clear);
     };
     let said = crate::executor::members(raw.get().as_bytes())
         .map_err(|_| refused("The member \"encryption\" must be an object."))?;
@@ -217,9 +221,9 @@ fn wanted(members: &Members<'_>) -> Result<Wanted, Refusal> {
         ),
     };
     match (mode.as_deref(), hello) {
-        (Some("disabled"), _) | (None | Some("optional"), None) => Ok(Wanted::Clear),
-        (None | Some("optional"), Some(hello)) => Ok(Wanted::Optional(hello)),
-        (Some("required"), Some(hello)) => Ok(Wanted::Required(hello)),
+        (Some("disabled"), _) | (None | Some("optional"), None) => Ok(SealingRequest::Clear),
+        (None | Some("optional"), Some(hello)) => Ok(SealingRequest::Optional(hello)),
+        (Some("required"), Some(hello)) => Ok(SealingRequest::Required(hello)),
         (Some("required"), None) => {
             Err(refused("Encryption is required and there is no clientHello."))
         }
@@ -229,9 +233,9 @@ fn wanted(members: &Members<'_>) -> Result<Wanted, Refusal> {
 
 /// How a call ended that the caller ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolResult {
+pub struct CallerToolResult {
     /// The session, where it is named.
-    pub session: Option<SessionId>,
+    pub session: Option<EnclaveSessionId>,
     /// Whose call.
     pub execution: ExecutionId,
     /// Which call.
@@ -241,21 +245,24 @@ pub struct ToolResult {
 }
 
 /// Reads a tool's result in any of its three shapes.
-pub fn tool_result(body: &[u8]) -> Result<ToolResult, Refusal> {
+pub fn tool_result(body: &[u8]) -> Result<CallerToolResult, EnclaveRefusal> {
     read_tool_result(&members(body)?)
 }
 
-fn read_tool_result(outer: &Members<'_>) -> Result<ToolResult, Refusal> {
+fn read_tool_result(outer: &ObjectMembers<'_>) -> Result<CallerToolResult, EnclaveRefusal> {
     let inner = match outer.get("payload") {
         Some(payload) => Some(members(payload.get().as_bytes())?),
         None => None,
     };
     let said = inner.as_ref().unwrap_or(outer);
     let name: String = member(said, "callId", "a string")?.ok_or_else(|| {
-        Refusal::new("INVALID_REQUEST", "The member \"callId\" is missing; the tool_call has it.")
+        EnclaveRefusal::new(
+            "INVALID_REQUEST",
+            "The member \"callId\" is missing; the tool_call has it.",
+        )
     })?;
     let (execution, call) = parse_call_name(&name)
-        .ok_or_else(|| Refusal::new("NOT_FOUND", format!("There is no call {name:?}.")))?;
+        .ok_or_else(|| EnclaveRefusal::new("NOT_FOUND", format!("There is no call {name:?}.")))?;
     let ok: Option<bool> = match member(said, "ok", "true or false")? {
         Some(ok) => Some(ok),
         None => member(said, "success", "true or false")?,
@@ -268,7 +275,7 @@ fn read_tool_result(outer: &Members<'_>) -> Result<ToolResult, Refusal> {
         }
         (Some(false) | None, error) => CallOutcome::Failed(failure(error.copied())),
     };
-    Ok(ToolResult { session: session_id(outer)?, execution, call, outcome })
+    Ok(CallerToolResult { session: session_id(outer)?, execution, call, outcome })
 }
 
 fn failure(error: Option<&RawValue>) -> Failure {
@@ -294,7 +301,7 @@ pub fn cancel_reason(body: &[u8]) -> Option<String> {
     read_reason(&members(body).ok()?)
 }
 
-fn read_reason(said: &Members<'_>) -> Option<String> {
+fn read_reason(said: &ObjectMembers<'_>) -> Option<String> {
     let inner = said.get("payload").and_then(|raw| members(raw.get().as_bytes()).ok());
     let reason = inner.as_ref().unwrap_or(said).get("reason")?;
     let reason: String = serde_json::from_str(reason.get()).ok()?;
@@ -303,9 +310,9 @@ fn read_reason(said: &Members<'_>) -> Option<String> {
 
 /// What a client says under seal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
+pub enum SealedMessage {
     /// A tool's result.
-    ToolResult(ToolResult),
+    ToolResult(CallerToolResult),
     /// The end of the session.
     Cancel {
         /// Why.
@@ -314,85 +321,88 @@ pub enum Message {
 }
 
 /// Reads what was in an envelope.
-pub fn message(opened: &[u8]) -> Result<Message, Refusal> {
+pub fn message(opened: &[u8]) -> Result<SealedMessage, EnclaveRefusal> {
     let said = members(opened)?;
     let kind: Option<String> = member(&said, "type", "a string")?;
     match kind.as_deref() {
-        Some("cancel") => Ok(Message::Cancel { reason: read_reason(&said) }),
-        Some(_) | None => Ok(Message::ToolResult(read_tool_result(&said)?)),
+        Some("cancel") => Ok(SealedMessage::Cancel { reason: read_reason(&said) }),
+        Some(_) | None => Ok(SealedMessage::ToolResult(read_tool_result(&said)?)),
     }
 }
 
 /// The envelope that a body is, if it is one.
-pub fn envelope(body: &[u8]) -> Option<Envelope> {
-    let envelope: Envelope = serde_json::from_slice(body).ok()?;
+pub fn envelope(body: &[u8]) -> Option<SealedEnvelope> {
+    let envelope: SealedEnvelope = serde_json::from_slice(body).ok()?;
     (envelope.kind == "enc").then_some(envelope)
 }
 
 /// What comes over a socket.
 #[derive(Debug, Clone)]
-pub enum Frame {
+pub enum SocketFrame {
     /// A new session.
-    Execute(Box<Create>),
+    Execute(Box<CreateSession>),
     /// A tool's result.
-    ToolResult(ToolResult),
+    ToolResult(CallerToolResult),
     /// The end of a session.
     Cancel {
         /// Which.
-        session: SessionId,
+        session: EnclaveSessionId,
         /// Why.
         reason: Option<String>,
     },
     /// Events of a session that is under way, from a number.
     Attach {
         /// Which.
-        session: SessionId,
+        session: EnclaveSessionId,
         /// The first event wanted.
         from: u64,
         /// What this reader wants to hear.
-        filter: Option<Filter>,
+        filter: Option<EventFilter>,
     },
     /// Are you there?
     Ping,
     /// Something sealed.
-    Sealed(Envelope),
+    Sealed(SealedEnvelope),
 }
 
 /// Reads one frame.
-pub fn frame(text: &[u8]) -> Result<Frame, Refusal> {
+pub fn frame(text: &[u8]) -> Result<SocketFrame, EnclaveRefusal> {
     let said = members(text)?;
     let kind: Option<String> = member(&said, "type", "a string")?;
     match kind.as_deref() {
-        Some("execute") => Ok(Frame::Execute(Box::new(read_create(&said)?))),
+        Some("execute") => Ok(SocketFrame::Execute(Box::new(read_create(&said)?))),
         Some("tool_result" | "tool_result_submit") => {
-            Ok(Frame::ToolResult(read_tool_result(&said)?))
+            Ok(SocketFrame::ToolResult(read_tool_result(&said)?))
         }
-        Some("cancel") => Ok(Frame::Cancel { session: named(&said)?, reason: read_reason(&said) }),
+        Some("cancel") => {
+            Ok(SocketFrame::Cancel { session: named(&said)?, reason: read_reason(&said) })
+        }
         Some("attach" | "subscribe") => {
             let from = member(&said, "fromSeq", "a number")?;
             let from = from.or(member(&said, "from", "a number")?).unwrap_or(1);
             let filter = match said.get("filter").map(|raw| raw.get()) {
                 None | Some("null") => None,
                 Some(text) => Some(
-                    Filter::parse(text)
-                        .map_err(|bad| Refusal::new("INVALID_FILTER", bad.to_string()))?,
+                    EventFilter::parse(text)
+                        .map_err(|bad| EnclaveRefusal::new("INVALID_FILTER", bad.to_string()))?,
                 ),
             };
-            Ok(Frame::Attach { session: named(&said)?, from, filter })
+            Ok(SocketFrame::Attach { session: named(&said)?, from, filter })
         }
-        Some("ping") => Ok(Frame::Ping),
-        Some("enc") => envelope(text).map(Frame::Sealed).ok_or_else(|| {
-            Refusal::new("ENCRYPTION_DECRYPTION_FAILED", "The envelope cannot be read.")
+        Some("ping") => Ok(SocketFrame::Ping),
+        Some("enc") => envelope(text).map(SocketFrame::Sealed).ok_or_else(|| {
+            EnclaveRefusal::new("ENCRYPTION_DECRYPTION_FAILED", "The envelope cannot be read.")
         }),
         Some(other) => {
             let what = format!("There is no message of type {other:?}.");
-            Err(Refusal::new("INVALID_REQUEST", what))
+            Err(EnclaveRefusal::new("INVALID_REQUEST", what))
         }
-        None => Err(Refusal::new("INVALID_REQUEST", "The member \"type\" is missing.")),
+        None => Err(EnclaveRefusal::new("INVALID_REQUEST", "The member \"type\" is missing.")),
     }
 }
 
-fn named(said: &Members<'_>) -> Result<SessionId, Refusal> {
-    session_id(said)?
-        .ok_or_else(|| Refusal::new("INVALID_REQUEST", "The member \"sessionId\" is missing."))
+fn named(said: &ObjectMembers<'_>) -> Result<EnclaveSessionId, EnclaveRefusal> {
+    session_id(said)?.ok_or_else(|| {
+        EnclaveRefusal::new("INVALID_REQUEST", "The member \"sessionId\" is missing.")
+    })
 }

@@ -1,7 +1,7 @@
 //! enclave: a numbered stream of events, one JSON object per line. Its "session" is our execution.
 //!
-//! A [`Telling`] hears a journal and says it in enclave's words: every reader, on every server, hears the same
-//! events under the same numbers. A [`Filter`] is one reader's; [`sealing`] is what nobody in between can read.
+//! A [`EventRenderer`] hears a journal and says it in enclave's words: every reader, on every server, hears the same
+//! events under the same numbers. A [`EventFilter`] is one reader's; [`sealing`] is what nobody in between can read.
 
 mod codes;
 mod filter;
@@ -16,8 +16,10 @@ mod told;
 pub mod wire;
 
 pub use codes::{call_code, call_failure, call_message};
-pub use filter::{BadFilter, Filter};
-pub use ids::{BadSessionId, SessionId, call_name, execution_of, is_session, iso, parse_call_name};
-pub use note::{Note, Sealed};
-pub use outbound::Telling;
-pub use told::{Kind, Told};
+pub use filter::{BadFilter, EventFilter};
+pub use ids::{
+    BadSessionId, EnclaveSessionId, call_name, execution_of, is_session, iso, parse_call_name,
+};
+pub use note::{EnclaveSessionRecord, SealingRecord};
+pub use outbound::EventRenderer;
+pub use told::{EnclaveEvent, EnclaveEventKind};

@@ -6,37 +6,39 @@ use super::wire::{
     Limits, Log, PartialResult, SessionInit, Stats, Stdout, ToolCall, ToolProgress,
     ToolResultApplied,
 };
-use super::{Kind, Note, SessionId, Told, call_name, iso};
+use super::{
+    EnclaveEvent, EnclaveEventKind, EnclaveSessionId, EnclaveSessionRecord, call_name, iso,
+};
 use lifecycle::{
-    CallId, CallOutcome, Entry, Event, ExecutionId, Json, LimitKind, LogLevel, Nature, Outcome,
-    Runs, Terms, Timestamp, ToolPath,
+    CallId, CallOutcome, CallRules, Entry, Event, ExecutionId, ExecutionOutcome, Json, LimitKind,
+    LogLevel, Timestamp, ToolHost, ToolNature, ToolPath,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Hears a journal from its first entry and tells it.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct EventRenderer {
     execution: ExecutionId,
-    session: Option<(SessionId, Note)>,
+    session: Option<(EnclaveSessionId, EnclaveSessionRecord)>,
     seq: u64,
     started: Timestamp,
-    limits: lifecycle::Limits,
-    calls: BTreeMap<CallId, Made>,
+    limits: lifecycle::ExecutionLimits,
+    calls: BTreeMap<CallId, PendingCall>,
     n_calls: u32,
     n_emitted: u64,
     stdout_bytes: u64,
     reached: Option<LimitKind>,
-    standing: Standing,
+    standing: SessionStatus,
 }
 
 /// A call that is not settled.
 #[derive(Debug, Clone)]
-struct Made {
+struct PendingCall {
     tool: ToolPath,
     /// Where the catalogue has it, if the program called it by an alias.
     address: Option<ToolPath>,
-    nature: Nature,
+    nature: ToolNature,
     at: Timestamp,
     told: bool,
     args: Option<Json>,
@@ -47,7 +49,7 @@ struct Made {
 /// Where a session stands, in enclave's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are enclave's")]
-pub enum Standing {
+pub enum SessionStatus {
     Starting,
     Running,
     WaitingForTool,
@@ -56,7 +58,7 @@ pub enum Standing {
     Failed,
 }
 
-impl Standing {
+impl SessionStatus {
     /// As it is written.
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +77,7 @@ impl Standing {
     }
 }
 
-impl Telling {
+impl EventRenderer {
     /// A telling of `execution` that has heard nothing.
     pub fn new(execution: ExecutionId) -> Self {
         Self {
@@ -83,18 +85,18 @@ impl Telling {
             session: None,
             seq: 0,
             started: Timestamp(0),
-            limits: lifecycle::Limits::default(),
+            limits: lifecycle::ExecutionLimits::default(),
             calls: BTreeMap::new(),
             n_calls: 0,
             n_emitted: 0,
             stdout_bytes: 0,
             reached: None,
-            standing: Standing::Starting,
+            standing: SessionStatus::Starting,
         }
     }
 
     /// The session that this is; none before the first entry, and of executions of other doors.
-    pub fn session(&self) -> Option<&(SessionId, Note)> {
+    pub fn session(&self) -> Option<&(EnclaveSessionId, EnclaveSessionRecord)> {
         self.session.as_ref()
     }
 
@@ -104,16 +106,18 @@ impl Telling {
     }
 
     /// Where the session stands.
-    pub fn standing(&self) -> Standing {
-        let waits = |made: &Made| made.told && made.nature.runs == Runs::AtCaller;
+    pub fn standing(&self) -> SessionStatus {
+        let waits = |made: &PendingCall| made.told && made.nature.runs == ToolHost::AtCaller;
         match self.standing {
-            Standing::Running if self.calls.values().any(waits) => Standing::WaitingForTool,
-            Standing::Starting
-            | Standing::Running
-            | Standing::WaitingForTool
-            | Standing::Completed
-            | Standing::Cancelled
-            | Standing::Failed => self.standing,
+            SessionStatus::Running if self.calls.values().any(waits) => {
+                SessionStatus::WaitingForTool
+            }
+            SessionStatus::Starting
+            | SessionStatus::Running
+            | SessionStatus::WaitingForTool
+            | SessionStatus::Completed
+            | SessionStatus::Cancelled
+            | SessionStatus::Failed => self.standing,
         }
     }
 
@@ -129,12 +133,12 @@ impl Telling {
     }
 
     /// Hears one entry and tells what it means.
-    pub fn hear(&mut self, entry: &Entry) -> Vec<Told> {
+    pub fn hear(&mut self, entry: &Entry) -> Vec<EnclaveEvent> {
         let at = entry.at;
         match &entry.event {
             Event::Started { limits, terms, .. } => self.begin(at, *limits, terms),
             Event::Prepared(_) => {
-                self.standing = Standing::Running;
+                self.standing = SessionStatus::Running;
                 vec![]
             }
             Event::Logged { level, line, .. } => vec![self.printed(at, *level, line)],
@@ -142,7 +146,7 @@ impl Telling {
                 let path = [self.n_emitted.to_string()];
                 self.n_emitted += 1;
                 let payload = PartialResult { path, has_next: true, data: item };
-                vec![self.tell(at, Kind::PartialResult, &payload)]
+                vec![self.tell(at, EnclaveEventKind::PartialResult, &payload)]
             }
             Event::CallMade { call, tool, args, nature, alias, line: _ } => {
                 self.made(at, *call, (tool, alias.as_ref()), args, *nature)
@@ -187,22 +191,32 @@ impl Telling {
     }
 
     /// A sign that the server is there. It is not in the journal and takes no number of its own.
-    pub fn heartbeat(&self, now: Timestamp) -> Told {
-        Told::new(self.seq, now, Kind::Heartbeat, &Heartbeat { ts: iso(now) })
+    pub fn heartbeat(&self, now: Timestamp) -> EnclaveEvent {
+        EnclaveEvent::new(self.seq, now, EnclaveEventKind::Heartbeat, &Heartbeat { ts: iso(now) })
     }
 
     /// Word that other tools can be called now. It takes no number of its own.
-    pub fn catalog_changed(&self, now: Timestamp, changed: &CatalogChanged<'_>) -> Told {
-        Told::new(self.seq, now, Kind::CatalogChanged, changed)
+    pub fn catalog_changed(&self, now: Timestamp, changed: &CatalogChanged<'_>) -> EnclaveEvent {
+        EnclaveEvent::new(self.seq, now, EnclaveEventKind::CatalogChanged, changed)
     }
 
-    fn tell(&mut self, at: Timestamp, kind: Kind, payload: &impl Serialize) -> Told {
+    fn tell(
+        &mut self,
+        at: Timestamp,
+        kind: EnclaveEventKind,
+        payload: &impl Serialize,
+    ) -> EnclaveEvent {
         self.seq += 1;
-        Told::new(self.seq, at, kind, payload)
+        EnclaveEvent::new(self.seq, at, kind, payload)
     }
 
-    fn begin(&mut self, at: Timestamp, limits: lifecycle::Limits, terms: &Terms) -> Vec<Told> {
-        self.session = Note::read(terms);
+    fn begin(
+        &mut self,
+        at: Timestamp,
+        limits: lifecycle::ExecutionLimits,
+        terms: &CallRules,
+    ) -> Vec<EnclaveEvent> {
+        self.session = EnclaveSessionRecord::read(terms);
         (self.started, self.limits) = (at, limits);
         let Some((session, note)) = self.session.clone() else { return vec![] };
         let hello = note.sealed.as_ref().map(|sealed| &sealed.hello);
@@ -230,22 +244,22 @@ impl Telling {
                     .then_some(limits.loop_rounds_max),
             },
         };
-        vec![self.tell(at, Kind::SessionInit, &payload)]
+        vec![self.tell(at, EnclaveEventKind::SessionInit, &payload)]
     }
 
-    fn printed(&mut self, at: Timestamp, level: LogLevel, line: &str) -> Told {
+    fn printed(&mut self, at: Timestamp, level: LogLevel, line: &str) -> EnclaveEvent {
         self.stdout_bytes += line.len() as u64;
         let level = match level {
             LogLevel::Log => {
                 let chunk = &format!("{line}\n");
-                return self.tell(at, Kind::Stdout, &Stdout { chunk, data: chunk });
+                return self.tell(at, EnclaveEventKind::Stdout, &Stdout { chunk, data: chunk });
             }
             LogLevel::Debug => "debug",
             LogLevel::Info => "info",
             LogLevel::Warn => "warn",
             LogLevel::Error => "error",
         };
-        self.tell(at, Kind::Log, &Log::<()> { level, message: line, data: None })
+        self.tell(at, EnclaveEventKind::Log, &Log::<()> { level, message: line, data: None })
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
@@ -255,16 +269,17 @@ impl Telling {
         call: CallId,
         (tool, alias): (&ToolPath, Option<&ToolPath>),
         args: &Json,
-        nature: Nature,
-    ) -> Vec<Told> {
+        nature: ToolNature,
+    ) -> Vec<EnclaveEvent> {
         self.n_calls += 1;
-        let here = nature.runs == Runs::Here;
+        let here = nature.runs == ToolHost::Here;
         // What the caller runs is told when it may run: somebody may have to agree first.
         let kept = (!here).then(|| args.clone());
         let said = alias.unwrap_or(tool).clone();
         let address = alias.map(|_| tool.clone());
         let told = here.then(|| self.called(at, call, (&said, address.as_ref()), args));
-        let made = Made { tool: said, address, nature, at, told: here, args: kept, said_bytes: 0 };
+        let made =
+            PendingCall { tool: said, address, nature, at, told: here, args: kept, said_bytes: 0 };
         self.calls.insert(call, made);
         told.into_iter().collect()
     }
@@ -275,14 +290,18 @@ impl Telling {
         call: CallId,
         (tool, address): (&ToolPath, Option<&ToolPath>),
         args: &Json,
-    ) -> Told {
+    ) -> EnclaveEvent {
         let tool = tool.as_str();
         let call_id = call_name(self.execution, call);
         let address = address.map(ToolPath::as_str);
-        self.tell(at, Kind::ToolCall, &ToolCall { call_id, tool_name: tool, tool, address, args })
+        self.tell(
+            at,
+            EnclaveEventKind::ToolCall,
+            &ToolCall { call_id, tool_name: tool, tool, address, args },
+        )
     }
 
-    fn dispatched(&mut self, at: Timestamp, call: CallId) -> Vec<Told> {
+    fn dispatched(&mut self, at: Timestamp, call: CallId) -> Vec<EnclaveEvent> {
         let Some(made) = self.calls.get_mut(&call) else { return vec![] };
         let (tool, address) = (made.tool.clone(), made.address.clone());
         let (args, elapsed_ms) = (made.args.take(), at.ms_since(made.at));
@@ -294,7 +313,7 @@ impl Telling {
     }
 
     /// Progress has no words here: they come as a log line that names the call.
-    fn said(&mut self, at: Timestamp, call: CallId, text: &str) -> Vec<Told> {
+    fn said(&mut self, at: Timestamp, call: CallId, text: &str) -> Vec<EnclaveEvent> {
         let Some(made) = self.calls.get_mut(&call) else { return vec![] };
         made.said_bytes += text.len() as u64;
         let (bytes, elapsed_ms) = (made.said_bytes, at.ms_since(made.at));
@@ -304,7 +323,7 @@ impl Telling {
         ]
     }
 
-    fn settled(&mut self, at: Timestamp, call: CallId, outcome: &CallOutcome) -> Vec<Told> {
+    fn settled(&mut self, at: Timestamp, call: CallId, outcome: &CallOutcome) -> Vec<EnclaveEvent> {
         let Some(made) = self.calls.remove(&call) else { return vec![] };
         let call_id = call_name(self.execution, call);
         match outcome {
@@ -316,11 +335,11 @@ impl Telling {
                 let (code, message) = (&code_of(failure, None), &call_message(failure));
                 let error = Some(Failed { message, code, reason: None, stack: None });
                 let applied = ToolResultApplied { call_id, ok: false, error };
-                vec![self.tell(at, Kind::ToolResultApplied, &applied)]
+                vec![self.tell(at, EnclaveEventKind::ToolResultApplied, &applied)]
             }
             CallOutcome::Returned { .. } => {
                 let applied = ToolResultApplied { call_id, ok: true, error: None };
-                vec![self.tell(at, Kind::ToolResultApplied, &applied)]
+                vec![self.tell(at, EnclaveEventKind::ToolResultApplied, &applied)]
             }
         }
     }
@@ -333,10 +352,10 @@ impl Telling {
         phase: &'static str,
         elapsed_ms: u64,
         bytes_received: Option<u64>,
-    ) -> Told {
+    ) -> EnclaveEvent {
         let call_id = call_name(self.execution, call);
         let payload = ToolProgress { call_id, phase, elapsed_ms, bytes_received };
-        self.tell(at, Kind::ToolProgress, &payload)
+        self.tell(at, EnclaveEventKind::ToolProgress, &payload)
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
@@ -347,26 +366,37 @@ impl Telling {
         message: &str,
         call: CallId,
         question: Option<String>,
-    ) -> Told {
+    ) -> EnclaveEvent {
         let about = About { call_id: call_name(self.execution, call), question };
-        self.tell(at, Kind::Log, &Log { level, message, data: Some(about) })
+        self.tell(at, EnclaveEventKind::Log, &Log { level, message, data: Some(about) })
     }
 
-    fn notice(&mut self, at: Timestamp, message: &str, code: &str, recoverable: bool) -> Told {
-        self.tell(at, Kind::Error, &ErrorNotice { message, code, recoverable })
+    fn notice(
+        &mut self,
+        at: Timestamp,
+        message: &str,
+        code: &str,
+        recoverable: bool,
+    ) -> EnclaveEvent {
+        self.tell(at, EnclaveEventKind::Error, &ErrorNotice { message, code, recoverable })
     }
 
-    fn limited(&mut self, at: Timestamp, limit: LimitKind) -> Vec<Told> {
+    fn limited(&mut self, at: Timestamp, limit: LimitKind) -> Vec<EnclaveEvent> {
         self.reached = Some(limit);
         if limit != LimitKind::Total {
             return vec![];
         }
         let budget_ms = self.limits.total_ms_max.max(1);
         let payload = DeadlineExceeded { elapsed_ms: at.ms_since(self.started), budget_ms };
-        vec![self.tell(at, Kind::DeadlineExceeded, &payload)]
+        vec![self.tell(at, EnclaveEventKind::DeadlineExceeded, &payload)]
     }
 
-    fn finish(&mut self, at: Timestamp, outcome: &Outcome, iterations: u64) -> Vec<Told> {
+    fn finish(
+        &mut self,
+        at: Timestamp,
+        outcome: &ExecutionOutcome,
+        iterations: u64,
+    ) -> Vec<EnclaveEvent> {
         let duration_ms = at.ms_since(self.started);
         let stats = Stats {
             duration_ms,
@@ -376,19 +406,19 @@ impl Telling {
             iteration_count: iterations,
         };
         let (message, code, stack) = match outcome {
-            Outcome::Completed { value } => {
-                self.standing = Standing::Completed;
+            ExecutionOutcome::Completed { value } => {
+                self.standing = SessionStatus::Completed;
                 let payload = Final { ok: true, result: value.as_ref(), error: None, stats };
-                return vec![self.tell(at, Kind::Final, &payload)];
+                return vec![self.tell(at, EnclaveEventKind::Final, &payload)];
             }
-            Outcome::Failed(failure) => {
-                self.standing = Standing::Failed;
+            ExecutionOutcome::Failed(failure) => {
+                self.standing = SessionStatus::Failed;
                 let code = code_of(failure, self.reached);
                 let message = ending_of(failure, self.reached, &self.limits).into_owned();
                 (message, code, failure.stack.as_deref())
             }
-            Outcome::Cancelled { by, reason } => {
-                self.standing = Standing::Cancelled;
+            ExecutionOutcome::Cancelled { by, reason } => {
+                self.standing = SessionStatus::Cancelled;
                 let message = match reason {
                     Some(reason) => format!("The session was cancelled by {by}: {reason}"),
                     None => format!("The session was cancelled by {by}."),
@@ -399,7 +429,11 @@ impl Telling {
         let notice = self.notice(at, &message, &code, false);
         let reason = reason_of(self.reached);
         let error = Some(Failed { message: &message, code: &code, reason, stack });
-        let ended = self.tell(at, Kind::Final, &Final { ok: false, result: None, error, stats });
+        let ended = self.tell(
+            at,
+            EnclaveEventKind::Final,
+            &Final { ok: false, result: None, error, stats },
+        );
         vec![notice, ended]
     }
 }

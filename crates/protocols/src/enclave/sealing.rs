@@ -4,7 +4,7 @@
 //! A nonce is eight random bytes per stream and a counter. So no nonce comes twice, not even after a restart: a new
 //! stream begins with new random bytes. A reader that sees the counter skip or repeat knows that somebody has been at it.
 
-use super::SessionId;
+use super::EnclaveSessionId;
 use aes_gcm::aead::Aead as _;
 use aes_gcm::aead::consts::U12;
 use aes_gcm::{Aes256Gcm, KeyInit as _, Nonce};
@@ -110,7 +110,7 @@ impl ServerHello {
     pub fn answer(
         client: &ClientHello,
         secret: &[u8; 32],
-        session: &SessionId,
+        session: &EnclaveSessionId,
         key_id: &str,
         identity: Option<&[u8; 32]>,
     ) -> Result<Self, BadHello> {
@@ -145,7 +145,7 @@ impl ServerHello {
     pub fn check(
         &self,
         client_key: &str,
-        session: &SessionId,
+        session: &EnclaveSessionId,
         pinned: Option<&str>,
     ) -> Result<(), BadHello> {
         if self.curve != CURVE {
@@ -165,7 +165,7 @@ impl ServerHello {
     }
 
     /// Everything that must not be exchanged by somebody in between.
-    fn signed_text(&self, client_key: &str, session: &SessionId) -> String {
+    fn signed_text(&self, client_key: &str, session: &EnclaveSessionId) -> String {
         format!(
             "enclavejs-server-hello\n{session}\n{client_key}\n{}\n{}\n{}",
             self.server_key, self.key_id, self.selected_algorithm
@@ -189,22 +189,26 @@ fn public(text: &str) -> Result<PublicKey, BadKey> {
 
 /// One key per direction.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Keys {
+pub struct DirectionKeys {
     /// Client to server.
     pub c2s: [u8; 32],
     /// Server to client.
     pub s2c: [u8; 32],
 }
 
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for DirectionKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Keys(…)")
     }
 }
 
-impl Keys {
+impl DirectionKeys {
     /// What both ends come to, each from its own private key and the other's public one.
-    pub fn agree(secret: &[u8; 32], their_key: &str, session: &SessionId) -> Result<Self, BadKey> {
+    pub fn agree(
+        secret: &[u8; 32],
+        their_key: &str,
+        session: &EnclaveSessionId,
+    ) -> Result<Self, BadKey> {
         let secret = SecretKey::from_slice(secret).map_err(|_| BadKey)?;
         let theirs = public(their_key)?;
         let shared = p256::ecdh::diffie_hellman(secret.to_nonzero_scalar(), theirs.as_affine());
@@ -224,7 +228,7 @@ impl Keys {
 /// An envelope as it travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Envelope {
+pub struct SealedEnvelope {
     /// 2.
     pub protocol_version: u32,
     /// The session, in clear.
@@ -235,12 +239,12 @@ pub struct Envelope {
     #[serde(rename = "type")]
     pub kind: String,
     /// What is inside.
-    pub payload: Ciphertext,
+    pub payload: EnvelopeCiphertext,
 }
 
 /// What is inside an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ciphertext {
+pub struct EnvelopeCiphertext {
     /// Which keys.
     pub kid: String,
     /// Twelve bytes.
@@ -255,37 +259,37 @@ pub struct Ciphertext {
 }
 
 /// Seals one stream.
-pub struct Sealer {
+pub struct StreamSealer {
     cipher: Aes256Gcm,
     prefix: [u8; 8],
     counter: u32,
     key_id: String,
-    session: SessionId,
+    session: EnclaveSessionId,
 }
 
 /// A stream has sealed as much as one stream may; a new one begins with new nonces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this stream has sealed as much as it may; begin another")]
-pub struct Spent;
+pub struct StreamExhausted;
 
-impl Sealer {
+impl StreamSealer {
     /// A sealer for a new stream. `prefix` must be fresh randomness.
-    pub fn new(key: &[u8; 32], prefix: [u8; 8], key_id: &str, session: &SessionId) -> Self {
+    pub fn new(key: &[u8; 32], prefix: [u8; 8], key_id: &str, session: &EnclaveSessionId) -> Self {
         let cipher = Aes256Gcm::new(&(*key).into());
         Self { cipher, prefix, counter: 0, key_id: key_id.to_owned(), session: session.clone() }
     }
 
     /// A line with `inner` in an envelope.
-    pub fn seal(&mut self, seq: u64, inner: &[u8]) -> Result<Envelope, Spent> {
+    pub fn seal(&mut self, seq: u64, inner: &[u8]) -> Result<SealedEnvelope, StreamExhausted> {
         if self.counter >= ENVELOPES_MAX {
-            return Err(Spent);
+            return Err(StreamExhausted);
         }
         let envelope = self.sealed(self.counter, seq, inner);
         self.counter += 1;
         Ok(envelope)
     }
 
-    fn sealed(&self, counter: u32, seq: u64, inner: &[u8]) -> Envelope {
+    fn sealed(&self, counter: u32, seq: u64, inner: &[u8]) -> SealedEnvelope {
         let mut nonce = [0; 12];
         nonce[..8].copy_from_slice(&self.prefix);
         nonce[8..].copy_from_slice(&counter.to_be_bytes());
@@ -293,12 +297,12 @@ impl Sealer {
             .cipher
             .encrypt(&Nonce::<U12>::from(nonce), inner)
             .expect("AES-GCM takes whatever fits in memory");
-        Envelope {
+        SealedEnvelope {
             protocol_version: 2,
             session_id: self.session.as_str().to_owned(),
             seq,
             kind: "enc".into(),
-            payload: Ciphertext {
+            payload: EnvelopeCiphertext {
                 kid: self.key_id.clone(),
                 nonce: base64(&nonce),
                 ciphertext: base64(&ciphertext),
@@ -308,18 +312,18 @@ impl Sealer {
     }
 }
 
-impl std::fmt::Debug for Sealer {
+impl std::fmt::Debug for StreamSealer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sealer").field("key_id", &self.key_id).finish_non_exhaustive()
     }
 }
 
 /// Opens what one side says in a session.
-pub struct Opener {
+pub struct StreamOpener {
     cipher: Aes256Gcm,
     key_id: String,
-    session: SessionId,
-    order: Order,
+    session: EnclaveSessionId,
+    order: EnvelopeOrder,
     seen: BTreeSet<[u8; 12]>,
     /// The stream that is being read, and the counter that comes next.
     stream: Option<([u8; 8], u32)>,
@@ -327,7 +331,7 @@ pub struct Opener {
 
 /// What order envelopes must come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum EnvelopeOrder {
     /// One after the other, none left out, until a new stream begins.
     Streams,
     /// Any, each once.
@@ -336,7 +340,7 @@ enum Order {
 
 /// Why an envelope is not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unsealable {
+pub enum UnsealError {
     /// Not a nonce, not base64, not JSON.
     #[error("it is no envelope")]
     Malformed,
@@ -354,18 +358,18 @@ pub enum Unsealable {
     Replayed,
 }
 
-impl Opener {
+impl StreamOpener {
     /// Opens streams: each begins with a nonce of its own and counts without a gap.
-    pub fn streams(key: &[u8; 32], key_id: &str, session: &SessionId) -> Self {
-        Self::new(key, key_id, session, Order::Streams)
+    pub fn streams(key: &[u8; 32], key_id: &str, session: &EnclaveSessionId) -> Self {
+        Self::new(key, key_id, session, EnvelopeOrder::Streams)
     }
 
     /// Opens single messages, in any order, each once.
-    pub fn messages(key: &[u8; 32], key_id: &str, session: &SessionId) -> Self {
-        Self::new(key, key_id, session, Order::Any)
+    pub fn messages(key: &[u8; 32], key_id: &str, session: &EnclaveSessionId) -> Self {
+        Self::new(key, key_id, session, EnvelopeOrder::Any)
     }
 
-    fn new(key: &[u8; 32], key_id: &str, session: &SessionId, order: Order) -> Self {
+    fn new(key: &[u8; 32], key_id: &str, session: &EnclaveSessionId, order: EnvelopeOrder) -> Self {
         Self {
             cipher: Aes256Gcm::new(&(*key).into()),
             key_id: key_id.to_owned(),
@@ -382,56 +386,57 @@ impl Opener {
     }
 
     /// What is inside, once everything about it is as it must be.
-    pub fn open(&mut self, envelope: &Envelope) -> Result<Vec<u8>, Unsealable> {
-        let Ciphertext { kid, nonce, ciphertext, tag } = &envelope.payload;
+    pub fn open(&mut self, envelope: &SealedEnvelope) -> Result<Vec<u8>, UnsealError> {
+        let EnvelopeCiphertext { kid, nonce, ciphertext, tag } = &envelope.payload;
         if *kid != self.key_id || envelope.session_id != self.session.as_str() {
-            return Err(Unsealable::Stranger);
+            return Err(UnsealError::Stranger);
         }
-        let decode = |text: &str| BASE64_STANDARD.decode(text).map_err(|_| Unsealable::Malformed);
-        let nonce: [u8; 12] = decode(nonce)?.try_into().map_err(|_| Unsealable::Malformed)?;
+        let decode = |text: &str| BASE64_STANDARD.decode(text).map_err(|_| UnsealError::Malformed);
+        let nonce: [u8; 12] = decode(nonce)?.try_into().map_err(|_| UnsealError::Malformed)?;
         let mut sealed = decode(ciphertext)?;
         if let Some(tag) = tag {
             sealed.extend(decode(tag)?);
         }
         self.expect(nonce)?;
         let inner = self.cipher.decrypt(&Nonce::<U12>::from(nonce), sealed.as_slice());
-        let inner = inner.map_err(|_| Unsealable::Broken)?;
-        let label: Label = serde_json::from_slice(&inner).map_err(|_| Unsealable::Malformed)?;
+        let inner = inner.map_err(|_| UnsealError::Broken)?;
+        let label: EnvelopeLabel =
+            serde_json::from_slice(&inner).map_err(|_| UnsealError::Malformed)?;
         // Events carry both; a message may leave them out, its keys are its session's anyway.
-        let lax = self.order == Order::Any;
+        let lax = self.order == EnvelopeOrder::Any;
         let names = label.session_id.map_or(lax, |id| id == self.session.as_str());
         let counts = label.seq.map_or(lax, |seq| seq == envelope.seq);
         if !(names && counts) {
-            return Err(Unsealable::Relabelled);
+            return Err(UnsealError::Relabelled);
         }
         // Only what was sealed by the other end counts as seen: nobody can use up its numbers.
         self.remember(nonce);
         Ok(inner)
     }
 
-    fn expect(&self, nonce: [u8; 12]) -> Result<(), Unsealable> {
+    fn expect(&self, nonce: [u8; 12]) -> Result<(), UnsealError> {
         let (prefix, counter) = split(nonce);
         let in_order = match (self.order, self.stream) {
-            (Order::Any, _) => !self.seen.contains(&nonce),
-            (Order::Streams, Some(next)) => next == (prefix, counter),
-            (Order::Streams, None) => counter == 0 && !self.seen.contains(&nonce),
+            (EnvelopeOrder::Any, _) => !self.seen.contains(&nonce),
+            (EnvelopeOrder::Streams, Some(next)) => next == (prefix, counter),
+            (EnvelopeOrder::Streams, None) => counter == 0 && !self.seen.contains(&nonce),
         };
         let room = self.seen.len() < SEEN_MAX || self.stream.is_some();
-        if in_order && room { Ok(()) } else { Err(Unsealable::Replayed) }
+        if in_order && room { Ok(()) } else { Err(UnsealError::Replayed) }
     }
 
     fn remember(&mut self, nonce: [u8; 12]) {
         let (prefix, counter) = split(nonce);
-        if self.order == Order::Any || self.stream.is_none() {
+        if self.order == EnvelopeOrder::Any || self.stream.is_none() {
             self.seen.insert(nonce);
         }
-        if self.order == Order::Streams {
+        if self.order == EnvelopeOrder::Streams {
             self.stream = Some((prefix, counter.wrapping_add(1)));
         }
     }
 }
 
-impl std::fmt::Debug for Opener {
+impl std::fmt::Debug for StreamOpener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Opener").field("key_id", &self.key_id).finish_non_exhaustive()
     }
@@ -440,7 +445,7 @@ impl std::fmt::Debug for Opener {
 /// What something says it is.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Label {
+struct EnvelopeLabel {
     #[serde(default)]
     session_id: Option<String>,
     #[serde(default)]

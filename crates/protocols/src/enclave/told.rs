@@ -1,13 +1,13 @@
 //! One event, before it is written for somebody.
 
-use super::SessionId;
+use super::EnclaveSessionId;
 use lifecycle::Timestamp;
 use serde::Serialize;
 
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are enclave's")]
-pub enum Kind {
+pub enum EnclaveEventKind {
     SessionInit,
     Stdout,
     Log,
@@ -22,7 +22,7 @@ pub enum Kind {
     Final,
 }
 
-impl Kind {
+impl EnclaveEventKind {
     /// All of them.
     pub const ALL: [Self; 12] = [
         Self::SessionInit,
@@ -60,24 +60,29 @@ impl Kind {
 
 /// One event, before it is written for somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct EnclaveEvent {
     /// Its number. What is not in the journal, such as a heartbeat, carries the number before it.
     pub seq: u64,
     /// When.
     pub at: Timestamp,
     /// What.
-    pub kind: Kind,
+    pub kind: EnclaveEventKind,
     payload: String,
 }
 
-impl Told {
-    pub(super) fn new(seq: u64, at: Timestamp, kind: Kind, payload: &impl Serialize) -> Self {
+impl EnclaveEvent {
+    pub(super) fn new(
+        seq: u64,
+        at: Timestamp,
+        kind: EnclaveEventKind,
+        payload: &impl Serialize,
+    ) -> Self {
         let payload = serde_json::to_string(payload).expect("payloads have a JSON form");
         Self { seq, at, kind, payload }
     }
 
     /// Appends the event as one JSON object, without a line break.
-    pub fn write(&self, session: &SessionId, to: &mut Vec<u8>) {
+    pub fn write(&self, session: &EnclaveSessionId, to: &mut Vec<u8>) {
         let Self { seq, at, kind, payload } = self;
         let kind = kind.name();
         // A session's name needs no escaping.

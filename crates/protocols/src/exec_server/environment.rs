@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "camelCase")]
 pub struct EnvPolicy {
     /// What of the server's is taken.
-    pub inherit: Base,
+    pub inherit: EnvironmentBase,
     /// Whether names that look like secrets stay.
     pub ignore_default_excludes: bool,
     /// Names to drop.
@@ -22,7 +22,7 @@ pub struct EnvPolicy {
 /// What of the server's environment is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Base {
+pub enum EnvironmentBase {
     /// Everything.
     All,
     /// What programs need to find themselves.
@@ -76,9 +76,11 @@ fn inherited(
 ) -> BTreeMap<String, String> {
     let any = |globs: &[String], name: &str| globs.iter().any(|glob| matches(glob, name));
     let mut env: BTreeMap<String, String> = match policy.inherit {
-        Base::All => own.into_iter().collect(),
-        Base::Core => own.into_iter().filter(|(name, _)| CORE.contains(&name.as_str())).collect(),
-        Base::None => BTreeMap::new(),
+        EnvironmentBase::All => own.into_iter().collect(),
+        EnvironmentBase::Core => {
+            own.into_iter().filter(|(name, _)| CORE.contains(&name.as_str())).collect()
+        }
+        EnvironmentBase::None => BTreeMap::new(),
     };
     if !policy.ignore_default_excludes {
         env.retain(|name, _| !SECRETS.iter().any(|glob| matches(glob, name)));
@@ -158,9 +160,12 @@ mod tests {
             environment(policy, own(), &sent).into_keys().collect()
         };
         assert_eq!(names(None), ["B"]);
-        assert_eq!(names(Some(&policy(Base::All, &[]))), ["B", "HOME", "PATH", "S", "X"]);
-        assert_eq!(names(Some(&policy(Base::Core, &[]))), ["B", "HOME", "PATH", "S"]);
-        assert_eq!(names(Some(&policy(Base::None, &[]))), ["B", "S"]);
-        assert_eq!(names(Some(&policy(Base::All, &["pa*"]))), ["B", "PATH"]);
+        assert_eq!(
+            names(Some(&policy(EnvironmentBase::All, &[]))),
+            ["B", "HOME", "PATH", "S", "X"]
+        );
+        assert_eq!(names(Some(&policy(EnvironmentBase::Core, &[]))), ["B", "HOME", "PATH", "S"]);
+        assert_eq!(names(Some(&policy(EnvironmentBase::None, &[]))), ["B", "S"]);
+        assert_eq!(names(Some(&policy(EnvironmentBase::All, &["pa*"]))), ["B", "PATH"]);
     }
 }

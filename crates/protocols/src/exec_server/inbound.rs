@@ -4,8 +4,8 @@ use super::{
     AttachParams, EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams,
     FsCreateDirectoryParams, FsOpenParams, FsPathParams, FsReadBlockParams, FsRemoveParams,
     FsWalkParams, FsWatchMissingParams, FsWriteBlockParams, FsWriteFileParams, HttpRequestParams,
-    InitializeParams, ProcessParams, ReadParams, ResizeParams, Sandbox, ScreenParams, SignalParams,
-    TerminateParams, WaitForParams, WaitParams, WriteParams, read_sandbox,
+    InitializeParams, ProcessParams, ReadParams, RequestedSandbox, ResizeParams, ScreenParams,
+    SignalParams, TerminateParams, WaitForParams, WaitParams, WriteParams, read_sandbox,
 };
 use crate::json_rpc::{ErrorObject, INVALID_PARAMS, params};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub fn has_too_many_values(text: &str) -> bool {
 /// What a client can ask for.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the method of its name")]
-pub enum Request {
+pub enum ExecServerRequest {
     Initialize(InitializeParams),
     ProcessStart(ExecParams),
     ProcessRead(ReadParams),
@@ -56,7 +56,7 @@ pub enum Request {
     EnvironmentConfig(EnvironmentConfigParams),
     WatchMissing(FsWatchMissingParams),
     /// And what it is kept to.
-    File(FileRequest, Option<Sandbox>),
+    File(FileRequest, Option<RequestedSandbox>),
     HttpRequest(HttpRequestParams),
 }
 
@@ -81,7 +81,7 @@ pub enum FileRequest {
 
 /// Which kind of methods one is, as refusals name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum MethodFamily {
     /// The handshake itself.
     Handshake,
     /// `process/*`.
@@ -96,7 +96,7 @@ pub enum Family {
     Http,
 }
 
-impl Family {
+impl MethodFamily {
     /// As refusals name it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -110,67 +110,70 @@ impl Family {
     }
 }
 
-const METHODS: [(&str, Family); 32] = [
-    ("initialize", Family::Handshake),
-    ("process/start", Family::Exec),
-    ("process/read", Family::Exec),
-    ("process/write", Family::Exec),
-    ("process/terminate", Family::Exec),
-    ("process/signal", Family::Exec),
-    ("process/resize", Family::Exec),
-    ("process/closeStdin", Family::Exec),
-    ("process/wait", Family::Exec),
-    ("process/waitFor", Family::Exec),
-    ("process/screen", Family::Exec),
-    ("process/attach", Family::Exec),
-    ("process/terminals", Family::Exec),
-    ("process/list", Family::Exec),
-    ("environment/info", Family::Environment),
-    ("environment/status", Family::Environment),
-    ("environmentConfig/read", Family::Config),
-    ("fs/readFile", Family::Files),
-    ("fs/writeFile", Family::Files),
-    ("fs/createDirectory", Family::Files),
-    ("fs/getMetadata", Family::Files),
-    ("fs/canonicalize", Family::Files),
-    ("fs/readDirectory", Family::Files),
-    ("fs/walk", Family::Files),
-    ("fs/remove", Family::Files),
-    ("fs/copy", Family::Files),
-    ("fs/open", Family::Files),
-    ("fs/readBlock", Family::Files),
-    ("fs/writeBlock", Family::Files),
-    ("fs/watchMissing", Family::Files),
-    ("fs/close", Family::Files),
-    ("http/request", Family::Http),
+const METHODS: [(&str, MethodFamily); 32] = [
+    ("initialize", MethodFamily::Handshake),
+    ("process/start", MethodFamily::Exec),
+    ("process/read", MethodFamily::Exec),
+    ("process/write", MethodFamily::Exec),
+    ("process/terminate", MethodFamily::Exec),
+    ("process/signal", MethodFamily::Exec),
+    ("process/resize", MethodFamily::Exec),
+    ("process/closeStdin", MethodFamily::Exec),
+    ("process/wait", MethodFamily::Exec),
+    ("process/waitFor", MethodFamily::Exec),
+    ("process/screen", MethodFamily::Exec),
+    ("process/attach", MethodFamily::Exec),
+    ("process/terminals", MethodFamily::Exec),
+    ("process/list", MethodFamily::Exec),
+    ("environment/info", MethodFamily::Environment),
+    ("environment/status", MethodFamily::Environment),
+    ("environmentConfig/read", MethodFamily::Config),
+    ("fs/readFile", MethodFamily::Files),
+    ("fs/writeFile", MethodFamily::Files),
+    ("fs/createDirectory", MethodFamily::Files),
+    ("fs/getMetadata", MethodFamily::Files),
+    ("fs/canonicalize", MethodFamily::Files),
+    ("fs/readDirectory", MethodFamily::Files),
+    ("fs/walk", MethodFamily::Files),
+    ("fs/remove", MethodFamily::Files),
+    ("fs/copy", MethodFamily::Files),
+    ("fs/open", MethodFamily::Files),
+    ("fs/readBlock", MethodFamily::Files),
+    ("fs/writeBlock", MethodFamily::Files),
+    ("fs/watchMissing", MethodFamily::Files),
+    ("fs/close", MethodFamily::Files),
+    ("http/request", MethodFamily::Http),
 ];
 
 /// Which kind of method this is; none where there is no such method.
-pub fn family(method: &str) -> Option<Family> {
+pub fn family(method: &str) -> Option<MethodFamily> {
     METHODS.iter().find(|(name, _)| *name == method).map(|(_, family)| *family)
 }
 
 /// Reads a request; `None` where there is no such method.
-pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, ErrorObject>> {
+pub fn read(
+    method: &str,
+    given: Option<&RawValue>,
+) -> Option<Result<ExecServerRequest, ErrorObject>> {
     family(method)?;
     Some(match method {
-        "initialize" => params(given).map(Request::Initialize),
-        "process/start" => params(given).map(Request::ProcessStart),
-        "process/read" => params(given).map(Request::ProcessRead),
-        "process/write" => params(given).map(Request::ProcessWrite),
-        "process/terminate" => params(given).map(Request::ProcessTerminate),
-        "process/signal" => params(given).map(Request::ProcessSignal),
-        "process/resize" => params(given).map(Request::ProcessResize),
-        "process/closeStdin" => params(given).map(Request::ProcessCloseStdin),
-        "process/wait" => params(given).map(Request::ProcessWait),
-        "process/waitFor" => params(given).map(Request::ProcessWaitFor),
-        "process/screen" => params(given).map(Request::ProcessScreen),
-        "process/attach" => params(given).map(Request::ProcessAttach),
-        "process/terminals" => Ok(Request::ProcessTerminals),
-        "process/list" => Ok(Request::ProcessList),
-        "environment/info" => Ok(Request::EnvironmentInfo),
-        "environment/status" => Ok(Request::EnvironmentStatus),
-        "environmentConfig/read" => params(given).map(Request::EnvironmentConfig),
+        "initialize" => params(given).map(ExecServerRequest::Initialize),
+        "process/start" => params(given).map(ExecServerRequest::ProcessStart),
+        "process/read" => params(given).map(ExecServerRequest::ProcessRead),
+        "process/write" => params(given).map(ExecServerRequest::ProcessWrite),
+        "process/terminate" => params(given).map(ExecServerRequest::ProcessTerminate),
+        "process/signal" => params(given).map(ExecServerRequest::ProcessSignal),
+        "process/resize" => params(given).map(ExecServerRequest::ProcessResize),
+        "process/closeStdin" => params(given).map(ExecServerRequest::ProcessCloseStdin),
+        "process/wait" => params(given).map(ExecServerRequest::ProcessWait),
+        "process/waitFor" => params(given).map(ExecServerRequest::ProcessWaitFor),
+        "process/screen" => params(given).map(ExecServerRequest::ProcessScreen),
+        "process/attach" => params(given).map(ExecServerRequest::ProcessAttach),
+        "process/terminals" => Ok(ExecServerRequest::ProcessTerminals),
+        "process/list" => Ok(ExecServerRequest::ProcessList),
+        "environment/info" => Ok(ExecServerRequest::EnvironmentInfo),
+        "environment/status" => Ok(ExecServerRequest::EnvironmentStatus),
+        "environmentConfig/read" => params(given).map(ExecServerRequest::EnvironmentConfig),
         "fs/readFile" => file(given, FileRequest::ReadFile),
         "fs/writeFile" => file(given, FileRequest::WriteFile),
         "fs/createDirectory" => file(given, FileRequest::CreateDirectory),
@@ -183,9 +186,9 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
         "fs/open" => file(given, FileRequest::Open),
         "fs/readBlock" => file(given, FileRequest::ReadBlock),
         "fs/writeBlock" => file(given, FileRequest::WriteBlock),
-        "fs/watchMissing" => params(given).map(Request::WatchMissing),
+        "fs/watchMissing" => params(given).map(ExecServerRequest::WatchMissing),
         "fs/close" => file(given, FileRequest::Close),
-        "http/request" => params(given).map(Request::HttpRequest),
+        "http/request" => params(given).map(ExecServerRequest::HttpRequest),
         _ => return None,
     })
 }
@@ -193,18 +196,18 @@ pub fn read(method: &str, given: Option<&RawValue>) -> Option<Result<Request, Er
 fn file<T: serde::de::DeserializeOwned>(
     given: Option<&RawValue>,
     ask: fn(T) -> FileRequest,
-) -> Result<Request, ErrorObject> {
+) -> Result<ExecServerRequest, ErrorObject> {
     let request = ask(params(given)?);
     // Params in a list have no names, so no sandbox.
-    let sandboxed = given.and_then(|given| serde_json::from_str::<Sandboxed>(given.get()).ok());
+    let sandboxed = given.and_then(|given| serde_json::from_str::<SandboxMember>(given.get()).ok());
     read_sandbox(sandboxed.and_then(|given| given.sandbox).as_ref())
-        .map(|sandbox| Request::File(request, sandbox))
+        .map(|sandbox| ExecServerRequest::File(request, sandbox))
         .map_err(|why| ErrorObject::new(INVALID_PARAMS, why))
 }
 
 /// Every request about files may carry it.
 #[derive(Deserialize)]
-struct Sandboxed {
+struct SandboxMember {
     #[serde(default)]
     sandbox: Option<serde_json::Value>,
 }

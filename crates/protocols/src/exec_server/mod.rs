@@ -16,13 +16,18 @@ mod wire;
 mod tests;
 
 pub use chunk::ByteChunk;
-pub use dialect::Dialect;
-pub use environment::{Base, EnvPolicy, environment, is_secret};
+pub use dialect::ExecServerDialect;
+pub use environment::{EnvPolicy, EnvironmentBase, environment, is_secret};
 pub use files::*;
 pub use http::*;
-pub use inbound::{Family, FileRequest, Request, family, has_too_many_values, read};
+pub use inbound::{
+    ExecServerRequest, FileRequest, MethodFamily, family, has_too_many_values, read,
+};
 pub use outbound::{closed_line, exited_line, output_line, quoted, repaint_line};
-pub use sandbox::{Confines, Place, PlaceAccess, PlainSandbox, Reach, Sandbox, read_sandbox};
+pub use sandbox::{
+    FileSystemPlace, NetworkReach, PlaceAccess, PlainSandbox, RequestedSandbox, SandboxConfines,
+    read_sandbox,
+};
 pub use terminals::*;
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;
@@ -34,7 +39,7 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// Whom an error that belongs to no request is addressed to.
-pub const NOBODY: crate::json_rpc::Id = crate::json_rpc::Id::Number(-1);
+pub const NOBODY: crate::json_rpc::RpcId = crate::json_rpc::RpcId::Number(-1);
 
 /// A session that is in use cannot be taken up by another connection.
 pub const SESSION_ATTACHED: i64 = -32_010;

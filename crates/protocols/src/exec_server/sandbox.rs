@@ -5,11 +5,11 @@ use serde_json::Value;
 
 /// What a process is kept to. What no rule names cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Confines {
+pub struct SandboxConfines {
     /// What may be done where; of two places the one with the longer path counts.
-    pub rules: Vec<(Place, PlaceAccess)>,
+    pub rules: Vec<(FileSystemPlace, PlaceAccess)>,
     /// Whom it may talk to.
-    pub network: Reach,
+    pub network: NetworkReach,
     /// Memory that it and all that it starts may have together.
     pub memory_bytes: Option<u64>,
     /// Time on processors, likewise.
@@ -20,7 +20,7 @@ pub struct Confines {
 
 /// Part of a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum FileSystemPlace {
     /// Everything.
     Root,
     /// What programs need to run at all.
@@ -47,7 +47,7 @@ pub enum PlaceAccess {
 /// Whom a process may talk to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Reach {
+pub enum NetworkReach {
     /// Everybody.
     #[default]
     All,
@@ -59,9 +59,9 @@ pub enum Reach {
 
 /// A sandbox as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sandbox {
+pub struct RequestedSandbox {
     /// What it keeps to.
-    pub confines: Confines,
+    pub confines: SandboxConfines,
     /// The folders that the client works in, where it says so.
     pub workspaces: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub struct PlainSandbox {
     /// What cannot be seen.
     pub hidden: Vec<String>,
     /// Whom it may talk to.
-    pub network: Reach,
+    pub network: NetworkReach,
     /// Memory that it and all that it starts may have together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -87,14 +87,14 @@ pub struct PlainSandbox {
     pub processes: Option<u64>,
 }
 
-impl From<PlainSandbox> for Confines {
+impl From<PlainSandbox> for SandboxConfines {
     fn from(plain: PlainSandbox) -> Self {
         let root = match plain.writable.iter().any(|path| path == "/") {
             true => PlaceAccess::Write,
             false => PlaceAccess::Read,
         };
-        let root = std::iter::once((Place::Root, root));
-        let at = |access| move |path| (Place::At(path), access);
+        let root = std::iter::once((FileSystemPlace::Root, root));
+        let at = |access| move |path| (FileSystemPlace::At(path), access);
         let written = plain.writable.into_iter().map(at(PlaceAccess::Write));
         let hidden = plain.hidden.into_iter().map(at(PlaceAccess::Deny));
         let PlainSandbox { network, memory_bytes, cpu_ms, processes, .. } = plain;
@@ -107,7 +107,7 @@ impl From<PlainSandbox> for Confines {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CodexSandbox {
-    permissions: Permissions,
+    permissions: SandboxPermissions,
     #[serde(default)]
     cwd: Option<String>,
     #[serde(default)]
@@ -125,7 +125,7 @@ struct PolicyContext {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-enum Permissions {
+enum SandboxPermissions {
     /// Everything is allowed.
     Disabled,
     /// Whoever runs the server keeps it in.
@@ -138,7 +138,7 @@ enum Permissions {
 #[serde(tag = "type", rename_all = "camelCase")]
 enum FileSystem {
     Unrestricted {},
-    Restricted { entries: Vec<Entry> },
+    Restricted { entries: Vec<SandboxEntry> },
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -149,7 +149,7 @@ enum CodexNetwork {
 }
 
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct SandboxEntry {
     path: EntryPath,
     access: PlaceAccess,
 }
@@ -159,12 +159,12 @@ struct Entry {
 enum EntryPath {
     Path { path: String },
     GlobPattern { pattern: String },
-    Special { value: Special },
+    Special { value: SpecialPath },
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Special {
+enum SpecialPath {
     Root,
     Minimal,
     #[serde(alias = "current_working_directory")]
@@ -179,43 +179,49 @@ enum Special {
 }
 
 /// Reads a sandbox; none where nothing is restricted. What is not understood is refused, in words.
-pub fn read_sandbox(given: Option<&Value>) -> Result<Option<Sandbox>, String> {
+pub fn read_sandbox(given: Option<&Value>) -> Result<Option<RequestedSandbox>, String> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(None) };
     if given.get("permissions").is_none() && given.is_object() {
         let plain = PlainSandbox::deserialize(given);
         let plain = plain.map_err(|error| format!("the sandbox cannot be read: {error}"))?;
-        return Ok(Some(Sandbox { confines: plain.into(), workspaces: vec![] }));
+        return Ok(Some(RequestedSandbox { confines: plain.into(), workspaces: vec![] }));
     }
     let sandbox = CodexSandbox::deserialize(given);
     let sandbox = sandbox.map_err(|error| format!("the sandbox cannot be read: {error}"))?;
-    let Permissions::Managed { file_system, network } = sandbox.permissions else {
+    let SandboxPermissions::Managed { file_system, network } = sandbox.permissions else {
         return Ok(None);
     };
     let rules = match (file_system, &network) {
         (FileSystem::Unrestricted {}, CodexNetwork::Enabled) => return Ok(None),
         (FileSystem::Unrestricted {}, CodexNetwork::Restricted) => {
-            vec![(Place::Root, PlaceAccess::Write)]
+            vec![(FileSystemPlace::Root, PlaceAccess::Write)]
         }
         (FileSystem::Restricted { entries }, _) => {
             let rules: Result<Vec<_>, String> = entries.into_iter().map(place).collect();
             rules?.into_iter().flatten().collect()
         }
     };
-    let network = if network == CodexNetwork::Enabled { Reach::All } else { Reach::None };
+    let network =
+        if network == CodexNetwork::Enabled { NetworkReach::All } else { NetworkReach::None };
     let context = sandbox.policy_context.unwrap_or_default();
     let cwd = context.cwd.or(sandbox.cwd).into_iter();
     let workspaces = match context.workspace_roots.is_empty() {
         true => cwd.collect(),
         false => context.workspace_roots,
     };
-    Ok(Some(Sandbox { confines: Confines { rules, network, ..Confines::default() }, workspaces }))
+    Ok(Some(RequestedSandbox {
+        confines: SandboxConfines { rules, network, ..SandboxConfines::default() },
+        workspaces,
+    }))
 }
 
-fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, String> {
+fn place(
+    SandboxEntry { path, access }: SandboxEntry,
+) -> Result<Option<(FileSystemPlace, PlaceAccess)>, String> {
     let place = match path {
-        EntryPath::Path { path } => Place::At(path),
+        EntryPath::Path { path } => FileSystemPlace::At(path),
         EntryPath::GlobPattern { pattern } => match plain_path(&pattern, access) {
-            Some(path) => Place::At(path.to_owned()),
+            Some(path) => FileSystemPlace::At(path.to_owned()),
             None => {
                 return Err(format!(
                     "the sandbox names {pattern}, and patterns are not enforced here"
@@ -223,16 +229,16 @@ fn place(Entry { path, access }: Entry) -> Result<Option<(Place, PlaceAccess)>, 
             }
         },
         EntryPath::Special { value } => match value {
-            Special::Root => Place::Root,
-            Special::Minimal => Place::Minimal,
-            Special::ProjectRoots { subpath } => Place::Workspace(subpath),
-            Special::Tmpdir => Place::TemporaryFolder,
-            Special::SlashTmp => Place::At("/tmp".into()),
+            SpecialPath::Root => FileSystemPlace::Root,
+            SpecialPath::Minimal => FileSystemPlace::Minimal,
+            SpecialPath::ProjectRoots { subpath } => FileSystemPlace::Workspace(subpath),
+            SpecialPath::Tmpdir => FileSystemPlace::TemporaryFolder,
+            SpecialPath::SlashTmp => FileSystemPlace::At("/tmp".into()),
             // What would be allowed is not; what would be forbidden must not be left open.
-            Special::Unknown if access == PlaceAccess::Deny => {
+            SpecialPath::Unknown if access == PlaceAccess::Deny => {
                 return Err("the sandbox denies a place that this exec-server does not know".into());
             }
-            Special::Unknown => return Ok(None),
+            SpecialPath::Unknown => return Ok(None),
         },
     };
     Ok(Some((place, access)))
@@ -282,33 +288,39 @@ mod tests {
         ]);
         let given = managed(&json!({"type": "restricted", "entries": entries}), "restricted");
         let rules = vec![
-            (Place::Root, PlaceAccess::Read),
-            (Place::Workspace(None), PlaceAccess::Write),
-            (Place::Workspace(Some(".git".into())), PlaceAccess::Read),
-            (Place::TemporaryFolder, PlaceAccess::Write),
-            (Place::At("/tmp".into()), PlaceAccess::Write),
-            (Place::At("/etc/shadow".into()), PlaceAccess::Deny),
+            (FileSystemPlace::Root, PlaceAccess::Read),
+            (FileSystemPlace::Workspace(None), PlaceAccess::Write),
+            (FileSystemPlace::Workspace(Some(".git".into())), PlaceAccess::Read),
+            (FileSystemPlace::TemporaryFolder, PlaceAccess::Write),
+            (FileSystemPlace::At("/tmp".into()), PlaceAccess::Write),
+            (FileSystemPlace::At("/etc/shadow".into()), PlaceAccess::Deny),
         ];
-        let confines = Confines { rules, network: Reach::None, ..Confines::default() };
-        let expected = Sandbox { confines, workspaces: vec!["file:///work".into()] };
+        let confines =
+            SandboxConfines { rules, network: NetworkReach::None, ..SandboxConfines::default() };
+        let expected = RequestedSandbox { confines, workspaces: vec!["file:///work".into()] };
         assert_eq!(read_sandbox(Some(&given)), Ok(Some(expected)));
         let network_only = managed(&json!({"type": "unrestricted"}), "restricted");
         let read = read_sandbox(Some(&network_only)).unwrap().unwrap();
-        assert_eq!(read.confines.rules, [(Place::Root, PlaceAccess::Write)]);
+        assert_eq!(read.confines.rules, [(FileSystemPlace::Root, PlaceAccess::Write)]);
     }
 
     #[test]
     fn our_own_words_are_fewer() {
         let given = json!({"writable": ["/work"], "network": "loopback", "memoryBytes": 7});
-        let rules =
-            vec![(Place::Root, PlaceAccess::Read), (Place::At("/work".into()), PlaceAccess::Write)];
-        let confines = Confines {
+        let rules = vec![
+            (FileSystemPlace::Root, PlaceAccess::Read),
+            (FileSystemPlace::At("/work".into()), PlaceAccess::Write),
+        ];
+        let confines = SandboxConfines {
             rules,
-            network: Reach::Loopback,
+            network: NetworkReach::Loopback,
             memory_bytes: Some(7),
-            ..Confines::default()
+            ..SandboxConfines::default()
         };
-        assert_eq!(read_sandbox(Some(&given)), Ok(Some(Sandbox { confines, workspaces: vec![] })));
+        assert_eq!(
+            read_sandbox(Some(&given)),
+            Ok(Some(RequestedSandbox { confines, workspaces: vec![] }))
+        );
     }
 
     #[test]
@@ -341,7 +353,7 @@ mod tests {
             let given = managed(&json!({"type": "restricted", "entries": entries}), "enabled");
             read_sandbox(Some(&given)).map(|read| read.unwrap().confines.rules)
         };
-        let at = |path: &str, access| Ok(vec![(Place::At(path.into()), access)]);
+        let at = |path: &str, access| Ok(vec![(FileSystemPlace::At(path.into()), access)]);
         assert_eq!(read("/work/.env", "deny"), at("/work/.env", PlaceAccess::Deny));
         assert_eq!(read("/work/.env", "read"), at("/work/.env", PlaceAccess::Read));
         assert_eq!(read("/work/secret/**", "deny"), at("/work/secret", PlaceAccess::Deny));

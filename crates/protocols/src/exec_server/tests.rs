@@ -44,7 +44,7 @@ fn the_key_alone_tells_the_dialects_apart() {
 #[test]
 fn output_written_by_hand_reads_as_any_other() {
     let line = output_line(&quoted("a \"b\""), 7, ExecOutputStream::Pty, b"hi\n");
-    let Ok(json_rpc::Message::Notification { method, params: Some(params) }) =
+    let Ok(json_rpc::RpcMessage::Notification { method, params: Some(params) }) =
         json_rpc::read(&line)
     else {
         panic!("{line}")
@@ -60,7 +60,7 @@ fn output_written_by_hand_reads_as_any_other() {
     };
     assert_eq!(read, expected);
     for line in [exited_line(&quoted("p"), 8, 137, &[]), closed_line(&quoted("p"), 9)] {
-        assert!(matches!(json_rpc::read(&line), Ok(json_rpc::Message::Notification { .. })));
+        assert!(matches!(json_rpc::read(&line), Ok(json_rpc::RpcMessage::Notification { .. })));
     }
 }
 
@@ -107,12 +107,17 @@ fn a_file_request_carries_its_sandbox_and_one_that_cannot_be_read_is_refused() {
         let params = format!(r#"{{"path": "file:///tmp/a", "sandbox": {sandbox}}}"#);
         let raw = serde_json::value::RawValue::from_string(params).unwrap();
         let request = read("fs/readFile", Some(&raw)).unwrap().map_err(|error| error.code)?;
-        let Request::File(_, sandbox) = request else { panic!("another request: {request:?}") };
+        let ExecServerRequest::File(_, sandbox) = request else {
+            panic!("another request: {request:?}")
+        };
         Ok(sandbox.map(|sandbox| sandbox.confines.rules))
     };
     assert_eq!(ask("null"), Ok(None));
     assert_eq!(ask(r#"{"permissions": {"type": "disabled"}}"#), Ok(None));
-    assert_eq!(ask(r#"{"writable": []}"#), Ok(Some(vec![(Place::Root, PlaceAccess::Read)])));
+    assert_eq!(
+        ask(r#"{"writable": []}"#),
+        Ok(Some(vec![(FileSystemPlace::Root, PlaceAccess::Read)]))
+    );
     let restricted = r#"{"permissions": {"type": "managed", "file_system": {"type": "restricted"}, "network": "enabled"}}"#;
     assert_eq!(ask(restricted), Err(crate::json_rpc::INVALID_PARAMS));
 }
@@ -154,7 +159,7 @@ fn each_method_has_its_family_its_request_and_its_own_params() {
         ("environmentConfig/read", "[]", "environment config", ""),
     ];
     for (method, params, family_name, request) in cases {
-        assert_eq!(family(method).map(Family::name), Some(family_name), "{method}");
+        assert_eq!(family(method).map(MethodFamily::name), Some(family_name), "{method}");
         let raw = serde_json::value::RawValue::from_string(params.into()).unwrap();
         let read = read(method, Some(&raw)).unwrap();
         if !request.is_empty() {

@@ -1,7 +1,7 @@
 //! Line to message. Whatever the bytes are, the answer is a message or a [`BadMessage`].
 
 use super::HOST_MESSAGE_BYTES_MAX;
-use super::text::{Member, RawJson, Text, present, text};
+use super::text::{RawJson, TextMember, WireText, present, text};
 use super::wire::{CallFailure, Done, Emit, Failed, FromRunner, Log, ToRunner, ToolResult};
 use lifecycle::{InputIndex, LogLevel, OutputMark, Timestamp};
 use serde::Deserialize;
@@ -62,14 +62,14 @@ impl<'a> FromRunner<'a> {
 pub(super) const OPENING: &str = "{\"type\":\"";
 
 /// The line's type. Only a stranger's line, which may say it anywhere, is parsed twice.
-fn kind(line: &[u8]) -> Result<Text<'_>, BadMessage> {
+fn kind(line: &[u8]) -> Result<WireText<'_>, BadMessage> {
     if line.len() > HOST_MESSAGE_BYTES_MAX {
         return Err(BadMessage::TooLong);
     }
     if let Some(kind) = opening_kind(line) {
-        return Ok(Text::Borrowed(kind));
+        return Ok(WireText::Borrowed(kind));
     }
-    Ok(read::<Kind<'_>>(line)?.kind)
+    Ok(read::<MessageKind<'_>>(line)?.kind)
 }
 
 fn opening_kind(line: &[u8]) -> Option<&str> {
@@ -86,16 +86,16 @@ fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, BadMessage> {
 }
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct MessageKind<'a> {
     #[serde(borrow, rename = "type", deserialize_with = "text")]
-    kind: Text<'a>,
+    kind: WireText<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnyToolResult<'a> {
     #[serde(borrow, deserialize_with = "text")]
-    call_id: Text<'a>,
+    call_id: WireText<'a>,
     ok: bool,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<RawJson<'a>>,
@@ -121,7 +121,7 @@ impl<'a> AnyToolResult<'a> {
 struct AnyLog<'a> {
     level: LogLevel,
     #[serde(borrow, deserialize_with = "text")]
-    line: Text<'a>,
+    line: WireText<'a>,
     input: InputIndex,
     ordinal: u32,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -152,12 +152,12 @@ impl<'a> From<AnyEmit<'a>> for Emit<'a> {
 #[serde(rename_all = "camelCase")]
 struct AnyDone<'a> {
     #[serde(borrow, deserialize_with = "text")]
-    id: Text<'a>,
+    id: WireText<'a>,
     ok: bool,
     #[serde(deserialize_with = "super::text::count")]
     duration_ms: u64,
     #[serde(borrow)]
-    logs: Vec<Member<'a>>,
+    logs: Vec<TextMember<'a>>,
     #[serde(borrow, default)]
     emitted: Vec<RawJson<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -174,7 +174,7 @@ impl<'a> AnyDone<'a> {
             (false, Some(error)) => Err(error),
             (false, None) => return Err(BadMessage::ErrorMissing("done")),
         };
-        let logs = logs.into_iter().map(|Member(line)| line).collect();
+        let logs = logs.into_iter().map(|TextMember(line)| line).collect();
         Ok(Done { id, outcome, duration_ms, logs, emitted })
     }
 }

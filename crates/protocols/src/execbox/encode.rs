@@ -15,15 +15,15 @@ impl ToRunner<'_> {
             Self::Execute(execute) => encode_execute(execute, to),
             Self::ToolResult(result) => encode_tool_result(result, to),
             Self::TimerFired(fired) => {
-                Line::new(to, "timer_fired")
+                MessageLine::new(to, "timer_fired")
                     .value("timer", &fired.timer)
                     .value("at", &fired.at)
                     .end();
             }
-            Self::Sync(sync) => Line::new(to, "sync").value("n", &sync.n).end(),
-            Self::Cancel(cancel) => Line::new(to, "cancel").value("id", &cancel.id).end(),
+            Self::Sync(sync) => MessageLine::new(to, "sync").value("n", &sync.n).end(),
+            Self::Cancel(cancel) => MessageLine::new(to, "cancel").value("id", &cancel.id).end(),
             Self::Session(open) => {
-                let line = Line::new(to, "session").value("memoryBytes", &open.memory_bytes);
+                let line = MessageLine::new(to, "session").value("memoryBytes", &open.memory_bytes);
                 let line = line.value("seed", &open.seed).value("startMs", &open.start_ms);
                 let line = line.value("elementsMax", &open.elements_max);
                 let line = line.value("valueCharsMax", &open.value_chars_max);
@@ -40,26 +40,26 @@ impl FromRunner<'_> {
             Self::Started(started) => encode_started(started, to),
             Self::ToolCall(call) => encode_tool_call(call, to),
             Self::Log(log) => {
-                let line = Line::new(to, "log").value("level", &log.level);
+                let line = MessageLine::new(to, "log").value("level", &log.level);
                 line.value("line", &log.line).mark(log.mark).raw_if_any("exact", log.exact).end();
             }
             Self::Emit(emit) => {
-                Line::new(to, "emit").raw("item", emit.item).mark(emit.mark).end();
+                MessageLine::new(to, "emit").raw("item", emit.item).mark(emit.mark).end();
             }
             Self::TimerSet(set) => {
-                let line = Line::new(to, "timer_set").value("timer", &set.timer);
+                let line = MessageLine::new(to, "timer_set").value("timer", &set.timer);
                 line.value("delayMs", &set.delay_ms).end();
             }
             Self::TimerCleared(cleared) => {
-                Line::new(to, "timer_cleared").value("timer", &cleared.timer).end();
+                MessageLine::new(to, "timer_cleared").value("timer", &cleared.timer).end();
             }
-            Self::Idle(idle) => Line::new(to, "idle").value("inputs", &idle.inputs).end(),
-            Self::Synced(sync) => Line::new(to, "synced").value("n", &sync.n).end(),
+            Self::Idle(idle) => MessageLine::new(to, "idle").value("inputs", &idle.inputs).end(),
+            Self::Synced(sync) => MessageLine::new(to, "synced").value("n", &sync.n).end(),
             Self::Counted(counted) => {
-                Line::new(to, "counted").value("iterations", &counted.iterations).end();
+                MessageLine::new(to, "counted").value("iterations", &counted.iterations).end();
             }
             Self::Diverged(diverged) => {
-                Line::new(to, "diverged").value("what", &diverged.what).end();
+                MessageLine::new(to, "diverged").value("what", &diverged.what).end();
             }
             Self::Done(done) => encode_done(done, to),
         }
@@ -68,7 +68,7 @@ impl FromRunner<'_> {
 
 fn encode_execute(execute: &Execute<'_>, to: &mut Vec<u8>) {
     let Execute { id, code, options, providers, airlock } = execute;
-    let line = Line::new(to, "execute").value("id", id).value("code", code);
+    let line = MessageLine::new(to, "execute").value("id", id).value("code", code);
     let line = line.object("options", |options_line| {
         let Options { timeout_ms, memory_limit_bytes, max_log_lines, max_log_chars } = options;
         options_line
@@ -84,7 +84,7 @@ fn encode_execute(execute: &Execute<'_>, to: &mut Vec<u8>) {
     }
 }
 
-fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
+fn airlock_members<'v>(airlock: &Airlock, line: MessageLine<'v>) -> MessageLine<'v> {
     line.value("seed", &airlock.seed)
         .value("startMs", &airlock.start_ms)
         .value("convention", &airlock.convention)
@@ -98,7 +98,7 @@ fn airlock_members<'v>(airlock: &Airlock, line: Line<'v>) -> Line<'v> {
 }
 
 fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {
-    let line = Line::new(to, "tool_result").value("callId", &result.call_id);
+    let line = MessageLine::new(to, "tool_result").value("callId", &result.call_id);
     let line = match &result.outcome {
         Ok(value) => line.value("ok", &true).raw_if_any("result", *value),
         Err(failure) => line.value("ok", &false).object("error", |line| {
@@ -111,7 +111,7 @@ fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {
 }
 
 fn encode_started(started: &Started<'_>, to: &mut Vec<u8>) {
-    let line = Line::new(to, "started").value("id", &started.id);
+    let line = MessageLine::new(to, "started").value("id", &started.id);
     match &started.airlock {
         Some(airlock) => line
             .object("airlock", |line| {
@@ -125,7 +125,7 @@ fn encode_started(started: &Started<'_>, to: &mut Vec<u8>) {
 }
 
 fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
-    Line::new(to, "tool_call")
+    MessageLine::new(to, "tool_call")
         .value("callId", &call.call_id)
         .value("providerName", &call.provider_name)
         .value("safeToolName", &call.safe_tool_name)
@@ -144,7 +144,8 @@ pub fn encode_done_with_lines(done: &Done<'_>, lines: &[RawJson<'_>], to: &mut V
 }
 
 fn encode_done_with<L: Serialize + ?Sized>(done: &Done<'_>, logs: &L, to: &mut Vec<u8>) {
-    let line = Line::new(to, "done").value("id", &done.id).value("ok", &done.outcome.is_ok());
+    let line =
+        MessageLine::new(to, "done").value("id", &done.id).value("ok", &done.outcome.is_ok());
     let line = line.value("durationMs", &done.duration_ms).value("logs", logs);
     let emitted = (!done.emitted.is_empty()).then_some(&done.emitted);
     let line = line.value_if_any("emitted", emitted);
@@ -164,13 +165,13 @@ fn encode_done_with<L: Serialize + ?Sized>(done: &Done<'_>, logs: &L, to: &mut V
 }
 
 /// A line being written: members in the order in which they are named.
-struct Line<'v> {
+struct MessageLine<'v> {
     to: &'v mut Vec<u8>,
     /// Whether the object just opened has no member yet.
     fresh: bool,
 }
 
-impl<'v> Line<'v> {
+impl<'v> MessageLine<'v> {
     fn new(to: &'v mut Vec<u8>, kind: &str) -> Self {
         to.extend_from_slice(OPENING.as_bytes());
         to.extend_from_slice(kind.as_bytes());

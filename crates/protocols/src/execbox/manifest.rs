@@ -1,26 +1,26 @@
 //! The tools that a plain host offers, as `execute` carries them.
 
 use super::BadMessage;
-use super::text::{Member, RawJson, Text, text};
+use super::text::{RawJson, TextMember, WireText, text};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess};
 use std::fmt;
 
 /// One namespace of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Provider<'a> {
+pub struct ProviderNames<'a> {
     /// The global under which the guest finds it.
     #[serde(borrow, deserialize_with = "text")]
-    pub name: Text<'a>,
+    pub name: WireText<'a>,
     /// Names of its tools in the host's order. The key counts, as with execbox's own runner, not `safeName`.
     #[serde(borrow, deserialize_with = "keys")]
-    pub tools: Vec<Text<'a>>,
+    pub tools: Vec<WireText<'a>>,
     /// Read because a manifest without it is none.
     #[serde(borrow, rename = "types", deserialize_with = "text")]
-    _types: Text<'a>,
+    _types: WireText<'a>,
 }
 
-impl<'a> Provider<'a> {
+impl<'a> ProviderNames<'a> {
     /// Reads a list of manifests. One that execbox would refuse makes the whole message one that is ignored.
     pub fn read_all(manifests: RawJson<'a>) -> Result<Vec<Self>, BadMessage> {
         Ok(serde_json::from_str(manifests.text())?)
@@ -30,24 +30,24 @@ impl<'a> Provider<'a> {
 /// What a manifest says of one tool: looked at, not kept.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool<'a> {
+struct ToolEntry<'a> {
     #[serde(borrow, rename = "safeName", deserialize_with = "text")]
-    _safe_name: Text<'a>,
+    _safe_name: WireText<'a>,
     #[serde(borrow, rename = "originalName", deserialize_with = "text")]
-    _original_name: Text<'a>,
+    _original_name: WireText<'a>,
     /// Absent or a text; `null` is neither.
     #[serde(borrow, default, rename = "description", deserialize_with = "text")]
-    _description: Text<'a>,
+    _description: WireText<'a>,
 }
 
-fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Text<'de>>, D::Error> {
-    from.deserialize_map(Keys)
+fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<WireText<'de>>, D::Error> {
+    from.deserialize_map(ManifestKeys)
 }
 
-struct Keys;
+struct ManifestKeys;
 
-impl<'de> de::Visitor<'de> for Keys {
-    type Value = Vec<Text<'de>>;
+impl<'de> de::Visitor<'de> for ManifestKeys {
+    type Value = Vec<WireText<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("tools by their names")
@@ -55,7 +55,7 @@ impl<'de> de::Visitor<'de> for Keys {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut keys = Vec::with_capacity(map.size_hint().unwrap_or(0));
-        while let Some((Member(key), Tool { .. })) = map.next_entry()? {
+        while let Some((TextMember(key), ToolEntry { .. })) = map.next_entry()? {
             keys.push(key);
         }
         Ok(keys)
@@ -66,8 +66,8 @@ impl<'de> de::Visitor<'de> for Keys {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Provider<'_>>, BadMessage> {
-        Provider::read_all(RawJson::parse(text).unwrap())
+    fn read(text: &str) -> Result<Vec<ProviderNames<'_>>, BadMessage> {
+        ProviderNames::read_all(RawJson::parse(text).unwrap())
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod tests;
 
 pub use decode::BadMessage;
 pub use encode::encode_done_with_lines;
-pub use manifest::Provider;
+pub use manifest::ProviderNames;
 pub use multiplex::asks_to_multiplex;
 pub use wire::{FromRunner, ToRunner};
 

@@ -5,11 +5,11 @@ use serde::Deserialize;
 /// Whether an `execute` carries `options.multiplex: true`: it may run beside others on its channel. A host that does
 /// not say so gets execbox's rule, one execution at a time.
 pub fn asks_to_multiplex(line: &[u8]) -> bool {
-    serde_json::from_slice::<Asks>(line).is_ok_and(|asks| asks.options.multiplex)
+    serde_json::from_slice::<MultiplexRequest>(line).is_ok_and(|asks| asks.options.multiplex)
 }
 
 #[derive(Deserialize)]
-struct Asks {
+struct MultiplexRequest {
     options: Options,
 }
 

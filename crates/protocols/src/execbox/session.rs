@@ -2,18 +2,18 @@
 //!
 //! A *task* is what somebody waits for: one eval, one tick of a watch, one run of a command. Its number is the engine's.
 
-use super::text::{RawJson, Text};
-use lifecycle::{Seed, Timestamp};
+use super::text::{RawJson, WireText};
+use lifecycle::{RandomSeed, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The first order: from now on the link speaks this language.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Open {
+pub struct OpenSession {
     /// Memory of the guest.
     pub memory_bytes: u64,
     /// Where everything random in the guest comes from.
-    pub seed: Seed,
+    pub seed: RandomSeed,
     /// The guest's time until it is told another.
     pub start_ms: Timestamp,
     /// Elements of a value's outermost list that are told.
@@ -30,37 +30,37 @@ pub struct Open {
 pub enum ToSession<'a> {
     /// Evaluate a text.
     #[serde(borrow)]
-    Eval(Eval<'a>),
+    Eval(EvalOrder<'a>),
     /// Run a command that the guest registered.
     #[serde(borrow)]
-    Invoke(Invoke<'a>),
+    Invoke(InvokeCommand<'a>),
     /// Say which names fit.
     #[serde(borrow)]
-    Complete(Complete<'a>),
+    Complete(CompleteOrder<'a>),
     /// A call is settled.
     #[serde(borrow)]
-    Settle(Settle<'a>),
+    Settle(SettleCall<'a>),
     /// A timer is due.
-    Fire(Fire),
+    Fire(FireTimer),
     /// Stop a task; 0 is whatever runs now.
-    Interrupt(Interrupt),
+    Interrupt(InterruptTask),
 }
 
 /// Evaluate a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Eval<'a> {
+pub struct EvalOrder<'a> {
     /// Names it.
     pub task: u64,
     /// JavaScript or TypeScript.
     #[serde(borrow)]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
     /// The guest's time from now on.
-    pub now: Now,
+    pub now: GuestTime,
 }
 
 /// What the guest's clocks show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Now {
+pub struct GuestTime {
     /// The time.
     pub at: Timestamp,
     /// The frame of the virtual clock.
@@ -69,62 +69,62 @@ pub struct Now {
 
 /// Run a command that the guest registered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Invoke<'a> {
+pub struct InvokeCommand<'a> {
     /// Names it.
     pub task: u64,
     /// Which command.
     #[serde(borrow)]
-    pub name: Text<'a>,
+    pub name: WireText<'a>,
     /// Its arguments, which fit its schema.
     #[serde(borrow)]
     pub args: RawJson<'a>,
     /// The guest's time from now on.
-    pub now: Now,
+    pub now: GuestTime,
 }
 
 /// Say which names fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Complete<'a> {
+pub struct CompleteOrder<'a> {
     /// Names it.
     pub task: u64,
     /// The text up to the cursor.
     #[serde(borrow)]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
 }
 
 /// A call is settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settle<'a> {
+pub struct SettleCall<'a> {
     /// Which.
     pub call: u32,
     /// How.
     #[serde(borrow)]
-    pub outcome: Settled<'a>,
+    pub outcome: CallSettlement<'a>,
     /// The guest's time from now on.
-    pub now: Now,
+    pub now: GuestTime,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Settled<'a> {
+pub enum CallSettlement<'a> {
     /// With a value, or with `undefined`.
     #[serde(borrow)]
     Returned(Option<RawJson<'a>>),
     /// With a failure that the guest can catch.
     #[serde(borrow)]
-    Failed(Failed<'a>),
+    Failed(SettledFailure<'a>),
 }
 
 /// Why a call has no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Failed<'a> {
+pub struct SettledFailure<'a> {
     /// Which kind, in the words of `lifecycle::FailureCode`.
     #[serde(borrow)]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
     /// A sentence.
     #[serde(borrow)]
-    pub message: Text<'a>,
+    pub message: WireText<'a>,
     /// Machine-readable details.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub details: Option<RawJson<'a>>,
@@ -132,16 +132,16 @@ pub struct Failed<'a> {
 
 /// A timer is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fire {
+pub struct FireTimer {
     /// Which.
     pub timer: u32,
     /// The guest's time from now on.
-    pub now: Now,
+    pub now: GuestTime,
 }
 
 /// Stop a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interrupt {
+pub struct InterruptTask {
     /// Which; 0 is whatever runs now.
     pub task: u64,
 }
@@ -152,18 +152,18 @@ pub struct Interrupt {
 pub enum FromSession<'a> {
     /// A task is over.
     #[serde(borrow)]
-    Ended(Ended<'a>),
+    Ended(TaskEnd<'a>),
     /// The names that fit.
     #[serde(borrow)]
-    Completed(Completed<'a>),
+    Completed(CompletionNames<'a>),
     /// The guest calls a tool.
     #[serde(borrow)]
-    Called(Called<'a>),
+    Called(GuestCall<'a>),
     /// The guest printed.
     #[serde(borrow)]
-    Printed(Printed<'a>),
+    Printed(GuestPrint<'a>),
     /// The guest set a timer.
-    TimerSet(TimerSet),
+    TimerSet(GuestTimer),
     /// The guest cleared a timer.
     TimerCleared(u32),
     /// The guest registered a command: its descriptor.
@@ -171,13 +171,13 @@ pub enum FromSession<'a> {
     Registered(RawJson<'a>),
     /// The guest took a command back.
     #[serde(borrow)]
-    Unregistered(Text<'a>),
+    Unregistered(WireText<'a>),
     /// A command tells how far it is.
     #[serde(borrow)]
-    Progressed(Progressed<'a>),
+    Progressed(CommandProgress<'a>),
     /// A command wrote a file.
     #[serde(borrow)]
-    Wrote(Wrote<'a>),
+    Wrote(WrittenFile<'a>),
     /// Everything so far is processed and the guest waits.
     Rested {
         /// How many lines were processed.
@@ -187,7 +187,7 @@ pub enum FromSession<'a> {
 
 /// A task is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended<'a> {
+pub struct TaskEnd<'a> {
     /// Which.
     pub task: u64,
     /// How.
@@ -204,12 +204,12 @@ pub struct Ended<'a> {
 pub enum TaskOutcome<'a> {
     /// An eval's value.
     #[serde(borrow)]
-    Value(Valued<'a>),
+    Value(EvalValue<'a>),
     /// `undefined`.
     Nothing,
     /// A command's output, as JSON text.
     #[serde(borrow)]
-    Output(Text<'a>),
+    Output(WireText<'a>),
     /// Neither.
     #[serde(borrow)]
     Failed(TaskFailed<'a>),
@@ -217,13 +217,13 @@ pub enum TaskOutcome<'a> {
 
 /// An eval's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Valued<'a> {
+pub struct EvalValue<'a> {
     /// What it is.
     #[serde(borrow)]
-    pub type_name: Text<'a>,
+    pub type_name: WireText<'a>,
     /// Its JSON, perhaps cut.
     #[serde(borrow)]
-    pub json: Text<'a>,
+    pub json: WireText<'a>,
     /// How many bytes its JSON has, as far as anybody counted.
     pub bytes: u64,
 }
@@ -232,28 +232,28 @@ pub struct Valued<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFailed<'a> {
     /// In short.
-    pub why: Why,
+    pub why: TaskFailureKind,
     /// A sentence.
     #[serde(borrow)]
-    pub message: Text<'a>,
+    pub message: WireText<'a>,
     /// The guest's own lines.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub stack: Option<Text<'a>>,
+    pub stack: Option<WireText<'a>>,
     /// The kind that a command's error claims.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Text<'a>>,
+    pub kind: Option<WireText<'a>>,
     /// The code that a command's error claims.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Text<'a>>,
+    pub code: Option<WireText<'a>>,
     /// The details that a command's error claims, as JSON text.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Text<'a>>,
+    pub details: Option<WireText<'a>>,
 }
 
 /// Why a task failed, in short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum TaskFailureKind {
     /// The text is no program.
     Syntax,
     /// It threw.
@@ -270,24 +270,24 @@ pub enum Why {
 
 /// The names that fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Completed<'a> {
+pub struct CompletionNames<'a> {
     /// Which.
     pub task: u64,
     /// Whole names, sorted.
     #[serde(borrow)]
-    pub names: Vec<Text<'a>>,
+    pub names: Vec<WireText<'a>>,
 }
 
 /// The guest calls a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Called<'a> {
+pub struct GuestCall<'a> {
     /// For which task; 0 for none that is open.
     pub task: u64,
     /// Names the call.
     pub call: u32,
     /// Its path.
     #[serde(borrow)]
-    pub tool: Text<'a>,
+    pub tool: WireText<'a>,
     /// The only argument.
     #[serde(borrow)]
     pub args: RawJson<'a>,
@@ -295,17 +295,17 @@ pub struct Called<'a> {
 
 /// The guest printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Printed<'a> {
+pub struct GuestPrint<'a> {
     /// For which task.
     pub task: u64,
     /// One line without its line break.
     #[serde(borrow)]
-    pub line: Text<'a>,
+    pub line: WireText<'a>,
 }
 
 /// The guest set a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimerSet {
+pub struct GuestTimer {
     /// Its ordinal.
     pub timer: u32,
     /// For which task.
@@ -316,7 +316,7 @@ pub struct TimerSet {
 
 /// A command tells how far it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Progressed<'a> {
+pub struct CommandProgress<'a> {
     /// Which.
     pub task: u64,
     /// Whatever it says.
@@ -326,18 +326,18 @@ pub struct Progressed<'a> {
 
 /// A command wrote a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wrote<'a> {
+pub struct WrittenFile<'a> {
     /// Which.
     pub task: u64,
     /// The file's name, unchecked.
     #[serde(borrow)]
-    pub name: Text<'a>,
+    pub name: WireText<'a>,
     /// What is in it, unchecked.
     #[serde(borrow)]
-    pub content_type: Text<'a>,
+    pub content_type: WireText<'a>,
     /// Its bytes in base64.
     #[serde(borrow)]
-    pub base64: Text<'a>,
+    pub base64: WireText<'a>,
 }
 
 /// Appends a message of this language and its line break.
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn a_payload_with_line_breaks_stays_within_its_line() {
         let args = RawJson::parse("[\n{\"interrupt\":{\"task\":0}}\n]").unwrap();
-        let now = Now { at: Timestamp(1), frame: 2 };
-        let settle = Settle { call: 1, outcome: Settled::Returned(Some(args)), now };
+        let now = GuestTime { at: Timestamp(1), frame: 2 };
+        let settle = SettleCall { call: 1, outcome: CallSettlement::Returned(Some(args)), now };
         let mut line = vec![];
         encode(&ToSession::Settle(settle), &mut line);
         let expected = "{\"settle\":{\"call\":1,\"outcome\":{\"returned\":[ {\"interrupt\":{\"task\":0}} ]},\

@@ -3,7 +3,8 @@
 use super::wire::*;
 use super::*;
 use lifecycle::{
-    Convention, InputIndex, LogLevel, OutputMark, Seed, TimerId, Timestamp, Unawaited,
+    InputIndex, LogLevel, OutputMark, RandomSeed, TimerId, Timestamp, UnawaitedCalls,
+    ValueConvention,
 };
 use proptest::prelude::*;
 
@@ -59,13 +60,13 @@ fn an_execute_of_the_engine_reads_as_documented() {
         },
         providers: raw("[]"),
         airlock: Some(Airlock {
-            seed: Seed([0xAB; 32]),
+            seed: RandomSeed([0xAB; 32]),
             start_ms: Timestamp(1_700_000_000_000),
-            convention: Convention::ExplicitReturn,
+            convention: ValueConvention::ExplicitReturn,
             prepared: false,
             prelude: 1,
             cpu_ms: 5,
-            unawaited: Unawaited::Wait,
+            unawaited: UnawaitedCalls::Wait,
             replay_inputs: InputIndex(6),
             replay_cpu_ms: 7,
             loop_rounds_max: None,
@@ -225,7 +226,7 @@ proptest! {
         payload in prop::option::of(payload()),
         numbers in any::<(u32, i64, u64)>(),
     ) {
-        let [a, b, c] = texts.each_ref().map(|text| Text::Borrowed(text.as_str()));
+        let [a, b, c] = texts.each_ref().map(|text| WireText::Borrowed(text.as_str()));
         let json = payload.as_deref().map(raw);
         let at = Some(Timestamp(numbers.1));
         round_trip_to(&ToRunner::ToolResult(ToolResult { call_id: a.clone(), outcome: Ok(json), at }));
@@ -242,7 +243,7 @@ proptest! {
         payload in payload(),
         numbers in any::<(u32, u32, u32)>(),
     ) {
-        let [a, b, c, d, e] = texts.each_ref().map(|text| Text::Borrowed(text.as_str()));
+        let [a, b, c, d, e] = texts.each_ref().map(|text| WireText::Borrowed(text.as_str()));
         let mark = OutputMark { input: InputIndex(numbers.0), ordinal: numbers.1 };
         round_trip_from(&FromRunner::Log(Log { level: LogLevel::Debug, line: a.clone(), mark, exact: None }));
         round_trip_from(&FromRunner::Log(Log { level: LogLevel::Log, line: a.clone(), mark, exact: Some(raw("\"\\ud800\"")) }));

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A text: borrowed from the line unless escapes forced a copy.
-pub type Text<'a> = Cow<'a, str>;
+pub type WireText<'a> = Cow<'a, str>;
 
 /// One JSON value as text, where it lies.
 #[derive(Clone, Copy)]
@@ -72,21 +72,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
 }
 
 /// A text in which an escape for half a surrogate pair becomes U+FFFD: a refused message would be a hang.
-pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Text<'de>, D::Error> {
+pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<WireText<'de>, D::Error> {
     from.deserialize_bytes(WellFormed)
 }
 
 /// As [`text`], for a member that may be absent or null.
 pub(super) fn text_if_any<'de, D: Deserializer<'de>>(
     from: D,
-) -> Result<Option<Text<'de>>, D::Error> {
-    Ok(Option::<Member<'de>>::deserialize(from)?.map(|Member(text)| text))
+) -> Result<Option<WireText<'de>>, D::Error> {
+    Ok(Option::<TextMember<'de>>::deserialize(from)?.map(|TextMember(text)| text))
 }
 
 /// A text inside a list or an option.
-pub(super) struct Member<'a>(pub(super) Text<'a>);
+pub(super) struct TextMember<'a>(pub(super) WireText<'a>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Member<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextMember<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         text(from).map(Self)
     }
@@ -114,28 +114,28 @@ pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error>
 struct WellFormed;
 
 impl<'de> de::Visitor<'de> for WellFormed {
-    type Value = Text<'de>;
+    type Value = WireText<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text")
     }
 
-    fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+    fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<WireText<'de>, E> {
         Ok(match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => Cow::Owned(well_formed(bytes)),
         })
     }
 
-    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<WireText<'de>, E> {
         Ok(Cow::Owned(well_formed(bytes)))
     }
 
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<WireText<'de>, E> {
         Ok(Cow::Borrowed(text))
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<WireText<'de>, E> {
         Ok(Cow::Owned(text.to_owned()))
     }
 }

@@ -1,9 +1,10 @@
 //! The messages as values. Texts and payloads borrow from the line they came in.
 
-pub use super::text::{RawJson, Text};
+pub use super::text::{RawJson, WireText};
 use super::text::{count, line, present, text, text_if_any};
 use lifecycle::{
-    Convention, InputIndex, LogLevel, OutputMark, Seed, TimerId, Timestamp, Unawaited,
+    InputIndex, LogLevel, OutputMark, RandomSeed, TimerId, Timestamp, UnawaitedCalls,
+    ValueConvention,
 };
 use serde::Deserialize;
 
@@ -21,7 +22,7 @@ pub enum ToRunner<'a> {
     /// Give up.
     Cancel(Cancel<'a>),
     /// From now on the link speaks the language of [`super::session`] (ours).
-    Session(super::session::Open),
+    Session(super::session::OpenSession),
 }
 
 /// What a runner says to a host.
@@ -56,10 +57,10 @@ pub enum FromRunner<'a> {
 pub struct Execute<'a> {
     /// Names this execution on this link.
     #[serde(borrow, deserialize_with = "text")]
-    pub id: Text<'a>,
+    pub id: WireText<'a>,
     /// The program; prepared text if [`Airlock::prepared`].
     #[serde(borrow, deserialize_with = "text")]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
     /// Limits every host gives.
     pub options: Options,
     /// The tool namespaces of a plain execbox host, as it wrote them; `[]` between engine and runner.
@@ -90,11 +91,11 @@ pub struct Options {
 #[serde(rename_all = "camelCase")]
 pub struct Airlock {
     /// Where everything random in the guest comes from.
-    pub seed: Seed,
+    pub seed: RandomSeed,
     /// The guest's time until its first input.
     pub start_ms: Timestamp,
     /// How the text becomes a value.
-    pub convention: Convention,
+    pub convention: ValueConvention,
     /// Whether `code` was prepared by an earlier run and is to be run as it is.
     pub prepared: bool,
     /// Which version of the guest globals.
@@ -102,7 +103,7 @@ pub struct Airlock {
     /// Processor time after the replay.
     pub cpu_ms: u64,
     /// Whether a settled program waits for calls nobody awaits.
-    pub unawaited: Unawaited,
+    pub unawaited: UnawaitedCalls,
     /// How many of the first inputs are a replay.
     pub replay_inputs: InputIndex,
     /// Processor time for the replay.
@@ -116,7 +117,7 @@ pub struct Airlock {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult<'a> {
     /// Which call.
-    pub call_id: Text<'a>,
+    pub call_id: WireText<'a>,
     /// The value, `None` for undefined, or why there is none.
     pub outcome: Result<Option<RawJson<'a>>, CallFailure<'a>>,
     /// The guest's time from now on.
@@ -128,13 +129,13 @@ pub struct ToolResult<'a> {
 pub struct CallFailure<'a> {
     /// Which kind, in the host's words.
     #[serde(borrow, deserialize_with = "text")]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
     /// A sentence.
     #[serde(borrow, deserialize_with = "text")]
-    pub message: Text<'a>,
+    pub message: WireText<'a>,
     /// The error's class.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
-    pub name: Option<Text<'a>>,
+    pub name: Option<WireText<'a>>,
     /// Machine-readable details.
     #[serde(borrow, default, deserialize_with = "present")]
     pub details: Option<RawJson<'a>>,
@@ -161,7 +162,7 @@ pub struct Sync {
 pub struct Cancel<'a> {
     /// Which execution.
     #[serde(borrow, deserialize_with = "text")]
-    pub id: Text<'a>,
+    pub id: WireText<'a>,
 }
 
 /// The program is ready.
@@ -169,7 +170,7 @@ pub struct Cancel<'a> {
 pub struct Started<'a> {
     /// Which execution.
     #[serde(borrow, deserialize_with = "text")]
-    pub id: Text<'a>,
+    pub id: WireText<'a>,
     /// What a later replay needs.
     #[serde(borrow, default)]
     pub airlock: Option<StartedAirlock<'a>>,
@@ -180,12 +181,12 @@ pub struct Started<'a> {
 pub struct StartedAirlock<'a> {
     /// The text that runs.
     #[serde(borrow, deserialize_with = "text")]
-    pub prepared: Text<'a>,
+    pub prepared: WireText<'a>,
     /// The version of the guest globals it runs with.
     pub prelude: u32,
     /// Engine, version and whatever else could change a result.
     #[serde(borrow, deserialize_with = "text")]
-    pub fingerprint: Text<'a>,
+    pub fingerprint: WireText<'a>,
 }
 
 /// The guest calls a tool.
@@ -194,13 +195,13 @@ pub struct StartedAirlock<'a> {
 pub struct ToolCall<'a> {
     /// Names the call; between runner and engine the ordinal in decimal.
     #[serde(borrow, deserialize_with = "text")]
-    pub call_id: Text<'a>,
+    pub call_id: WireText<'a>,
     /// The namespace; between runner and engine always [`ToolCall::TOOLS`].
     #[serde(borrow, deserialize_with = "text")]
-    pub provider_name: Text<'a>,
+    pub provider_name: WireText<'a>,
     /// The tool; between runner and engine its dotted path.
     #[serde(borrow, deserialize_with = "text")]
-    pub safe_tool_name: Text<'a>,
+    pub safe_tool_name: WireText<'a>,
     /// The only argument; `null` when the guest gave none. A stranger's runner may leave it out.
     #[serde(borrow, default = "no_input")]
     pub input: RawJson<'a>,
@@ -224,7 +225,7 @@ pub struct Log<'a> {
     /// How loud.
     pub level: LogLevel,
     /// The text.
-    pub line: Text<'a>,
+    pub line: WireText<'a>,
     /// Which output it is.
     pub mark: OutputMark,
     /// The text as JSON, for a plain host, where it holds half a surrogate pair: `line` cannot.
@@ -276,20 +277,20 @@ pub struct Counted {
 pub struct Diverged<'a> {
     /// What was expected, in a sentence.
     #[serde(borrow, deserialize_with = "text")]
-    pub what: Text<'a>,
+    pub what: WireText<'a>,
 }
 
 /// The program ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done<'a> {
     /// Which execution.
-    pub id: Text<'a>,
+    pub id: WireText<'a>,
     /// The value, `None` for undefined, or why there is none.
     pub outcome: Result<Option<RawJson<'a>>, Failed<'a>>,
     /// How long it took.
     pub duration_ms: u64,
     /// What it printed; empty when the lines were sent one by one.
-    pub logs: Vec<Text<'a>>,
+    pub logs: Vec<WireText<'a>>,
     /// What it emitted; empty when the items were sent one by one. Left out when empty: execbox has no word for it.
     pub emitted: Vec<RawJson<'a>>,
 }
@@ -299,17 +300,17 @@ pub struct Done<'a> {
 pub struct Failed<'a> {
     /// Which kind: between runner and engine in the words of `lifecycle::FailureCode`.
     #[serde(borrow, deserialize_with = "text")]
-    pub code: Text<'a>,
+    pub code: WireText<'a>,
     /// A sentence.
     #[serde(borrow, deserialize_with = "text")]
-    pub message: Text<'a>,
+    pub message: WireText<'a>,
     /// The guest's error class.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
-    pub name: Option<Text<'a>>,
+    pub name: Option<WireText<'a>>,
     /// The guest's own lines.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
-    pub stack: Option<Text<'a>>,
+    pub stack: Option<WireText<'a>>,
     /// Which limit was reached, in the words of `lifecycle::LimitKind`.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
-    pub limit: Option<Text<'a>>,
+    pub limit: Option<WireText<'a>>,
 }

@@ -1,30 +1,31 @@
 //! A journal as Executor's clients hear it: what was asked, what was answered, how it ended.
 
 use super::items;
-use super::kept::Kept;
+use super::kept::BoundedOutputs;
 use lifecycle::{
-    CallId, CallerName, Entry, Event, Json, LogLevel, Outcome, Question, QuestionId, Seq, ToolPath,
+    CallId, CallerName, Entry, Event, ExecutionOutcome, Json, LogLevel, Question, QuestionId, Seq,
+    ToolPath,
 };
 use std::collections::BTreeMap;
 
 /// What a journal says so far. A function of its entries, so every reader is told the same.
 #[derive(Debug, Clone, Default)]
-pub struct Account {
+pub struct ExecutionView {
     owner: Option<CallerName>,
     calls: BTreeMap<CallId, (ToolPath, Json)>,
-    asked: Vec<Asked>,
+    asked: Vec<AskedQuestion>,
     parked: Option<Seq>,
-    outcome: Option<Outcome>,
+    outcome: Option<ExecutionOutcome>,
     last: Seq,
     /// `[level] line`, in order.
-    pub(super) logs: Kept<String>,
+    pub(super) logs: BoundedOutputs<String>,
     /// What the program handed out beside its result.
-    pub(super) items: Kept<Json>,
+    pub(super) items: BoundedOutputs<Json>,
 }
 
 /// A question, and the call that asks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct AskedQuestion {
     /// The question.
     pub question: Question,
     /// Which tool is held.
@@ -37,16 +38,16 @@ pub struct Asked {
 
 /// What ends a client's waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told<'a> {
+pub enum WaitEnd<'a> {
     /// A person must decide.
-    Asked(&'a Asked),
+    Asked(&'a AskedQuestion),
     /// It is over.
-    Over(&'a Outcome),
+    Over(&'a ExecutionOutcome),
     /// It could not be brought back after a restart.
     Parked,
 }
 
-impl Account {
+impl ExecutionView {
     /// Hears the next entry.
     pub fn hear(&mut self, entry: &Entry) {
         self.last = entry.seq;
@@ -116,35 +117,35 @@ impl Account {
     }
 
     /// Questions that nobody has answered, oldest first.
-    pub fn open(&self) -> impl Iterator<Item = &Asked> {
-        let is_open = |asked: &&Asked| asked.answered.is_none() && self.outcome.is_none();
+    pub fn open(&self) -> impl Iterator<Item = &AskedQuestion> {
+        let is_open = |asked: &&AskedQuestion| asked.answered.is_none() && self.outcome.is_none();
         self.asked.iter().filter(is_open)
     }
 
     /// Its end, that it is parked, or its oldest open question; none while it runs. The questions of a parked execution take no
     /// answer.
-    pub fn now(&self) -> Option<Told<'_>> {
+    pub fn now(&self) -> Option<WaitEnd<'_>> {
         self.now_among(|_| true)
     }
 
     /// The same, where only some of its open questions count.
-    pub fn now_among(&self, counts: impl Fn(&Asked) -> bool) -> Option<Told<'_>> {
-        let asked = || self.open().find(|asked| counts(asked)).map(Told::Asked);
+    pub fn now_among(&self, counts: impl Fn(&AskedQuestion) -> bool) -> Option<WaitEnd<'_>> {
+        let asked = || self.open().find(|asked| counts(asked)).map(WaitEnd::Asked);
         self.over().or(self.parked()).or_else(asked)
     }
 
     /// How it ended, if it did.
-    pub fn over(&self) -> Option<Told<'_>> {
-        self.outcome.as_ref().map(Told::Over)
+    pub fn over(&self) -> Option<WaitEnd<'_>> {
+        self.outcome.as_ref().map(WaitEnd::Over)
     }
 
     /// Whether people must look.
-    pub fn parked(&self) -> Option<Told<'_>> {
-        self.parked.map(|_| Told::Parked)
+    pub fn parked(&self) -> Option<WaitEnd<'_>> {
+        self.parked.map(|_| WaitEnd::Parked)
     }
 
     /// What followed the last of several answers.
-    pub fn after_all(&self, ids: &[QuestionId]) -> Option<Told<'_>> {
+    pub fn after_all(&self, ids: &[QuestionId]) -> Option<WaitEnd<'_>> {
         let asked = self.asked.iter().filter(|asked| ids.contains(&asked.question.id));
         let last = asked.max_by_key(|asked| (asked.answered.is_none(), asked.answered))?;
         self.after(last.question.id)
@@ -153,21 +154,22 @@ impl Account {
     /// What followed the answer to `id`: the oldest question that was open then, else the next one
     /// asked, else the end. None while that is not known. It never changes once it is: whoever sends
     /// an answer again is told the same.
-    pub fn after(&self, id: QuestionId) -> Option<Told<'_>> {
+    pub fn after(&self, id: QuestionId) -> Option<WaitEnd<'_>> {
         let answered = self.question(id).and_then(|asked| asked.answered);
         let Some(answered) = answered else { return self.over() };
-        let open_then =
-            |asked: &&Asked| asked.at < answered && asked.answered.is_none_or(|seq| seq > answered);
+        let open_then = |asked: &&AskedQuestion| {
+            asked.at < answered && asked.answered.is_none_or(|seq| seq > answered)
+        };
         let next = self
             .asked
             .iter()
             .find(open_then)
             .or_else(|| self.asked.iter().find(|asked| asked.at > answered));
-        next.map(Told::Asked).or_else(|| self.over()).or(self.parked())
+        next.map(WaitEnd::Asked).or_else(|| self.over()).or(self.parked())
     }
 
     /// A question that was asked, answered or not.
-    pub fn question(&self, id: QuestionId) -> Option<&Asked> {
+    pub fn question(&self, id: QuestionId) -> Option<&AskedQuestion> {
         self.asked.iter().find(|asked| asked.question.id == id)
     }
 
@@ -181,11 +183,17 @@ impl Account {
     fn ask(&mut self, at: Seq, question: &Question) {
         // The journal never asks about a call that was not made.
         let Some((tool, args)) = self.calls.get(&question.call).cloned() else { return };
-        self.asked.push(Asked { question: question.clone(), tool, args, at, answered: None });
+        self.asked.push(AskedQuestion {
+            question: question.clone(),
+            tool,
+            args,
+            at,
+            answered: None,
+        });
     }
 }
 
-impl Asked {
+impl AskedQuestion {
     /// Whether nobody has answered it.
     pub const fn is_open(&self) -> bool {
         self.answered.is_none()
@@ -205,7 +213,7 @@ pub(super) const fn level_name(level: LogLevel) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{Nature, QuestionKind, Revision, Runs, Timestamp};
+    use lifecycle::{QuestionKind, Timestamp, ToolHost, ToolNature, ToolRevision};
     use uuid::Uuid;
 
     #[test]
@@ -218,21 +226,21 @@ mod tests {
             call,
             kind: QuestionKind::Approval,
             message: "May it?".into(),
-            revision: Some(Revision::of("")),
+            revision: Some(ToolRevision::of("")),
             editable: false,
             answer_only: false,
         };
-        let nature = Nature { read_only: true, runs: Runs::Here };
-        let mut account = Account::default();
+        let nature = ToolNature { read_only: true, runs: ToolHost::Here };
+        let mut account = ExecutionView::default();
         let made = Event::CallMade { call, tool, args, nature, line: None, alias: None };
         for (n, event) in [made, Event::CallAsked(question), Event::Parked].into_iter().enumerate()
         {
             if event == Event::Parked {
-                assert!(matches!(account.now(), Some(Told::Asked(_))));
+                assert!(matches!(account.now(), Some(WaitEnd::Asked(_))));
                 assert_eq!(account.now_among(|_| false), None);
             }
             account.hear(&Entry { seq: Seq(n as u64 + 1), at: Timestamp(0), event });
         }
-        assert_eq!([account.now(), account.now_among(|_| false)], [Some(Told::Parked); 2]);
+        assert_eq!([account.now(), account.now_among(|_| false)], [Some(WaitEnd::Parked); 2]);
     }
 }

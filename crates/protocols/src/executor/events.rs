@@ -1,18 +1,20 @@
 //! The journal for clients of this door: one JSON object per entry, stable.
 //!
 //! Every object has `seq`, `at` (milliseconds since 1970) and `type`; what else it has goes by the type,
-//! as [`Happened`] lists them. New types and members may be added; none changes its meaning.
+//! as [`EventMembers`] lists them. New types and members may be added; none changes its meaning.
 
 use super::account::level_name;
 use super::outbound::rendered;
-use lifecycle::{Answer, CallOutcome, Entry, Event, Failure, Outcome, Question, QuestionKind};
+use lifecycle::{
+    Answer, CallOutcome, Entry, Event, ExecutionOutcome, Failure, Question, QuestionKind,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// An entry as one line of JSON.
 pub fn entry(entry: &Entry) -> String {
     let happened = happened(&entry.event);
-    rendered(&Line { seq: entry.seq.0, at: entry.at.0, happened })
+    rendered(&EventLine { seq: entry.seq.0, at: entry.at.0, happened })
 }
 
 /// The `type` of an entry about this.
@@ -44,22 +46,22 @@ pub const fn kind(event: &Event) -> &'static str {
 }
 
 /// How an execution ended, with its whole value.
-pub fn result(outcome: &Outcome) -> String {
+pub fn result(outcome: &ExecutionOutcome) -> String {
     rendered(&finished(outcome))
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     seq: u64,
     at: i64,
     #[serde(flatten)]
-    happened: Happened<'a>,
+    happened: EventMembers<'a>,
 }
 
 /// What happened. The seed of a program's randomness is left out: it would foretell it.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-enum Happened<'a> {
+enum EventMembers<'a> {
     Started {
         caller: &'a str,
         code: &'a str,
@@ -127,7 +129,7 @@ enum Happened<'a> {
     Settled {
         call: u32,
         #[serde(flatten)]
-        ended: Ended<'a>,
+        ended: EndMembers<'a>,
     },
     TimerSet {
         timer: u32,
@@ -155,7 +157,7 @@ enum Happened<'a> {
     },
     Finished {
         #[serde(flatten)]
-        ended: Ended<'a>,
+        ended: EndMembers<'a>,
         active_ms: u64,
     },
 }
@@ -163,7 +165,7 @@ enum Happened<'a> {
 /// How a call or an execution ended.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "camelCase")]
-enum Ended<'a> {
+enum EndMembers<'a> {
     Completed {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
@@ -177,15 +179,15 @@ enum Ended<'a> {
     Unknown,
 }
 
-fn happened(event: &Event) -> Happened<'_> {
+fn happened(event: &Event) -> EventMembers<'_> {
     match event {
         Event::Started { program, caller, .. } => {
-            Happened::Started { caller: &caller.0, code: &program.source }
+            EventMembers::Started { caller: &caller.0, code: &program.source }
         }
-        Event::Prepared(prepared) => Happened::Prepared { fingerprint: &prepared.fingerprint },
-        Event::Logged { level, line, .. } => Happened::Log { level: level_name(*level), line },
-        Event::Emitted { item, .. } => Happened::Emitted { item: item.raw() },
-        Event::CallMade { call, tool, args, nature, line, alias: _ } => Happened::Call {
+        Event::Prepared(prepared) => EventMembers::Prepared { fingerprint: &prepared.fingerprint },
+        Event::Logged { level, line, .. } => EventMembers::Log { level: level_name(*level), line },
+        Event::Emitted { item, .. } => EventMembers::Emitted { item: item.raw() },
+        Event::CallMade { call, tool, args, nature, line, alias: _ } => EventMembers::Call {
             call: call.0,
             tool: tool.as_str(),
             args: args.raw(),
@@ -195,7 +197,7 @@ fn happened(event: &Event) -> Happened<'_> {
         Event::CallAsked(question) => asked(question),
         Event::CallAnswered { question, call, answer, by, role, remember, arguments } => {
             let (action, content) = said(answer);
-            Happened::Answer {
+            EventMembers::Answer {
                 execution_id: question.to_string(),
                 call: call.0,
                 action,
@@ -206,40 +208,40 @@ fn happened(event: &Event) -> Happened<'_> {
                 arguments: arguments.as_ref().map(|edited| edited.raw()),
             }
         }
-        Event::CallDeferred { call } => Happened::Deferred { call: call.0 },
+        Event::CallDeferred { call } => EventMembers::Deferred { call: call.0 },
         Event::CallAdmitted { call, nature, .. } => {
-            Happened::Admitted { call: call.0, read_only: nature.read_only }
+            EventMembers::Admitted { call: call.0, read_only: nature.read_only }
         }
         Event::CallDispatched { call, attempt } => {
-            Happened::Dispatched { call: call.0, attempt: *attempt }
+            EventMembers::Dispatched { call: call.0, attempt: *attempt }
         }
-        Event::CallProgressed { call, text } => Happened::Progress { call: call.0, text },
+        Event::CallProgressed { call, text } => EventMembers::Progress { call: call.0, text },
         Event::CallSettled { call, outcome } => {
-            Happened::Settled { call: call.0, ended: settled(outcome) }
+            EventMembers::Settled { call: call.0, ended: settled(outcome) }
         }
-        Event::TimerSet { timer, due } => Happened::TimerSet { timer: timer.0, due: due.0 },
-        Event::TimerCleared { timer } => Happened::TimerCleared { timer: timer.0 },
-        Event::TimerFired { timer } => Happened::TimerFired { timer: timer.0 },
-        Event::Paused { active_ms, .. } => Happened::Paused { active_ms: *active_ms },
-        Event::RecoveryFailed { why } => Happened::RecoveryFailed { why },
-        Event::Parked => Happened::Parked,
-        Event::EntriesMayBeLost => Happened::EntriesMayBeLost,
-        Event::Continued { by } => Happened::Continued { by: &by.0 },
-        Event::LimitReached { limit } => Happened::LimitReached { limit: limit.to_string() },
+        Event::TimerSet { timer, due } => EventMembers::TimerSet { timer: timer.0, due: due.0 },
+        Event::TimerCleared { timer } => EventMembers::TimerCleared { timer: timer.0 },
+        Event::TimerFired { timer } => EventMembers::TimerFired { timer: timer.0 },
+        Event::Paused { active_ms, .. } => EventMembers::Paused { active_ms: *active_ms },
+        Event::RecoveryFailed { why } => EventMembers::RecoveryFailed { why },
+        Event::Parked => EventMembers::Parked,
+        Event::EntriesMayBeLost => EventMembers::EntriesMayBeLost,
+        Event::Continued { by } => EventMembers::Continued { by: &by.0 },
+        Event::LimitReached { limit } => EventMembers::LimitReached { limit: limit.to_string() },
         Event::Finished { outcome, active_ms, .. } => {
-            Happened::Finished { ended: finished(outcome), active_ms: *active_ms }
+            EventMembers::Finished { ended: finished(outcome), active_ms: *active_ms }
         }
     }
 }
 
-fn asked(question: &Question) -> Happened<'_> {
+fn asked(question: &Question) -> EventMembers<'_> {
     let (kind, schema, url) = match &question.kind {
         QuestionKind::Approval => ("approval", None, None),
         QuestionKind::InDoubt => ("inDoubt", None, None),
         QuestionKind::Form { schema } => ("form", Some(schema.raw()), None),
         QuestionKind::Link { url, .. } => ("link", None, Some(url.as_str())),
     };
-    Happened::Question {
+    EventMembers::Question {
         execution_id: question.id.to_string(),
         call: question.call.0,
         kind,
@@ -258,22 +260,22 @@ fn said(answer: &Answer) -> (&'static str, Option<&RawValue>) {
     }
 }
 
-fn settled(outcome: &CallOutcome) -> Ended<'_> {
+fn settled(outcome: &CallOutcome) -> EndMembers<'_> {
     match outcome {
         CallOutcome::Returned { value } => {
-            Ended::Completed { result: value.as_ref().map(|value| value.raw()) }
+            EndMembers::Completed { result: value.as_ref().map(|value| value.raw()) }
         }
-        CallOutcome::Failed(error) => Ended::Failed { error },
-        CallOutcome::Unknown => Ended::Unknown,
+        CallOutcome::Failed(error) => EndMembers::Failed { error },
+        CallOutcome::Unknown => EndMembers::Unknown,
     }
 }
 
-fn finished(outcome: &Outcome) -> Ended<'_> {
+fn finished(outcome: &ExecutionOutcome) -> EndMembers<'_> {
     match outcome {
-        Outcome::Completed { value } => {
-            Ended::Completed { result: value.as_ref().map(|value| value.raw()) }
+        ExecutionOutcome::Completed { value } => {
+            EndMembers::Completed { result: value.as_ref().map(|value| value.raw()) }
         }
-        Outcome::Failed(error) => Ended::Failed { error },
-        Outcome::Cancelled { by, .. } => Ended::Cancelled { by: &by.0 },
+        ExecutionOutcome::Failed(error) => EndMembers::Failed { error },
+        ExecutionOutcome::Cancelled { by, .. } => EndMembers::Cancelled { by: &by.0 },
     }
 }

@@ -1,6 +1,8 @@
 //! What clients send, read member by member so that a wrong one can be named.
 
-use lifecycle::{Answer, Convention, Json, Program, QuestionId, RequestedLimits, Rider};
+use lifecycle::{
+    Answer, AnswerExtras, Json, Program, QuestionId, RequestedLimits, ValueConvention,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -24,7 +26,7 @@ impl BadBody {
 
 /// `POST /executions`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Execute {
+pub struct ExecuteBody {
     /// What to run.
     pub program: Program,
     /// Whether every approval is given beforehand.
@@ -34,23 +36,23 @@ pub struct Execute {
 }
 
 /// The members of a JSON object by name, each unread.
-pub type Members<'a> = BTreeMap<String, &'a RawValue>;
+pub type ObjectMembers<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Reads the body of `POST /executions`.
-pub fn execute(body: &[u8]) -> Result<Execute, BadBody> {
+pub fn execute(body: &[u8]) -> Result<ExecuteBody, BadBody> {
     let members = members(body)?;
     let source = member(&members, "code", "a string")?.ok_or_else(|| {
         BadBody("The member \"code\" is missing; it is the program, a string.".into())
     })?;
     let auto_approve = member(&members, "autoApprove", "true or false")?.unwrap_or(false);
-    let program = Program { source, convention: Convention::ExplicitReturn };
-    Ok(Execute { program, auto_approve, limits: limits(&members)? })
+    let program = Program { source, convention: ValueConvention::ExplicitReturn };
+    Ok(ExecuteBody { program, auto_approve, limits: limits(&members)? })
 }
 
 /// The member `limits`. Unlike elsewhere, unknown members are refused: a limit that is not kept would be worse than none.
-fn limits(request: &Members<'_>) -> Result<RequestedLimits, BadBody> {
+fn limits(request: &ObjectMembers<'_>) -> Result<RequestedLimits, BadBody> {
     let mut limits = RequestedLimits::default();
-    let asked: Members<'_> = member(request, "limits", "an object")?.unwrap_or_default();
+    let asked: ObjectMembers<'_> = member(request, "limits", "an object")?.unwrap_or_default();
     for name in asked.keys() {
         let Some(value) = member(&asked, name, "a whole number from 1 up")
             .map_err(|bad| BadBody(bad.0.replacen(name, &format!("limits.{name}"), 1)))?
@@ -69,13 +71,13 @@ const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
 
 /// One of several answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct AnswerBody {
     /// To which question.
     pub question: QuestionId,
     /// What is said.
     pub answer: Answer,
     /// What comes with it.
-    pub rider: Rider,
+    pub rider: AnswerExtras,
 }
 
 /// Most answers in one body: more than anybody reads.
@@ -87,7 +89,7 @@ pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
 }
 
 /// Reads the body of `POST /executions/:id/answers`.
-pub fn answers(body: &[u8]) -> Result<Vec<Given>, BadBody> {
+pub fn answers(body: &[u8]) -> Result<Vec<AnswerBody>, BadBody> {
     let members = members(body)?;
     let listed: Vec<&RawValue> = member(&members, "answers", "an array")?.unwrap_or_default();
     if listed.is_empty() || listed.len() > ANSWERS_MAX {
@@ -98,16 +100,16 @@ pub fn answers(body: &[u8]) -> Result<Vec<Given>, BadBody> {
     listed.iter().enumerate().map(|(n, raw)| one_of_many(raw).map_err(|bad| bad.of(n))).collect()
 }
 
-fn one_of_many(raw: &RawValue) -> Result<Given, BadBody> {
+fn one_of_many(raw: &RawValue) -> Result<AnswerBody, BadBody> {
     let members = members(raw.get().as_bytes())?;
     let id: Option<String> = member(&members, "executionId", "a string")?;
     let question = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
         BadBody("The member \"executionId\" must be the id of a question, exec_….".into())
     })?;
-    Ok(Given { question, answer: answer(&members)?, rider: rides(&members)? })
+    Ok(AnswerBody { question, answer: answer(&members)?, rider: rides(&members)? })
 }
 
-fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
+fn answer(members: &ObjectMembers<'_>) -> Result<Answer, BadBody> {
     let action: Option<String> = member(members, "action", ACTIONS)?;
     let content = object(members, "content")?;
     match action.as_deref() {
@@ -120,21 +122,21 @@ fn answer(members: &Members<'_>) -> Result<Answer, BadBody> {
 }
 
 /// What the body of a resume adds to its answer: `remember` is `"execution"`, or `arguments` an object.
-pub fn rider(body: &[u8]) -> Result<Rider, BadBody> {
+pub fn rider(body: &[u8]) -> Result<AnswerExtras, BadBody> {
     rides(&members(body)?)
 }
 
-fn rides(members: &Members<'_>) -> Result<Rider, BadBody> {
+fn rides(members: &ObjectMembers<'_>) -> Result<AnswerExtras, BadBody> {
     let remembers = match member::<String>(members, "remember", "\"execution\"")?.as_deref() {
         None => false,
         Some("execution") => true,
         Some(_) => return Err(BadBody("The member \"remember\" must be \"execution\".".into())),
     };
     match (object(members, "arguments")?, remembers) {
-        (None, false) => Ok(Rider::Nothing),
-        (None, true) => Ok(Rider::Remember),
+        (None, false) => Ok(AnswerExtras::Nothing),
+        (None, true) => Ok(AnswerExtras::Remember),
         // They become a line of the journal, and of what a tool reads.
-        (Some(edited), false) => Ok(Rider::Arguments(edited.compact())),
+        (Some(edited), false) => Ok(AnswerExtras::Arguments(edited.compact())),
         (Some(_), true) => {
             let message = "The members \"arguments\" and \"remember\" exclude each other: \
                            what was changed by hand is good for one call.";
@@ -144,7 +146,7 @@ fn rides(members: &Members<'_>) -> Result<Rider, BadBody> {
 }
 
 /// A member that is an object, unread, where it is there and not null.
-fn object(members: &Members<'_>, name: &str) -> Result<Option<Json>, BadBody> {
+fn object(members: &ObjectMembers<'_>, name: &str) -> Result<Option<Json>, BadBody> {
     match members.get(name).map(|raw| (raw.get(), *raw)) {
         None | Some(("null", _)) => Ok(None),
         Some((text, raw)) if text.starts_with('{') => Ok(Some(Json::from(raw.to_owned()))),
@@ -153,7 +155,7 @@ fn object(members: &Members<'_>, name: &str) -> Result<Option<Json>, BadBody> {
 }
 
 /// Reads a JSON object without looking into its members. Unknown ones are ignored, as upstream does.
-pub fn members(body: &[u8]) -> Result<Members<'_>, BadBody> {
+pub fn members(body: &[u8]) -> Result<ObjectMembers<'_>, BadBody> {
     let text = std::str::from_utf8(body).map_err(|error| {
         BadBody(format!("The body is not UTF-8 after byte {}.", error.valid_up_to()))
     })?;
@@ -168,7 +170,7 @@ pub fn members(body: &[u8]) -> Result<Members<'_>, BadBody> {
 
 /// One member, where it is there and not null.
 pub fn member<'a, T: Deserialize<'a>>(
-    members: &Members<'a>,
+    members: &ObjectMembers<'a>,
     name: &str,
     expected: &str,
 ) -> Result<Option<T>, BadBody> {
@@ -225,20 +227,24 @@ mod tests {
 
     #[test]
     fn a_good_body_is_read_and_what_is_unknown_is_ignored() {
-        let program = Program { source: "return 1".into(), convention: Convention::ExplicitReturn };
+        let program =
+            Program { source: "return 1".into(), convention: ValueConvention::ExplicitReturn };
         let body = br#"{"code":"return 1","autoApprove":null,"more":[1]}"#;
         let limits = RequestedLimits::default();
-        assert_eq!(execute(body), Ok(Execute { program, auto_approve: false, limits }));
+        assert_eq!(execute(body), Ok(ExecuteBody { program, auto_approve: false, limits }));
         let content = Some(Json::parse(r#"{"a":"\ud800"}"#.into()).unwrap());
         let body = br#"{"action":"accept","content":{"a":"\ud800"}}"#;
         assert_eq!(resume(body), Ok(Answer::Accept { content }));
         assert_eq!(resume(br#"{"action":"cancel","content":null}"#), Ok(Answer::Cancel));
-        assert_eq!(rider(body), Ok(Rider::Nothing));
-        assert_eq!(rider(br#"{"action":"accept","remember":"execution"}"#), Ok(Rider::Remember));
+        assert_eq!(rider(body), Ok(AnswerExtras::Nothing));
+        assert_eq!(
+            rider(br#"{"action":"accept","remember":"execution"}"#),
+            Ok(AnswerExtras::Remember)
+        );
         let edited = Json::parse(r#"{"to":"bob b"}"#.into()).unwrap();
         assert_eq!(
             rider(b"{\"action\":\"accept\",\"arguments\":{ \"to\":\n\"bob b\" }}"),
-            Ok(Rider::Arguments(edited))
+            Ok(AnswerExtras::Arguments(edited))
         );
     }
 

@@ -5,7 +5,7 @@ use lifecycle::Seq;
 
 /// The first outputs of a kind, bounded, and a count of those left out.
 #[derive(Debug, Clone)]
-pub(super) struct Kept<T> {
+pub(super) struct BoundedOutputs<T> {
     pub(super) first: Vec<T>,
     pub(super) n_left: usize,
     /// The last that was kept.
@@ -13,13 +13,13 @@ pub(super) struct Kept<T> {
     n_bytes: usize,
 }
 
-impl<T> Default for Kept<T> {
+impl<T> Default for BoundedOutputs<T> {
     fn default() -> Self {
         Self { first: vec![], n_left: 0, last: Seq(0), n_bytes: 0 }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> BoundedOutputs<T> {
     /// Keeps one more, unless there are enough.
     pub(super) fn add(&mut self, seq: Seq, n_bytes: usize, output: impl FnOnce() -> T) {
         let has_room = self.first.len() < OUTPUTS_MAX && self.n_bytes < OUTPUT_BYTES_MAX;
@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn the_first_are_kept_and_the_rest_is_counted() {
-        let mut many = Kept::default();
-        let mut large = Kept::default();
+        let mut many = BoundedOutputs::default();
+        let mut large = BoundedOutputs::default();
         for n in 1..=OUTPUTS_MAX as u64 + 5 {
             many.add(Seq(n), 1, || n);
             large.add(Seq(n), OUTPUT_BYTES_MAX / 2, || n);

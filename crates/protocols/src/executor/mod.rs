@@ -1,7 +1,7 @@
 //! executor: code mode over HTTP. What its clients call an execution id is our question's id; the
 //! execution itself is `run_…`, which they never need to know.
 //!
-//! An [`Account`] hears a journal and knows what a client that waits must be told; [`outbound`] says it.
+//! An [`ExecutionView`] hears a journal and knows what a client that waits must be told; [`outbound`] says it.
 
 mod account;
 mod events;
@@ -14,10 +14,11 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, Asked, Told};
+pub use account::{AskedQuestion, ExecutionView, WaitEnd};
 pub use events::kind;
 pub use inbound::{
-    BadBody, Execute, Given, Members, answers, execute, member, members, resume, rider,
+    AnswerBody, BadBody, ExecuteBody, ObjectMembers, answers, execute, member, members, resume,
+    rider,
 };
 pub use items::is_block;
 pub use outbound::QuestionReader;

@@ -1,6 +1,6 @@
 //! The answers, in Executor's words.
 
-use super::account::{Account, Asked};
+use super::account::{AskedQuestion, ExecutionView};
 pub use super::events::{entry, result};
 
 use super::wire::{
@@ -8,8 +8,8 @@ use super::wire::{
 };
 use super::{RESULT_BYTES_MAX, TEXT_CHARS_MAX};
 use lifecycle::{
-    Cut, Entry, Event, ExecutionId, Failure, FailureCode, Json, Outcome, Question, QuestionId,
-    QuestionKind, Seq, pretty,
+    Entry, Event, ExecutionId, ExecutionOutcome, Failure, FailureCode, Json, Question, QuestionId,
+    QuestionKind, Seq, TruncatedText, pretty,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -29,8 +29,8 @@ const IN_DOUBT_SCHEMA: &str = concat!(
 /// How an execution ended. A value of more than `result_bytes_max` bytes is left out, and `more` says where it is.
 pub fn completed(
     execution: ExecutionId,
-    account: &Account,
-    outcome: &Outcome,
+    account: &ExecutionView,
+    outcome: &ExecutionOutcome,
     result_bytes_max: usize,
 ) -> String {
     let null = Json::null();
@@ -52,12 +52,12 @@ pub struct SplitEnvelope {
 /// [`completed`] has it all.
 pub fn split(
     execution: ExecutionId,
-    account: &Account,
-    outcome: &Outcome,
+    account: &ExecutionView,
+    outcome: &ExecutionOutcome,
 ) -> Option<SplitEnvelope> {
     /// How `structured` begins in the answer without its value. It cannot occur in `text`, where quotation marks are escaped.
     const BEGIN: &str = r#""structured":{"status":"completed","result":"#;
-    let Outcome::Completed { value: Some(value) } = outcome else { return None };
+    let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
     if value.text().len() <= RESULT_BYTES_MAX {
         return None;
     }
@@ -73,8 +73,8 @@ pub fn split(
 }
 
 /// How an execution ended, with its whole value, in the parts of [`split`]. None where [`result`] has no large value.
-pub fn split_result(outcome: &Outcome) -> Option<SplitEnvelope> {
-    let Outcome::Completed { value: Some(value) } = outcome else { return None };
+pub fn split_result(outcome: &ExecutionOutcome) -> Option<SplitEnvelope> {
+    let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
     (value.text().len() > RESULT_BYTES_MAX).then(|| SplitEnvelope {
         head: r#"{"status":"completed","result":"#.to_owned(),
         value: value.clone(),
@@ -85,8 +85,8 @@ pub fn split_result(outcome: &Outcome) -> Option<SplitEnvelope> {
 /// The same for people, and what went wrong if something did.
 pub fn in_words(
     execution: ExecutionId,
-    account: &Account,
-    outcome: &Outcome,
+    account: &ExecutionView,
+    outcome: &ExecutionOutcome,
 ) -> (String, Option<String>) {
     let null = Json::null();
     let Completed { text, structured, .. } =
@@ -100,13 +100,13 @@ pub fn in_words(
 
 fn ended<'a>(
     execution: ExecutionId,
-    account: &'a Account,
-    outcome: &'a Outcome,
+    account: &'a ExecutionView,
+    outcome: &'a ExecutionOutcome,
     (null, result_bytes_max): (&'a Json, usize),
 ) -> Completed<'a> {
     let failed = |error: String| {
         let outputs = outputs(execution, account, None);
-        let mut text = Cut::at(TEXT_CHARS_MAX);
+        let mut text = TruncatedText::at(TEXT_CHARS_MAX);
         text.push_str("Error: ");
         text.push_str(&error);
         append_logs(&mut text, &outputs);
@@ -114,7 +114,7 @@ fn ended<'a>(
         Completed { status: "completed", text: text.done(), structured, is_error: true }
     };
     match outcome {
-        Outcome::Completed { value } => {
+        ExecutionOutcome::Completed { value } => {
             let result = value.as_ref().unwrap_or(null);
             let is_left_out = result.text().len() > result_bytes_max;
             let outputs = outputs(execution, account, is_left_out.then(|| result.text().len()));
@@ -123,13 +123,19 @@ fn ended<'a>(
             let structured = Ended::Value { status: "completed", result, outputs };
             Completed { status: "completed", text, structured, is_error: false }
         }
-        Outcome::Failed(failure) => failed(error_text(failure)),
-        Outcome::Cancelled { by, .. } => failed(format!("The execution was cancelled by {by}.")),
+        ExecutionOutcome::Failed(failure) => failed(error_text(failure)),
+        ExecutionOutcome::Cancelled { by, .. } => {
+            failed(format!("The execution was cancelled by {by}."))
+        }
     }
 }
 
 /// What it gave beside its value, and where to find what is left out here.
-fn outputs(execution: ExecutionId, account: &Account, left_out: Option<usize>) -> Outputs<'_> {
+fn outputs(
+    execution: ExecutionId,
+    account: &ExecutionView,
+    left_out: Option<usize>,
+) -> Outputs<'_> {
     let at = |rest: &str| format!("/api/executions/{execution}/{rest}");
     let rest = |n_left: usize, kind: &str, last: Seq| {
         (n_left > 0)
@@ -191,17 +197,20 @@ impl QuestionReader {
 }
 
 /// A question, to a client that waited for the next event.
-pub fn paused(asked: &Asked, reader: &QuestionReader) -> String {
+pub fn paused(asked: &AskedQuestion, reader: &QuestionReader) -> String {
     rendered(&waiting(asked, Some("paused"), reader))
 }
 
 /// A question, to a client that asked for it.
-pub fn shown(asked: &Asked, reader: &QuestionReader) -> String {
+pub fn shown(asked: &AskedQuestion, reader: &QuestionReader) -> String {
     rendered(&waiting(asked, None, reader))
 }
 
 /// All that is asked now, oldest first.
-pub fn questions<'a>(asked: impl Iterator<Item = &'a Asked>, reader: &QuestionReader) -> String {
+pub fn questions<'a>(
+    asked: impl Iterator<Item = &'a AskedQuestion>,
+    reader: &QuestionReader,
+) -> String {
     let questions = asked.map(|asked| waiting(asked, None, reader).structured).collect();
     rendered(&Questions { questions })
 }
@@ -221,7 +230,7 @@ pub fn entry_for(entry: &Entry, reader: &QuestionReader) -> String {
 }
 
 /// Waits for a person, to somebody who asked for the end.
-pub fn not_over(asked: &Asked) -> String {
+pub fn not_over(asked: &AskedQuestion) -> String {
     let execution_id = asked.question.id.to_string();
     rendered(&Going { status: "paused", execution_id: &execution_id })
 }
@@ -237,7 +246,7 @@ pub fn parked(execution: ExecutionId) -> String {
 }
 
 fn waiting<'a>(
-    asked: &'a Asked,
+    asked: &'a AskedQuestion,
     status: Option<&'static str>,
     reader: &QuestionReader,
 ) -> Paused<'a> {
@@ -250,7 +259,7 @@ fn waiting<'a>(
         None => instructions(id, url.is_some()),
         Some(page) => reader.advice(page),
     };
-    let mut text = Cut::at(TEXT_CHARS_MAX);
+    let mut text = TruncatedText::at(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");
     text.push_str(message);
     if let Some(url) = &url {
@@ -309,7 +318,7 @@ fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
 }
 
 fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> String {
-    let mut text = Cut::at(TEXT_CHARS_MAX);
+    let mut text = TruncatedText::at(TEXT_CHARS_MAX);
     match value.map(Json::text) {
         None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
         // A string with half a surrogate pair has no plain text: it is shown as written.
@@ -320,7 +329,7 @@ fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> 
             }
         }
     }
-    let mut tail = Cut::at(TEXT_CHARS_MAX);
+    let mut tail = TruncatedText::at(TEXT_CHARS_MAX);
     append_logs(&mut tail, outputs);
     text.done() + &tail.done()
 }
@@ -333,7 +342,7 @@ fn no_value(n_emitted: usize) -> String {
     }
 }
 
-fn append_logs(text: &mut Cut, outputs: &Outputs<'_>) {
+fn append_logs(text: &mut TruncatedText, outputs: &Outputs<'_>) {
     if outputs.logs.is_empty() {
         return;
     }

@@ -1,8 +1,9 @@
 use super::*;
 use lifecycle::{
-    Answer, AnswerRole, CallId, CallOutcome, CallerName, Convention, Entry, Event, Failure,
-    FailureCode, InputIndex, Json, Limits, LogLevel, Nature, Outcome, OutputMark, Program,
-    Question, QuestionId, QuestionKind, Runs, Seed, Seq, Timestamp, ToolPath,
+    Answer, AnswerRole, CallId, CallOutcome, CallerName, Entry, Event, ExecutionLimits,
+    ExecutionOutcome, Failure, FailureCode, InputIndex, Json, LogLevel, OutputMark, Program,
+    Question, QuestionId, QuestionKind, RandomSeed, Seq, Timestamp, ToolHost, ToolNature, ToolPath,
+    ValueConvention,
 };
 
 fn question(n: u32) -> QuestionId {
@@ -15,16 +16,16 @@ fn json(text: &str) -> Json {
 
 fn started() -> Event {
     Event::Started {
-        program: Program { source: "return 1".into(), convention: Convention::ExplicitReturn },
+        program: Program { source: "return 1".into(), convention: ValueConvention::ExplicitReturn },
         caller: CallerName("ann".into()),
-        limits: Limits::default(),
-        seed: Seed([7; 32]),
+        limits: ExecutionLimits::default(),
+        seed: RandomSeed([7; 32]),
         terms: Box::default(),
     }
 }
 
 fn asks(n: u32, kind: QuestionKind) -> Vec<Event> {
-    let nature = Nature { read_only: false, runs: Runs::Here };
+    let nature = ToolNature { read_only: false, runs: ToolHost::Here };
     let tool = ToolPath::parse("mail.send").unwrap();
     let message = format!("Approve mail.send?\n\nArguments:\n{{\n  \"to\": {n}\n}}");
     vec![
@@ -64,7 +65,7 @@ fn answered(n: u32) -> Vec<Event> {
     ]
 }
 
-fn finished(outcome: Outcome) -> Event {
+fn finished(outcome: ExecutionOutcome) -> Event {
     Event::Finished { outcome, active_ms: 3, iterations: 0 }
 }
 
@@ -77,8 +78,8 @@ fn emitted() -> Event {
     Event::Emitted { mark: OutputMark::default(), item: json("1") }
 }
 
-fn account(events: impl IntoIterator<Item = Event>) -> Account {
-    let mut account = Account::default();
+fn account(events: impl IntoIterator<Item = Event>) -> ExecutionView {
+    let mut account = ExecutionView::default();
     for (event, seq) in events.into_iter().zip(1..) {
         account.hear(&Entry { seq: Seq(seq), at: Timestamp(1_000), event });
     }
@@ -90,13 +91,13 @@ fn execution() -> lifecycle::ExecutionId {
 }
 
 #[track_caller]
-fn check_over(events: Vec<Event>, outcome: Outcome, expected: &str) {
+fn check_over(events: Vec<Event>, outcome: ExecutionOutcome, expected: &str) {
     let account = account(events);
     assert_eq!(outbound::completed(execution(), &account, &outcome, RESULT_BYTES_MAX), expected);
 }
 
-fn value(text: &str) -> Outcome {
-    Outcome::Completed { value: Some(json(text)) }
+fn value(text: &str) -> ExecutionOutcome {
+    ExecutionOutcome::Completed { value: Some(json(text)) }
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn logs_and_emitted_items_are_told() {
     );
     check_over(
         vec![emitted(), emitted()],
-        Outcome::Completed { value: None },
+        ExecutionOutcome::Completed { value: None },
         r#"{"status":"completed","text":"(no return value; 2 items emitted to the user)","structured":{"status":"completed","result":null,"emitted":2,"items":[{"text":"1","type":"text"},{"text":"1","type":"text"}],"logs":[]},"isError":false}"#,
     );
     check_over(
@@ -152,12 +153,12 @@ fn an_error_keeps_its_class_and_the_programs_own_lines() {
     };
     check_over(
         vec![logged(LogLevel::Error, "e")],
-        Outcome::Failed(failure),
+        ExecutionOutcome::Failed(failure),
         r#"{"status":"completed","text":"Error: TypeError: no\n    at f (program.js:1:7)\n\nLogs:\n[error] e","structured":{"status":"error","error":"TypeError: no\n    at f (program.js:1:7)","logs":["[error] e"]},"isError":true}"#,
     );
     check_over(
         vec![],
-        Outcome::Cancelled { by: CallerName("ann".into()), reason: None },
+        ExecutionOutcome::Cancelled { by: CallerName("ann".into()), reason: None },
         r#"{"status":"completed","text":"Error: The execution was cancelled by ann.","structured":{"status":"error","error":"The execution was cancelled by ann.","logs":[]},"isError":true}"#,
     );
 }
@@ -193,8 +194,8 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
 }
 
 /// The parts of an envelope, put together. The value is the journal's own text, and no copy of it.
-fn joined(split: &outbound::SplitEnvelope, outcome: &Outcome) -> String {
-    let Outcome::Completed { value: Some(value) } = outcome else { panic!("{outcome:?}") };
+fn joined(split: &outbound::SplitEnvelope, outcome: &ExecutionOutcome) -> String {
+    let ExecutionOutcome::Completed { value: Some(value) } = outcome else { panic!("{outcome:?}") };
     assert_eq!(split.value.text().as_ptr(), value.text().as_ptr(), "the value is held once");
     [&split.head, split.value.text(), &split.tail].concat()
 }
@@ -228,8 +229,12 @@ fn long_texts_are_cut_where_what_is_structured_is_whole() {
     assert!(shown.contains(&format!(r#""result":{long},"#)));
 
     let failure = Failure::new(FailureCode::Runtime, "y".repeat(TEXT_CHARS_MAX));
-    let shown =
-        outbound::completed(execution(), &account([]), &Outcome::Failed(failure), RESULT_BYTES_MAX);
+    let shown = outbound::completed(
+        execution(),
+        &account([]),
+        &ExecutionOutcome::Failed(failure),
+        RESULT_BYTES_MAX,
+    );
     assert!(shown.contains("yyy\\n... [truncated 7 chars]\""), "the word Error: counts too");
 }
 
@@ -237,7 +242,7 @@ fn long_texts_are_cut_where_what_is_structured_is_whole() {
 fn an_error_of_the_engine_begins_with_the_words_of_executors_engine() {
     let shown = |name: Option<&str>, code, message: &str| {
         let failure = Failure { name: name.map(Into::into), ..Failure::new(code, message) };
-        let outcome = Outcome::Failed(failure);
+        let outcome = ExecutionOutcome::Failed(failure);
         outbound::in_words(execution(), &account([]), &outcome).1.unwrap()
     };
     let needed = "The program needed more than 4 bytes of memory.";
@@ -256,7 +261,7 @@ fn an_error_of_the_engine_begins_with_the_words_of_executors_engine() {
 #[test]
 fn a_question_is_asked_in_executors_shape() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::Approval)));
-    let Some(Told::Asked(asked)) = account.now() else { panic!("nothing is asked") };
+    let Some(WaitEnd::Asked(asked)) = account.now() else { panic!("nothing is asked") };
     let id = "exec_00000000-0000-0000-0000-000000000001";
     let instructions = format!(
         r#"A person decides. If they agree, resume \"{id}\" with action \"accept\" and, where requestedSchema has properties, content that fits it. If they refuse, use action \"decline\"; if they will not say, \"cancel\"."#
@@ -321,14 +326,14 @@ fn a_doubt_says_what_can_be_chosen() {
 }
 
 /// Who is told what after answering `n`, in words.
-fn after(account: &Account, n: u32) -> String {
+fn after(account: &ExecutionView, n: u32) -> String {
     match account.after(question(n)) {
         None => "wait".into(),
-        Some(Told::Asked(asked)) => {
+        Some(WaitEnd::Asked(asked)) => {
             asked.question.id.to_string().replace("exec_00000000-0000-0000-0000-00000000000", "")
         }
-        Some(Told::Over(_)) => "over".into(),
-        Some(Told::Parked) => "parked".into(),
+        Some(WaitEnd::Over(_)) => "over".into(),
+        Some(WaitEnd::Parked) => "parked".into(),
     }
 }
 
@@ -342,7 +347,7 @@ fn parallel_questions_come_one_by_one_and_a_repeated_answer_is_told_the_same() {
         asks(3, QuestionKind::Approval),
         answered(3),
         answered(2),
-        vec![finished(Outcome::Completed { value: None })],
+        vec![finished(ExecutionOutcome::Completed { value: None })],
     ]
     .concat();
     for n_heard in 1..=plot.len() {
@@ -361,7 +366,7 @@ fn parallel_questions_come_one_by_one_and_a_repeated_answer_is_told_the_same() {
 
 #[test]
 fn a_question_that_was_never_answered_is_told_the_end() {
-    let end = finished(Outcome::Failed(Failure::new(FailureCode::Timeout, "too long")));
+    let end = finished(ExecutionOutcome::Failed(Failure::new(FailureCode::Timeout, "too long")));
     let plot = [vec![started()], asks(1, QuestionKind::Approval), vec![end]].concat();
     let account = account(plot);
     assert_eq!(after(&account, 1), "over");
@@ -374,7 +379,7 @@ fn parked_is_told_until_somebody_answers() {
     let plot = [vec![started()], doubt, answered(1), vec![Event::Parked]].concat();
     let account = account(plot);
     assert_eq!(after(&account, 1), "parked");
-    assert_eq!(account.now(), Some(Told::Parked));
+    assert_eq!(account.now(), Some(WaitEnd::Parked));
 }
 
 #[test]

@@ -22,17 +22,17 @@ const ID_NEEDED: &str = "id must be a text of at most 1024 bytes.";
 
 /// What a client asks for. All but a cancel are answered under `id`, exactly once.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct ReplRequest {
     /// The client's name for it.
     pub id: String,
     /// What it is.
-    pub wish: Wish,
+    pub wish: ReplOperation,
 }
 
 /// What can be asked for.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
-pub enum Wish {
+pub enum ReplOperation {
     Eval {
         code: String,
         timeout_ms: Option<u64>,
@@ -42,7 +42,7 @@ pub enum Wish {
         cursor: Option<f64>,
     },
     Reset,
-    Subscribe(Subscribe),
+    Subscribe(SubscribeRequest),
     Cancel {
         target: String,
     },
@@ -71,7 +71,7 @@ pub enum Wish {
 /// A watch.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
-pub struct Subscribe {
+pub struct SubscribeRequest {
     pub code: String,
     /// At least 1.
     pub interval_frames: u64,
@@ -84,7 +84,7 @@ pub struct Subscribe {
 
 /// A frame that is no request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refused {
+pub struct RefusedFrame {
     /// Its id, where one could be read.
     pub id: Option<String>,
     /// Why.
@@ -95,12 +95,12 @@ pub struct Refused {
 const LEGACY: [&str; 4] = ["control_auth", "lease_acquire", "ping", "job_result"];
 
 /// Reads one frame.
-pub fn decode(frame: &str) -> Result<Request, Refused> {
+pub fn decode(frame: &str) -> Result<ReplRequest, RefusedFrame> {
     if frame.len() > MESSAGE_BYTES_MAX {
         let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
         return Err(refused(searched_id(frame), "messageTooLarge", message));
     }
-    let Ok(members) = serde_json::from_str::<Members<'_>>(frame) else {
+    let Ok(members) = serde_json::from_str::<FrameMembers<'_>>(frame) else {
         return Err(match serde_json::from_str::<IgnoredAny>(frame) {
             Ok(_) => refused(None, "invalidRequest", "A frame is a JSON object with a type."),
             Err(_) => refused(None, "malformedJson", "The frame is not JSON."),
@@ -118,13 +118,13 @@ pub fn decode(frame: &str) -> Result<Request, Refused> {
         return Err(refused(id, "unknownMessageType", "There is no message of this type."));
     };
     match id {
-        Some(id) => Ok(Request { id, wish }),
+        Some(id) => Ok(ReplRequest { id, wish }),
         None => Err(refused(None, "invalidRequest", ID_NEEDED)),
     }
 }
 
-fn refused(id: Option<String>, code: &str, message: impl Into<String>) -> Refused {
-    Refused { id, error: envelope(ErrorKind::InvalidRequest, code, message) }
+fn refused(id: Option<String>, code: &str, message: impl Into<String>) -> RefusedFrame {
+    RefusedFrame { id, error: envelope(ErrorKind::InvalidRequest, code, message) }
 }
 
 /// The id of a frame that is not read: clients put it near the beginning.
@@ -138,29 +138,32 @@ fn searched_id(frame: &str) -> Option<String> {
 /// A frame's members, unread.
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Members<'a>(#[serde(borrow)] HashMap<Cow<'a, str>, &'a RawValue>);
+struct FrameMembers<'a>(#[serde(borrow)] HashMap<Cow<'a, str>, &'a RawValue>);
 
 /// A member, or what is wrong with it.
-type Read<T> = Result<T, String>;
+type MemberResult<T> = Result<T, String>;
 
-impl Members<'_> {
-    fn wish(&self, kind: &str) -> Read<Option<Wish>> {
+impl FrameMembers<'_> {
+    fn wish(&self, kind: &str) -> MemberResult<Option<ReplOperation>> {
         Ok(Some(match kind {
-            "eval" => Wish::Eval { code: self.needed("code")?, timeout_ms: self.timeout()? },
-            "complete" => {
-                Wish::Complete { code: self.needed("code")?, cursor: self.number("cursor")? }
+            "eval" => {
+                ReplOperation::Eval { code: self.needed("code")?, timeout_ms: self.timeout()? }
             }
-            "reset" => Wish::Reset,
-            "subscribe" => Wish::Subscribe(self.subscribe()?),
-            "cancel" => Wish::Cancel { target: self.needed("targetId")? },
+            "complete" => ReplOperation::Complete {
+                code: self.needed("code")?,
+                cursor: self.number("cursor")?,
+            },
+            "reset" => ReplOperation::Reset,
+            "subscribe" => ReplOperation::Subscribe(self.subscribe()?),
+            "cancel" => ReplOperation::Cancel { target: self.needed("targetId")? },
             "commands_list" => {
                 self.text("since")?;
-                Wish::CommandsList
+                ReplOperation::CommandsList
             }
-            "command_describe" => Wish::CommandDescribe { name: self.needed("name")? },
+            "command_describe" => ReplOperation::CommandDescribe { name: self.needed("name")? },
             "command_call" => self.command_call()?,
-            "job_status" => Wish::JobStatus { job: self.needed("jobId")? },
-            "job_cancel" => Wish::JobCancel { job: self.needed("jobId")? },
+            "job_status" => ReplOperation::JobStatus { job: self.needed("jobId")? },
+            "job_cancel" => ReplOperation::JobCancel { job: self.needed("jobId")? },
             "journal_query" => {
                 let kind = match self.text("kind")?.as_deref() {
                     None => None,
@@ -168,15 +171,15 @@ impl Members<'_> {
                     Some("command") => Some(JournalKind::Command),
                     Some(_) => return Err("kind must be \"eval\" or \"command\".".to_owned()),
                 };
-                Wish::JournalQuery { kind, limit: self.number("limit")? }
+                ReplOperation::JournalQuery { kind, limit: self.number("limit")? }
             }
             _ => return Ok(None),
         }))
     }
 
-    fn subscribe(&self) -> Read<Subscribe> {
+    fn subscribe(&self) -> MemberResult<SubscribeRequest> {
         let whole = |number: Option<f64>| number.map_or(0, |number| number as u64);
-        Ok(Subscribe {
+        Ok(SubscribeRequest {
             code: self.needed("code")?,
             interval_frames: whole(self.number("intervalFrames")?).max(1),
             limit: whole(self.number("limit")?),
@@ -185,30 +188,34 @@ impl Members<'_> {
         })
     }
 
-    fn command_call(&self) -> Read<Wish> {
+    fn command_call(&self) -> MemberResult<ReplOperation> {
         let args = self.get("args").ok_or("args must be an object.")?.get();
         if !args.starts_with('{') {
             return Err("args must be an object.".to_owned());
         }
         let timeout_ms = self.timeout()?;
-        Ok(Wish::CommandCall { name: self.needed("name")?, args: args.to_owned(), timeout_ms })
+        Ok(ReplOperation::CommandCall {
+            name: self.needed("name")?,
+            args: args.to_owned(),
+            timeout_ms,
+        })
     }
 
     /// None where it is absent or not positive: then the usual time holds.
-    fn timeout(&self) -> Read<Option<u64>> {
+    fn timeout(&self) -> MemberResult<Option<u64>> {
         Ok(self.number("timeoutMs")?.map(|ms| ms as u64).filter(|ms| *ms > 0))
     }
 
-    fn needed(&self, name: &str) -> Read<String> {
+    fn needed(&self, name: &str) -> MemberResult<String> {
         self.text(name)?.ok_or_else(|| format!("{name} must be a text."))
     }
 
-    fn text(&self, name: &str) -> Read<Option<String>> {
+    fn text(&self, name: &str) -> MemberResult<Option<String>> {
         let Some(raw) = self.get(name) else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| format!("{name} must be a text."))
     }
 
-    fn number(&self, name: &str) -> Read<Option<f64>> {
+    fn number(&self, name: &str) -> MemberResult<Option<f64>> {
         let Some(raw) = self.get(name) else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| format!("{name} must be a number."))
     }

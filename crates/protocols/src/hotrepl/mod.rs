@@ -1,7 +1,7 @@
 //! hotrepl: a persistent evaluator at a WebSocket, one JSON object per text frame. Protocol version 2.
 //!
 //! The frames are those of the published schemas, which are closed: what later revisions added is said only to a
-//! client that asks for [`Profile::Native`].
+//! client that asks for [`ValueProfile::Native`].
 
 pub mod inbound;
 pub mod outbound;
@@ -10,7 +10,7 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use inbound::{Refused, Request};
+pub use inbound::{RefusedFrame, ReplRequest};
 
 /// The version that a handshake names.
 pub const PROTOCOL_VERSION: u32 = 2;
@@ -23,7 +23,7 @@ pub const RESULT_BYTES_MAX: usize = 102_400;
 
 /// How values are written for one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Profile {
+pub enum ValueProfile {
     /// As the schemas have it: a value is JSON text in a string.
     #[default]
     Text,

@@ -1,8 +1,8 @@
 //! Values and failures as frames: how much of a value fits, and every kind and code in one place.
 
 use super::wire::{ErrorEnvelope, ErrorKind, FromServer, Shown, Trouble};
-use super::{Profile, RESULT_BYTES_MAX};
-use lifecycle::{Timestamp, Utc};
+use super::{RESULT_BYTES_MAX, ValueProfile};
+use lifecycle::{Timestamp, UtcTime};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ impl FromServer {
 
 /// A value as its frame carries it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct FrameValue {
     /// The value; none where it is native and does not fit.
     pub value: Option<Shown>,
     /// Whether it was too long; said in the native profile only.
@@ -25,21 +25,21 @@ pub struct Carried {
 }
 
 /// What a frame carries of a value's JSON text. `bytes` is how long the text was before anybody cut it.
-pub fn carried(json: String, bytes: usize, profile: Profile) -> Carried {
+pub fn carried(json: String, bytes: usize, profile: ValueProfile) -> FrameValue {
     let is_whole = bytes <= RESULT_BYTES_MAX && json.len() == bytes;
     match profile {
-        Profile::Text if is_whole => {
-            Carried { value: Some(Shown::Text(json)), truncated: None, truncated_bytes: None }
+        ValueProfile::Text if is_whole => {
+            FrameValue { value: Some(Shown::Text(json)), truncated: None, truncated_bytes: None }
         }
-        Profile::Text => {
+        ValueProfile::Text => {
             let value = Some(Shown::Text(cut(&json, bytes, RESULT_BYTES_MAX)));
-            Carried { value, truncated: None, truncated_bytes: None }
+            FrameValue { value, truncated: None, truncated_bytes: None }
         }
-        Profile::Native => {
+        ValueProfile::Native => {
             let raw = if is_whole { RawValue::from_string(json).ok() } else { None };
             let truncated_bytes = raw.is_none().then_some(bytes as u64);
             let truncated = Some(raw.is_none());
-            Carried { value: raw.map(Shown::Native), truncated, truncated_bytes }
+            FrameValue { value: raw.map(Shown::Native), truncated, truncated_bytes }
         }
     }
 }
@@ -77,5 +77,5 @@ pub fn trouble(id: Option<String>, error: ErrorEnvelope) -> FromServer {
 
 /// A moment as ISO 8601 in UTC, with milliseconds.
 pub fn timestamp(ms: i64) -> String {
-    Utc::from(Timestamp(ms)).exact()
+    UtcTime::from(Timestamp(ms)).exact()
 }

@@ -1,7 +1,7 @@
-use super::inbound::{Wish, decode};
-use super::outbound::{Carried, carried, cut};
+use super::inbound::{ReplOperation, decode};
+use super::outbound::{FrameValue, carried, cut};
 use super::wire::{FromClient, FromServer, Shown};
-use super::{MESSAGE_BYTES_MAX, Profile, RESULT_BYTES_MAX};
+use super::{MESSAGE_BYTES_MAX, RESULT_BYTES_MAX, ValueProfile};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -105,28 +105,34 @@ fn what_is_no_request_is_refused_with_its_id_where_it_has_one() {
 
 #[test]
 fn each_frame_becomes_the_request_that_it_says() {
-    use super::inbound::{Request, Subscribe};
+    use super::inbound::{ReplRequest, SubscribeRequest};
     use super::wire::JournalKind;
     let text = str::to_owned;
-    let query = |kind, limit| Wish::JournalQuery { kind, limit };
+    let query = |kind, limit| ReplOperation::JournalQuery { kind, limit };
     let watch = |on_change| {
         let (code, timeout_ms) = (text("1"), Some(9));
-        Wish::Subscribe(Subscribe { code, interval_frames: 3, limit: 4, on_change, timeout_ms })
+        ReplOperation::Subscribe(SubscribeRequest {
+            code,
+            interval_frames: 3,
+            limit: 4,
+            on_change,
+            timeout_ms,
+        })
     };
     let cases = [
         (
             json!({"type": "eval", "code": "1", "timeoutMs": 5}),
-            Wish::Eval { code: text("1"), timeout_ms: Some(5) },
+            ReplOperation::Eval { code: text("1"), timeout_ms: Some(5) },
         ),
         (
             json!({"type": "complete", "code": "a.", "cursor": 2}),
-            Wish::Complete { code: text("a."), cursor: Some(2.0) },
+            ReplOperation::Complete { code: text("a."), cursor: Some(2.0) },
         ),
         (
             json!({"type": "complete", "code": "a."}),
-            Wish::Complete { code: text("a."), cursor: None },
+            ReplOperation::Complete { code: text("a."), cursor: None },
         ),
-        (json!({"type": "reset"}), Wish::Reset),
+        (json!({"type": "reset"}), ReplOperation::Reset),
         (
             json!({"type": "subscribe", "code": "1", "intervalFrames": 3, "limit": 4, "onChange": true, "timeoutMs": 9}),
             watch(true),
@@ -135,18 +141,22 @@ fn each_frame_becomes_the_request_that_it_says() {
             json!({"type": "subscribe", "code": "1", "intervalFrames": 3, "limit": 4, "onChange": "true", "timeoutMs": 9}),
             watch(false),
         ),
-        (json!({"type": "cancel", "targetId": "t"}), Wish::Cancel { target: text("t") }),
-        (json!({"type": "commands_list", "since": "x"}), Wish::CommandsList),
+        (json!({"type": "cancel", "targetId": "t"}), ReplOperation::Cancel { target: text("t") }),
+        (json!({"type": "commands_list", "since": "x"}), ReplOperation::CommandsList),
         (
             json!({"type": "command_describe", "name": "n"}),
-            Wish::CommandDescribe { name: text("n") },
+            ReplOperation::CommandDescribe { name: text("n") },
         ),
         (
             json!({"type": "command_call", "name": "n", "args": {"a": 1}, "timeoutMs": 1}),
-            Wish::CommandCall { name: text("n"), args: text(r#"{"a":1}"#), timeout_ms: Some(1) },
+            ReplOperation::CommandCall {
+                name: text("n"),
+                args: text(r#"{"a":1}"#),
+                timeout_ms: Some(1),
+            },
         ),
-        (json!({"type": "job_status", "jobId": "j"}), Wish::JobStatus { job: text("j") }),
-        (json!({"type": "job_cancel", "jobId": "j"}), Wish::JobCancel { job: text("j") }),
+        (json!({"type": "job_status", "jobId": "j"}), ReplOperation::JobStatus { job: text("j") }),
+        (json!({"type": "job_cancel", "jobId": "j"}), ReplOperation::JobCancel { job: text("j") }),
         (json!({"type": "journal_query"}), query(None, None)),
         (
             json!({"type": "journal_query", "kind": "eval", "limit": 2}),
@@ -159,7 +169,7 @@ fn each_frame_becomes_the_request_that_it_says() {
     ];
     for (mut frame, wish) in cases {
         frame["id"] = json!("a");
-        assert_eq!(decode(&frame.to_string()), Ok(Request { id: text("a"), wish }), "{frame}");
+        assert_eq!(decode(&frame.to_string()), Ok(ReplRequest { id: text("a"), wish }), "{frame}");
     }
 }
 
@@ -209,28 +219,28 @@ fn odd_numbers_mean_the_usual_ones() {
     let wish = |frame: Value| decode(&frame.to_string()).unwrap().wish;
     for ms in [json!(0), json!(-5), json!(null)] {
         let eval = wish(json!({"type": "eval", "id": "a", "code": "1", "timeoutMs": ms}));
-        assert_eq!(eval, Wish::Eval { code: "1".into(), timeout_ms: None });
+        assert_eq!(eval, ReplOperation::Eval { code: "1".into(), timeout_ms: None });
     }
     let odd =
         json!({"type": "subscribe", "id": "a", "code": "1", "intervalFrames": 0.5, "limit": -3});
-    let Wish::Subscribe(watch) = wish(odd) else { panic!("a watch") };
+    let ReplOperation::Subscribe(watch) = wish(odd) else { panic!("a watch") };
     assert_eq!((watch.interval_frames, watch.limit), (1, 0));
 }
 
 #[test]
 fn a_long_value_is_cut_with_its_mark_and_within_the_limit() {
     let text = "\u{1F600}".repeat(RESULT_BYTES_MAX);
-    let Carried { value: Some(Shown::Text(shown)), .. } =
-        carried(text.clone(), text.len(), Profile::Text)
+    let FrameValue { value: Some(Shown::Text(shown)), .. } =
+        carried(text.clone(), text.len(), ValueProfile::Text)
     else {
         panic!("a text")
     };
     assert!(shown.len() <= RESULT_BYTES_MAX && shown.ends_with(" [truncated at 102400 bytes]"));
     let exact = "x".repeat(RESULT_BYTES_MAX);
-    let whole = carried(exact.clone(), exact.len(), Profile::Text);
+    let whole = carried(exact.clone(), exact.len(), ValueProfile::Text);
     assert_eq!(whole.value, Some(Shown::Text(exact)));
     assert_eq!(cut("abcdef", 6, 3), "abc");
-    let native = carried("[1]".into(), 9_000_000, Profile::Native);
+    let native = carried("[1]".into(), 9_000_000, ValueProfile::Native);
     assert_eq!(
         (native.value, native.truncated, native.truncated_bytes),
         (None, Some(true), Some(9_000_000))

@@ -2,7 +2,7 @@ use super::*;
 use serde_json::json;
 
 fn definitions<'a>(root: &'a Value) -> (String, BTreeMap<String, String>) {
-    let mut types = Types::<'a>::default();
+    let mut types = TypeDefinitions::<'a>::default();
     let text = types.write(root);
     types.write_named(root);
     (text, types.into_definitions())

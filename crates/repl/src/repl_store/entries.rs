@@ -14,11 +14,11 @@ use store::StoreError;
 pub(super) const ENTRIES_MAX: usize = 1_024;
 
 /// Resolves when an entry is written, or could not be.
-pub(crate) type Noted = Shared<BoxFuture<'static, ()>>;
+pub(crate) type EntryWritten = Shared<BoxFuture<'static, ()>>;
 
 /// An entry as it is kept. Of a job's, we know whose it is: it must not be written twice.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EntryRecord<'a> {
     #[serde(flatten)]
     entry: &'a JournalEntry,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,8 +33,8 @@ struct OfJob {
 
 impl ReplStore {
     /// Writes an entry down. Its place is taken when this returns; whoever reads waits for the answer first.
-    pub(crate) fn note(&self, book: &str, entry: &JournalEntry, job: Option<&str>) -> Noted {
-        let line = serde_json::to_string(&Line { entry: &discreet::entry(entry), job });
+    pub(crate) fn note(&self, book: &str, entry: &JournalEntry, job: Option<&str>) -> EntryWritten {
+        let line = serde_json::to_string(&EntryRecord { entry: &discreet::entry(entry), job });
         let line = line.expect("an entry has no failing members");
         let noted = self.notes.note(&place(book, entry.kind), line, ENTRIES_MAX);
         let told = |written: Result<(), StoreError>| {

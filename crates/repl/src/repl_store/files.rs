@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Blobs, Record, Records, StoreError};
+use store::{BlobStore, RecordStore, StoreError, StoredRecord};
 use uuid::Uuid;
 
 /// Files that a server keeps: each is read again when another is written.
@@ -24,9 +24,9 @@ const FILE_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 const FILES: &str = "repl_artifact";
 
 /// Where files are kept.
-pub(crate) struct Files {
-    pub(super) records: Arc<dyn Records>,
-    pub(super) blobs: Arc<dyn Blobs>,
+pub(crate) struct ArtifactFiles {
+    pub(super) records: Arc<dyn RecordStore>,
+    pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) clock: Clock,
     /// Where they lie, if clients may know.
     pub(super) paths: Option<PathBuf>,
@@ -95,7 +95,7 @@ pub(crate) struct KeptFile {
     created: i64,
 }
 
-impl Files {
+impl ArtifactFiles {
     /// Keeps files, each under a capability of its own; `host` is what the client calls this server.
     pub(crate) async fn keep(
         &self,
@@ -153,11 +153,11 @@ impl Files {
     }
 
     async fn prune(&self) -> Result<(), StoreError> {
-        let read = |record: Record| {
+        let read = |record: StoredRecord| {
             let kept: KeptFile = serde_json::from_str(&record.value).ok()?;
             Some((record, kept))
         };
-        let mut all: Vec<(Record, KeptFile)> =
+        let mut all: Vec<(StoredRecord, KeptFile)> =
             self.records.all(FILES).await?.into_iter().filter_map(read).collect();
         all.sort_by_key(|(_, kept)| std::cmp::Reverse(kept.created));
         let oldest = self.oldest();
@@ -209,7 +209,7 @@ mod tests {
     async fn a_capability_opens_one_file_until_it_is_too_old_and_its_content_goes_with_the_last() {
         let (store, wound) = (SqliteStore::temporary().unwrap(), ManualClock::at(Timestamp(0)));
         let store = Arc::new(store);
-        let files = Files {
+        let files = ArtifactFiles {
             records: store.clone(),
             blobs: store.clone(),
             clock: Clock::Manual(wound.clone()),

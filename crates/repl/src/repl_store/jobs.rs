@@ -1,16 +1,16 @@
 //! Jobs as those who poll see them: at hand while they run, and written down for those who ask later.
 
 use super::{ReplStore, millis};
-use crate::session::Note;
+use crate::session::SessionNotice;
 use crate::words;
-use lifecycle::{ExecutionId, Outcome, Timestamp};
+use lifecycle::{ExecutionId, ExecutionOutcome, Timestamp};
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{MutexGuard, PoisonError};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,27 +26,27 @@ const KEPT_JOBS_MAX: usize = 1_000;
 const JOBS: &str = "repl_job";
 
 #[derive(Default)]
-pub(super) struct Jobs {
-    known: HashMap<String, Job>,
+pub(super) struct JobTable {
+    known: HashMap<String, LiveJob>,
     ended: VecDeque<String>,
 }
 
 /// A job of this process.
-pub(crate) struct Job {
+pub(crate) struct LiveJob {
     pub(crate) view: JobView,
     pub(crate) started: Instant,
-    pub(crate) doer: Doer,
+    pub(crate) doer: JobWorker,
     /// The journal of the session that began it, where that was in another process.
     left_by: Option<String>,
 }
 
 /// Who does a job.
 #[derive(Clone)]
-pub(crate) enum Doer {
+pub(crate) enum JobWorker {
     /// The engine, once it has begun.
     Execution(ExecutionId, CancellationToken),
     /// A session's guest.
-    Guest(mpsc::Sender<Note>),
+    Guest(mpsc::Sender<SessionNotice>),
 }
 
 /// A job as those who poll see it.
@@ -85,27 +85,27 @@ struct KeptJob {
 }
 
 impl ReplStore {
-    pub(crate) fn begin_job(&self, id: &str, doer: Doer) {
+    pub(crate) fn begin_job(&self, id: &str, doer: JobWorker) {
         let (view, started) = (JobView::running(), Instant::now());
-        self.jobs().known.insert(id.to_owned(), Job { view, started, doer, left_by: None });
+        self.jobs().known.insert(id.to_owned(), LiveJob { view, started, doer, left_by: None });
     }
 
     /// A job that a session with this journal began in another process.
-    pub(super) fn resume_job(&self, id: &str, doer: Doer, started: Instant, book: String) {
-        let job = Job { view: JobView::running(), started, doer, left_by: Some(book) };
+    pub(super) fn resume_job(&self, id: &str, doer: JobWorker, started: Instant, book: String) {
+        let job = LiveJob { view: JobView::running(), started, doer, left_by: Some(book) };
         self.jobs().known.insert(id.to_owned(), job);
     }
 
     /// Jobs of a session with this journal that began in another process and still run.
     pub(crate) fn n_left_by(&self, book: &str) -> usize {
-        let is_left = |job: &&Job| {
+        let is_left = |job: &&LiveJob| {
             job.view.state == JobState::Running && job.left_by.as_deref() == Some(book)
         };
         self.jobs().known.values().filter(is_left).count()
     }
 
     /// A job of this process, as it is now.
-    pub(crate) fn job<T>(&self, id: &str, look: impl FnOnce(&mut Job) -> T) -> Option<T> {
+    pub(crate) fn job<T>(&self, id: &str, look: impl FnOnce(&mut LiveJob) -> T) -> Option<T> {
         self.jobs().known.get_mut(id).map(look)
     }
 
@@ -115,8 +115,8 @@ impl ReplStore {
             self.job(id, |job| (job.view.clone(), job.started, job.doer.clone()))?;
         if view.state == JobState::Running && view.progress.is_none() {
             let said = match doer {
-                Doer::Execution(execution, _) => self.said_progress(execution),
-                Doer::Guest(_) => None,
+                JobWorker::Execution(execution, _) => self.said_progress(execution),
+                JobWorker::Guest(_) => None,
             };
             view.progress = said.or_else(|| Some(elapsed(millis(started.elapsed()))));
         }
@@ -223,14 +223,14 @@ impl ReplStore {
         Some(JobView { duration_ms: seen.changed.ms_since(origin.at), ..ended_view(outcome) })
     }
 
-    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+    fn jobs(&self) -> MutexGuard<'_, JobTable> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Puts what is known of a job in its place; says whether it is the first that is. A job's beginning and its end are
 /// written by errands that do not wait for each other: whoever is second looks again, and what has ended does not run.
-async fn put_job(records: &dyn Records, id: &str, kept: &KeptJob) -> Result<bool, StoreError> {
+async fn put_job(records: &dyn RecordStore, id: &str, kept: &KeptJob) -> Result<bool, StoreError> {
     let text = serde_json::to_string(kept).map_err(|e| StoreError::Other(e.to_string()))?;
     loop {
         let known = records.get(JOBS, id).await?;
@@ -248,7 +248,7 @@ async fn put_job(records: &dyn Records, id: &str, kept: &KeptJob) -> Result<bool
 
 /// Adds files to a job's record while it runs. The record of the job's beginning may come second: it then changes nothing.
 async fn put_job_files(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     id: &str,
     artifacts: &Artifacts,
     now: Timestamp,
@@ -285,7 +285,7 @@ pub(crate) fn lost_job() -> JobView {
 }
 
 /// How a job that was an execution ended.
-pub(crate) fn ended_view(outcome: Outcome) -> JobView {
+pub(crate) fn ended_view(outcome: ExecutionOutcome) -> JobView {
     match words::output_of(outcome) {
         Ok(output) => JobView { state: JobState::Done, output: Some(output), ..JobView::running() },
         Err(error) if error.kind == ErrorKind::Cancelled => {
@@ -301,7 +301,7 @@ mod tests {
     use futures_util::future::BoxFuture;
     use protocols::hotrepl::wire::ArtifactRef;
     use std::sync::Mutex;
-    use store::Record;
+    use store::StoredRecord;
     use store::sqlite::SqliteStore;
 
     fn kept(state: JobState) -> KeptJob {
@@ -319,12 +319,12 @@ mod tests {
         rival: Mutex<Option<KeptJob>>,
     }
 
-    impl Records for Contested {
+    impl RecordStore for Contested {
         fn get(
             &self,
             kind: &'static str,
             key: &str,
-        ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+        ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>> {
             let seen = self.store.get(kind, key);
             let rival = self.rival.lock().unwrap().take();
             let written = rival
@@ -357,7 +357,10 @@ mod tests {
             self.store.remove(kind, key, expected)
         }
 
-        fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+        fn all(
+            &self,
+            kind: &'static str,
+        ) -> BoxFuture<'static, Result<Vec<StoredRecord>, StoreError>> {
             self.store.all(kind)
         }
     }

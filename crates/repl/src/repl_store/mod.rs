@@ -5,19 +5,19 @@ mod files;
 mod jobs;
 mod pending;
 
-pub(super) use entries::Noted;
-pub(super) use files::{Files, NewFile, TaskFile};
-pub(super) use jobs::{Doer, JobView, ended_view, lost_job};
+pub(super) use entries::EntryWritten;
+pub(super) use files::{ArtifactFiles, NewFile, TaskFile};
+pub(super) use jobs::{JobView, JobWorker, ended_view, lost_job};
 pub(super) use pending::PendingEntry;
 
-use super::{Config, Settings};
+use super::{Config, ReplSettings};
 use engine::{Clock, Engine};
 use files::FILES_MAX;
-use jobs::Jobs;
+use jobs::JobTable;
 use sources::config::ReplCommands;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{Notes, Records};
+use store::{NoteStore, RecordStore};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -25,13 +25,13 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct ReplStore {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
-    pub(super) settings: Settings,
-    pub(super) files: Files,
+    pub(super) settings: ReplSettings,
+    pub(super) files: ArtifactFiles,
     /// Commands that the configuration gives.
     pub(super) commands: watch::Receiver<Arc<ReplCommands>>,
-    records: Arc<dyn Records>,
-    notes: Arc<dyn Notes>,
-    jobs: Mutex<Jobs>,
+    records: Arc<dyn RecordStore>,
+    notes: Arc<dyn NoteStore>,
+    jobs: Mutex<JobTable>,
     /// Cancelled once the jobs that earlier processes left are known.
     taken_over: CancellationToken,
 }
@@ -40,7 +40,7 @@ impl ReplStore {
     pub(crate) fn new(config: Config) -> Self {
         let Config { engine, clock, settings, records, blobs, notes, commands, .. } = config;
         let paths = settings.artifact_paths.clone();
-        let files = Files {
+        let files = ArtifactFiles {
             records: Arc::clone(&records),
             blobs,
             clock: clock.clone(),

@@ -3,16 +3,16 @@
 //! What is owed is written down before anybody hears of the job, and struck out after its entry is written. An entry says
 //! whose it is, so that a server that died between the two does not write it twice.
 
-use super::{Doer, JobView, ReplStore, ended_view};
+use super::{JobView, JobWorker, ReplStore, ended_view};
 use engine::Error;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use lifecycle::{Event, ExecutionId, Outcome, Rejection, Seq, Timestamp};
+use lifecycle::{Event, ExecutionId, ExecutionOutcome, Rejection, Seq, Timestamp};
 use protocols::hotrepl::outbound::timestamp;
 use protocols::hotrepl::wire::{ErrorEnvelope, JobState, JournalEntry, JournalKind};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use store::{Record, StoreError};
+use store::{StoreError, StoredRecord};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -32,7 +32,7 @@ pub(crate) struct PendingEntry {
 }
 
 /// A job that an earlier process left.
-struct Left {
+struct OrphanedJob {
     job: String,
     /// Whose entry is owed, where the job was written in JavaScript.
     guests: Option<PendingEntry>,
@@ -122,8 +122,8 @@ impl ReplStore {
     }
 
     /// Takes a job of an earlier process over. One that never began has no end.
-    async fn take_over(&self, Record { key: job, value, .. }: Record) -> Left {
-        let mut left = Left { job, guests: None, under_way: None };
+    async fn take_over(&self, StoredRecord { key: job, value, .. }: StoredRecord) -> OrphanedJob {
+        let mut left = OrphanedJob { job, guests: None, under_way: None };
         let (Ok(owed), Ok(uuid)) =
             (serde_json::from_str::<PendingEntry>(&value), Uuid::try_parse(&left.job))
         else {
@@ -140,7 +140,7 @@ impl ReplStore {
             begun.cancel();
             let so_far = Duration::from_millis(self.clock.now().ms_since(began));
             let started = Instant::now().checked_sub(so_far).unwrap_or_else(Instant::now);
-            let doer = Doer::Execution(execution, begun);
+            let doer = JobWorker::Execution(execution, begun);
             self.resume_job(&left.job, doer, started, owed.book.clone());
         }
         if began.is_none() {
@@ -152,7 +152,7 @@ impl ReplStore {
 
     async fn finish_pending(
         &self,
-        Left { job, guests, under_way }: Left,
+        OrphanedJob { job, guests, under_way }: OrphanedJob,
     ) -> Result<(), StoreError> {
         if let Some(owed) = guests {
             self.finish_guest_job(&job, &owed).await?;
@@ -194,7 +194,7 @@ impl ReplStore {
     async fn end_of(
         &self,
         execution: ExecutionId,
-    ) -> Result<Option<(Outcome, Timestamp)>, StoreError> {
+    ) -> Result<Option<(ExecutionOutcome, Timestamp)>, StoreError> {
         let mut entries = self.engine.follow(execution, Seq(0));
         while let Some(entry) = entries.next().await {
             let entry = entry.map_err(|fault| StoreError::Other(fault.to_string()))?;

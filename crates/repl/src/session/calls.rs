@@ -1,12 +1,14 @@
 //! Calls of the catalogue that are under way: by the guest, as commands, as jobs.
 
-use super::{Brought, Session, Task};
-use crate::call::{self, Call, CallSaid};
-use crate::repl_store::{Doer, JobView, PendingEntry, ended_view, millis};
+use super::{ErrandResult, ReplSession, SessionTask};
+use crate::call::{self, CallSaid, ReplToolCall};
+use crate::repl_store::{JobView, JobWorker, PendingEntry, ended_view, millis};
 use crate::words;
 use futures_util::StreamExt as _;
-use lifecycle::{Admission, ExecutionId, Failure, FailureCode, Json, Outcome, ToolPath};
-use protocols::execbox::session::{Failed, Settle, Settled, ToSession};
+use lifecycle::{
+    CallAdmission, ExecutionId, ExecutionOutcome, Failure, FailureCode, Json, ToolPath,
+};
+use protocols::execbox::session::{CallSettlement, SettleCall, SettledFailure, ToSession};
 use protocols::execbox::wire::RawJson;
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{
@@ -23,17 +25,17 @@ use uuid::Uuid;
 const CALLS_MAX: usize = 64;
 
 /// A call that is under way.
-pub(super) struct Pending {
+pub(super) struct PendingToolCall {
     execution: ExecutionId,
     begun: CancellationToken,
-    purpose: Purpose,
+    purpose: CallPurpose,
     started: Instant,
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     asked_since: Option<Instant>,
 }
 
-enum Purpose {
+enum CallPurpose {
     /// The guest called a tool, for a task or for none.
     Guest { call: u32, task: u64 },
     /// A client called it as a command.
@@ -54,24 +56,25 @@ pub(super) struct ToolCalled {
     pub(super) timeout: Option<Duration>,
 }
 
-impl Pending {
+impl PendingToolCall {
     /// When its time is over; never while a person is asked.
     pub(super) fn alarm(&self) -> Option<Instant> {
         self.deadline.filter(|_| self.asked_since.is_none())
     }
 }
 
-impl Session {
+impl ReplSession {
     /// The guest calls a tool.
     pub(super) fn guest_calls(&mut self, task: u64, call: u32, tool: &str, args: String) {
-        let refused = |why: &str| Outcome::Failed(Failure::new(FailureCode::LimitExceeded, why));
+        let refused =
+            |why: &str| ExecutionOutcome::Failed(Failure::new(FailureCode::LimitExceeded, why));
         match ToolPath::parse(tool) {
             Ok(_) if self.pending.len() >= CALLS_MAX => {
                 let why = format!("a session has at most {CALLS_MAX} calls under way");
                 self.settle(call, &refused(&why));
             }
             Ok(tool) => {
-                let purpose = Purpose::Guest { call, task };
+                let purpose = CallPurpose::Guest { call, task };
                 self.dispatch(Uuid::now_v7(), (tool, args), purpose, None);
             }
             Err(why) => self.settle(call, &refused(&why.to_string())),
@@ -83,23 +86,24 @@ impl Session {
         &mut self,
         uuid: Uuid,
         (tool, args): (ToolPath, String),
-        purpose: Purpose,
+        purpose: CallPurpose,
         timeout: Option<Duration>,
     ) -> CancellationToken {
         let execution = ExecutionId::from_uuid(uuid);
         let owed = match &purpose {
-            Purpose::Job { job, owed } => Some((job.clone(), owed.clone())),
-            Purpose::Guest { .. } | Purpose::Command { .. } => None,
+            CallPurpose::Job { job, owed } => Some((job.clone(), owed.clone())),
+            CallPurpose::Guest { .. } | CallPurpose::Command { .. } => None,
         };
         let begun = CancellationToken::new();
         let caller = self.caller.clone();
-        let call = Call { execution, caller, tool, args, owed, timeout, begun: begun.clone() };
+        let call =
+            ReplToolCall { execution, caller, tool, args, owed, timeout, begun: begun.clone() };
         self.n_calls += 1;
         let number = self.n_calls;
         let said = call::follow(Arc::clone(&self.setting.store), call);
         self.calls.push(said.map(move |said| (number, said)).boxed());
         let started = Instant::now();
-        let pending = Pending {
+        let pending = PendingToolCall {
             execution,
             begun: begun.clone(),
             purpose,
@@ -129,7 +133,7 @@ impl Session {
     fn call_asks(&mut self, number: u64, question: Value) {
         let Some(pending) = self.pending.get_mut(&number) else { return };
         pending.asked_since.get_or_insert_with(Instant::now);
-        if let Purpose::Job { job, .. } = &pending.purpose {
+        if let CallPurpose::Job { job, .. } = &pending.purpose {
             let waits = json!({ "waitsFor": question });
             self.setting.store.job(job, |job| job.view.progress = Some(waits));
         }
@@ -137,7 +141,7 @@ impl Session {
 
     fn call_progressed(&mut self, number: u64, text: String) {
         let Some(pending) = self.pending.get(&number) else { return };
-        if let Purpose::Job { job, .. } = &pending.purpose {
+        if let CallPurpose::Job { job, .. } = &pending.purpose {
             self.setting.store.job(job, |job| job.view.progress = Some(json!({ "said": text })));
         }
     }
@@ -150,14 +154,14 @@ impl Session {
             *deadline += since.elapsed();
         }
         match &pending.purpose {
-            Purpose::Guest { task, .. } => {
+            CallPurpose::Guest { task, .. } => {
                 let task = *task;
                 self.give_back(task, since);
             }
-            Purpose::Job { job, .. } => {
+            CallPurpose::Job { job, .. } => {
                 self.setting.store.job(job, |job| job.view.progress = None);
             }
-            Purpose::Command { .. } => {}
+            CallPurpose::Command { .. } => {}
         }
     }
 
@@ -174,22 +178,22 @@ impl Session {
     /// Whether a task may be waiting for a person: by its own call, or by one of a task that is over.
     pub(super) fn is_asking(&self, task: u64) -> bool {
         self.pending.values().filter(|it| it.asked_since.is_some()).any(|it| match it.purpose {
-            Purpose::Guest { task: of, .. } => of == task || !self.tasks.contains_key(&of),
-            Purpose::Command { .. } | Purpose::Job { .. } => false,
+            CallPurpose::Guest { task: of, .. } => of == task || !self.tasks.contains_key(&of),
+            CallPurpose::Command { .. } | CallPurpose::Job { .. } => false,
         })
     }
 
-    fn call_ended(&mut self, pending: Pending, outcome: Outcome) {
+    fn call_ended(&mut self, pending: PendingToolCall, outcome: ExecutionOutcome) {
         let duration_ms = millis(pending.started.elapsed());
         match pending.purpose {
-            Purpose::Guest { call, .. } => self.settle(call, &outcome),
-            Purpose::Command { id, client, name } => {
+            CallPurpose::Guest { call, .. } => self.settle(call, &outcome),
+            CallPurpose::Command { id, client, name } => {
                 let result = words::output_of(outcome);
                 self.note_command(&id, &name, duration_ms, result.as_ref().err());
                 let frame = command_result(id, result, Artifacts::new(), duration_ms);
                 self.answer(client, &frame);
             }
-            Purpose::Job { job, owed } => {
+            CallPurpose::Job { job, owed } => {
                 self.catalogue_job_ended(job, &owed, ended_view(outcome));
             }
         }
@@ -204,20 +208,22 @@ impl Session {
         self.errands.push(Box::pin(async move {
             noted.await;
             store.clear_pending(&job).await;
-            Brought::Nothing
+            ErrandResult::Nothing
         }));
     }
 
     /// Gives the guest what its call came to.
-    fn settle(&mut self, call: u32, outcome: &Outcome) {
+    fn settle(&mut self, call: u32, outcome: &ExecutionOutcome) {
         let outcome = match outcome {
-            Outcome::Completed { value } => Settled::Returned(value.as_ref().map(RawJson::from)),
-            Outcome::Failed(failure) => Settled::Failed(Failed {
+            ExecutionOutcome::Completed { value } => {
+                CallSettlement::Returned(value.as_ref().map(RawJson::from))
+            }
+            ExecutionOutcome::Failed(failure) => CallSettlement::Failed(SettledFailure {
                 code: code_name(failure).into(),
                 message: failure.message.as_str().into(),
                 details: failure.details.as_ref().map(RawJson::from),
             }),
-            Outcome::Cancelled { .. } => Settled::Failed(Failed {
+            ExecutionOutcome::Cancelled { .. } => CallSettlement::Failed(SettledFailure {
                 code: "question_cancelled".into(),
                 message: "The call was cancelled.".into(),
                 details: None,
@@ -225,13 +231,13 @@ impl Session {
         };
         if self.evaluator.is_alive() {
             let now = self.now();
-            self.evaluator.tell(&ToSession::Settle(Settle { call, outcome, now }));
+            self.evaluator.tell(&ToSession::Settle(SettleCall { call, outcome, now }));
         }
     }
 
     /// A task is over: nobody waits for its calls any more.
     pub(super) fn abandon_calls_of(&mut self, task: u64) {
-        let is_its = |pending: &Pending| matches!(pending.purpose, Purpose::Guest { task: of, .. } if of == task);
+        let is_its = |pending: &PendingToolCall| matches!(pending.purpose, CallPurpose::Guest { task: of, .. } if of == task);
         let calls: Vec<u64> =
             self.pending.iter().filter(|(_, it)| is_its(it)).map(|(call, _)| *call).collect();
         for call in calls {
@@ -243,7 +249,7 @@ impl Session {
 
     /// The world is gone in which anybody could wait for these.
     pub(super) fn abandon_guest_calls(&mut self) {
-        let is_guests = |it: &Pending| matches!(it.purpose, Purpose::Guest { .. });
+        let is_guests = |it: &PendingToolCall| matches!(it.purpose, CallPurpose::Guest { .. });
         let calls: Vec<u64> =
             self.pending.iter().filter(|(_, it)| is_guests(it)).map(|(call, _)| *call).collect();
         for call in calls {
@@ -254,8 +260,8 @@ impl Session {
     }
 
     /// Ends a call that was not asked to survive.
-    pub(super) fn abandon(&self, pending: &Pending) {
-        if matches!(pending.purpose, Purpose::Job { .. }) {
+    pub(super) fn abandon(&self, pending: &PendingToolCall) {
+        if matches!(pending.purpose, CallPurpose::Job { .. }) {
             return;
         }
         self.cancel_execution(pending.execution, pending.begun.clone());
@@ -263,7 +269,7 @@ impl Session {
 
     /// Calls whose time is over.
     pub(super) fn end_late_calls(&mut self, now: Instant) {
-        let is_late = |it: &Pending| it.alarm().is_some_and(|deadline| deadline <= now);
+        let is_late = |it: &PendingToolCall| it.alarm().is_some_and(|deadline| deadline <= now);
         let late: Vec<u64> =
             self.pending.iter().filter(|(_, it)| is_late(it)).map(|(call, _)| *call).collect();
         for call in late {
@@ -275,7 +281,7 @@ impl Session {
 
     /// A client no longer wants the command it called.
     pub(super) fn cancel_command_call(&mut self, target: &str, client: u64) {
-        let is_it = |it: &Pending| matches!(&it.purpose, Purpose::Command { id, client: of, .. } if id == target && *of == client);
+        let is_it = |it: &PendingToolCall| matches!(&it.purpose, CallPurpose::Command { id, client: of, .. } if id == target && *of == client);
         let call = self.pending.iter().find(|(_, it)| is_it(it)).map(|(call, _)| *call);
         if let Some(call) = call {
             let message = "The command was cancelled.";
@@ -288,13 +294,13 @@ impl Session {
         self.cancel_execution(pending.execution, pending.begun.clone());
         let duration_ms = millis(pending.started.elapsed());
         match pending.purpose {
-            Purpose::Guest { .. } => {}
-            Purpose::Command { id, client, name } => {
+            CallPurpose::Guest { .. } => {}
+            CallPurpose::Command { id, client, name } => {
                 self.note_command(&id, &name, duration_ms, Some(&error));
                 let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
                 self.answer(client, &frame);
             }
-            Purpose::Job { job, owed } => {
+            CallPurpose::Job { job, owed } => {
                 let view =
                     JobView { state: JobState::Failed, error: Some(error), ..JobView::running() };
                 self.catalogue_job_ended(job, &owed, view);
@@ -307,8 +313,10 @@ impl Session {
         let since = Instant::now();
         let unfit = Json::parse(args.clone()).ok().and_then(|args| {
             match self.setting.store.engine.catalogue().admit(&tool, &args) {
-                Admission::Fit { .. } | Admission::Told(_) | Admission::Unavailable(_) => None,
-                Admission::Unfit(failure) => Some(words::tool_failed(&failure)),
+                CallAdmission::Fit { .. }
+                | CallAdmission::Told(_)
+                | CallAdmission::Unavailable(_) => None,
+                CallAdmission::Unfit(failure) => Some(words::tool_failed(&failure)),
             }
         });
         if let Some(error) = unfit {
@@ -322,7 +330,7 @@ impl Session {
         }
         let (uuid, client) = (Uuid::now_v7(), self.client_number());
         if !is_job {
-            let purpose = Purpose::Command { id, client, name };
+            let purpose = CallPurpose::Command { id, client, name };
             self.dispatch(uuid, (tool, args), purpose, timeout);
             return;
         }
@@ -331,23 +339,26 @@ impl Session {
         }
         let job = uuid.simple().to_string();
         let owed = PendingEntry { book: self.book.clone(), id: id.clone(), name };
-        let purpose = Purpose::Job { job: job.clone(), owed };
+        let purpose = CallPurpose::Job { job: job.clone(), owed };
         let begun = self.dispatch(uuid, (tool, args), purpose, timeout);
-        let doer = Doer::Execution(ExecutionId::from_uuid(uuid), begun.clone());
+        let doer = JobWorker::Execution(ExecutionId::from_uuid(uuid), begun.clone());
         self.setting.store.begin_job(&job, doer);
         self.errands.push(Box::pin(async move {
             // Nobody hears of a job that a crash could make unknown.
             begun.cancelled().await;
             let accepted = JobAccepted { id, job_id: job, state: JobState::Running };
-            Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
+            ErrandResult::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
         }));
     }
 
     /// Jobs of this session that run, also those that it began before a restart.
     pub(super) fn n_jobs(&self) -> usize {
-        let of_catalogue =
-            self.pending.values().filter(|it| matches!(it.purpose, Purpose::Job { .. })).count();
-        let is_job = |task: &&Task| matches!(task.what, super::What::Job { .. });
+        let of_catalogue = self
+            .pending
+            .values()
+            .filter(|it| matches!(it.purpose, CallPurpose::Job { .. }))
+            .count();
+        let is_job = |task: &&SessionTask| matches!(task.what, super::TaskKind::Job { .. });
         let of_guest = self.tasks.values().filter(is_job).count();
         of_catalogue + of_guest + self.setting.store.n_left_by(&self.book)
     }

@@ -1,13 +1,13 @@
 //! Typed commands: tools of the catalogue, those that the guest registered, and one to try files with.
 
 use super::calls::{ToolCalled, command_result};
-use super::{Brought, Session, Task, What};
+use super::{ErrandResult, ReplSession, SessionTask, TaskKind};
 use crate::EVAL_TIME_MAX;
 use crate::repl_store::{NewFile, TaskFile, millis};
 use crate::words;
 use base64::Engine as _;
 use lifecycle::{Json, ToolPath};
-use protocols::execbox::session::{Invoke, ToSession};
+use protocols::execbox::session::{InvokeCommand, ToSession};
 use protocols::execbox::wire::RawJson;
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-use tools::Found;
+use tools::FoundTool;
 
 /// Longest name of a command, and of a file or its type.
 pub(super) const NAME_BYTES_MAX: usize = 128;
@@ -49,7 +49,7 @@ pub(super) struct GuestCalled {
 }
 
 /// A command of the guest's that is over, with its files.
-pub(super) struct Ended {
+pub(super) struct FinishedCommand {
     id: String,
     client: u64,
     name: String,
@@ -58,12 +58,12 @@ pub(super) struct Ended {
     artifacts: Artifacts,
 }
 
-impl Session {
+impl ReplSession {
     pub(super) fn commands_list(&mut self, id: String) {
         let commands: Vec<CommandSummary> =
             self.all_commands().into_values().map(|it| it.summary).collect();
         let revision = serde_json::to_string(&commands).unwrap_or_default();
-        let since = Some(lifecycle::Revision::of(&revision).to_string());
+        let since = Some(lifecycle::ToolRevision::of(&revision).to_string());
         self.say(&FromServer::CommandsListResult(CommandsListResult { id, commands, since }));
     }
 
@@ -110,7 +110,7 @@ impl Session {
             return self.write_demo(id);
         }
         let engine = self.setting.store.engine.clone();
-        let shows = |found: &Found| engine.policies().live().shows(&name, found.traits());
+        let shows = |found: &FoundTool| engine.policies().live().shows(&name, found.traits());
         if let Ok(tool) = ToolPath::parse(&name)
             && let Some(found) = engine.catalogue().find(&tool).filter(shows)
         {
@@ -166,13 +166,13 @@ impl Session {
         let task = match kind {
             CommandKind::Sync => {
                 let timeout = timeout.unwrap_or(crate::EVAL_TIME);
-                let what = What::Command { name, output_schema: output };
+                let what = TaskKind::Command { name, output_schema: output };
                 self.open_task(&id, what, Some(timeout))
             }
             CommandKind::Job => self.begin_guest_job(&id, &name, output, timeout),
         };
         let now = self.now();
-        let invoke = Invoke { task, name: handler.as_str().into(), args, now };
+        let invoke = InvokeCommand { task, name: handler.as_str().into(), args, now };
         self.evaluator.tell(&ToSession::Invoke(invoke));
     }
 
@@ -189,7 +189,7 @@ impl Session {
         if n_bytes + bytes.len() > FILES_BYTES_MAX {
             return;
         }
-        let job = if let What::Job { job, .. } = &open.what { Some(job.clone()) } else { None };
+        let job = if let TaskKind::Job { job, .. } = &open.what { Some(job.clone()) } else { None };
         let file = NewFile { name, content_type, bytes };
         let file = TaskFile::new(Arc::clone(&self.setting.store), file, host);
         open.files.retain(|earlier| earlier.name != file.name);
@@ -199,19 +199,20 @@ impl Session {
         }
     }
 
-    pub(super) fn guest_command_ended(&mut self, open: Task, outcome: TaskResult) {
-        let Task { what, id, client, started, files, stop, .. } = open;
-        let What::Command { name, output_schema } = what else { return };
+    pub(super) fn guest_command_ended(&mut self, open: SessionTask, outcome: TaskResult) {
+        let SessionTask { what, id, client, started, files, stop, .. } = open;
+        let TaskKind::Command { name, output_schema } = what else { return };
         let outcome = self.explained(&name, outcome);
         let result = checked(outcome, output_schema.as_ref(), stop, "command");
-        let ended = Ended { id, client, name, started, result, artifacts: Artifacts::new() };
+        let ended =
+            FinishedCommand { id, client, name, started, result, artifacts: Artifacts::new() };
         if files.is_empty() {
             return self.command_ended(ended);
         }
         self.keep_files(ended, files);
     }
 
-    fn keep_files(&mut self, ended: Ended, files: Vec<TaskFile>) {
+    fn keep_files(&mut self, ended: FinishedCommand, files: Vec<TaskFile>) {
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
             let (artifacts, is_complete) = TaskFile::keep_all(files).await;
@@ -220,24 +221,24 @@ impl Session {
                 let message = "The command's files could not be kept.";
                 ended.result = Err(envelope(ErrorKind::Internal, "handlerFailed", message));
             }
-            Brought::Command(Box::new(ended))
+            ErrandResult::Command(Box::new(ended))
         }));
     }
 
-    pub(super) fn command_ended(&mut self, ended: Ended) {
-        let Ended { id, client, name, started, result, artifacts } = ended;
+    pub(super) fn command_ended(&mut self, ended: FinishedCommand) {
+        let FinishedCommand { id, client, name, started, result, artifacts } = ended;
         let duration_ms = millis(started.elapsed());
         self.note_command(&id, &name, duration_ms, result.as_ref().err());
         let frame = command_result(id, result, artifacts, duration_ms);
         self.answer(client, &frame);
     }
 
-    pub(super) fn guest_command_lost(&mut self, open: Task) {
-        let Task { what, id, client, started, files, stop, .. } = open;
-        let What::Command { name, .. } = what else { return };
+    pub(super) fn guest_command_lost(&mut self, open: SessionTask) {
+        let SessionTask { what, id, client, started, files, stop, .. } = open;
+        let TaskKind::Command { name, .. } = what else { return };
         let error = words::lost(stop, "command").with_details(json!({ "stateLost": true }));
         let artifacts = Artifacts::new();
-        let ended = Ended { id, client, name, started, result: Err(error), artifacts };
+        let ended = FinishedCommand { id, client, name, started, result: Err(error), artifacts };
         if files.is_empty() {
             return self.command_ended(ended);
         }
@@ -251,7 +252,7 @@ impl Session {
             content_type: "text/plain; charset=utf-8".into(),
             bytes: text.into_bytes(),
         };
-        let ended = Ended {
+        let ended = FinishedCommand {
             id,
             client: self.client_number(),
             name: DEMO_ARTIFACT.into(),
@@ -268,7 +269,7 @@ impl Session {
 pub(super) fn checked(
     outcome: TaskResult,
     schema: Option<&Value>,
-    stop: Option<words::Stop>,
+    stop: Option<words::StopReason>,
     what: &str,
 ) -> Result<Value, ErrorEnvelope> {
     match outcome {
@@ -306,7 +307,7 @@ pub(super) fn unknown(name: &str) -> ErrorEnvelope {
 }
 
 /// A tool as a command.
-pub(super) fn described(found: &Found) -> CommandDescriptor {
+pub(super) fn described(found: &FoundTool) -> CommandDescriptor {
     let spec = found.spec();
     let object = |schema: Value| match schema {
         Value::Object(_) => schema,

@@ -3,9 +3,9 @@
 
 use super::calls::{ToolCalled, command_result};
 use super::commands::{GuestCalled, described, unknown};
-use super::{Session, TURN_MAX, What};
-use lifecycle::{Revision, ToolPath};
-use protocols::execbox::session::{Eval, ToSession, Why};
+use super::{ReplSession, TURN_MAX, TaskKind};
+use lifecycle::{ToolPath, ToolRevision};
+use protocols::execbox::session::{EvalOrder, TaskFailureKind, ToSession};
 use protocols::hotrepl::wire::{
     Artifacts, AssemblyReload, CommandDescriptor, CommandKind, CommandSummary, FromServer,
 };
@@ -14,18 +14,18 @@ use serde_json::{Map, Value, json};
 use sources::config::{ReplCommand, ReplDeed};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tools::Found;
+use tools::FoundTool;
 
 /// What of the configuration is in the evaluator.
 #[derive(Default)]
-pub(super) struct Installed {
+pub(super) struct InstalledCommands {
     /// Which text of which command.
-    texts: BTreeMap<String, Revision>,
+    texts: BTreeMap<String, ToolRevision>,
     /// What was wrong with the text of a command.
     broken: BTreeMap<String, String>,
 }
 
-impl Session {
+impl ReplSession {
     /// Clients keep the list until they hear this.
     pub(super) fn commands_configured(&mut self) {
         let message = "The commands of the configuration changed.".to_owned();
@@ -76,7 +76,7 @@ impl Session {
         Some(descriptor)
     }
 
-    fn shown_tool(&self, tool: &ToolPath) -> Option<Found> {
+    fn shown_tool(&self, tool: &ToolPath) -> Option<FoundTool> {
         let engine = &self.setting.store.engine;
         let found = engine.catalogue().find(tool)?;
         engine.policies().live().shows(&found.path(), found.traits()).then_some(found)
@@ -115,7 +115,7 @@ impl Session {
 
     /// Puts a command's text into the evaluator, if it is not there.
     pub(super) fn install(&mut self, name: &str, text: &str) {
-        let revision = Revision::of(text);
+        let revision = ToolRevision::of(text);
         if self.installed.texts.get(name) == Some(&revision) {
             return;
         }
@@ -132,9 +132,9 @@ impl Session {
     }
 
     fn evaluate_for(&mut self, name: &str, script: &str) {
-        let task = self.open_task(name, What::Install, Some(TURN_MAX));
+        let task = self.open_task(name, TaskKind::Install, Some(TURN_MAX));
         let now = self.now();
-        self.evaluator.tell(&ToSession::Eval(Eval { task, code: script.into(), now }));
+        self.evaluator.tell(&ToSession::Eval(EvalOrder { task, code: script.into(), now }));
     }
 
     pub(super) fn install_ended(&mut self, name: String, outcome: TaskResult) {
@@ -148,9 +148,11 @@ impl Session {
     /// What a command came to: one that the evaluator does not know may be so because its text is no program.
     pub(super) fn explained(&self, name: &str, outcome: TaskResult) -> TaskResult {
         match (outcome, self.installed.broken.get(name)) {
-            (TaskResult::Failed(failed), Some(message)) if failed.why == Why::Unknown => {
+            (TaskResult::Failed(failed), Some(message))
+                if failed.why == TaskFailureKind::Unknown =>
+            {
                 let message = format!("The command's JavaScript could not be run: {message}");
-                TaskResult::Failed(TaskFailure { why: Why::Syntax, message, ..failed })
+                TaskResult::Failed(TaskFailure { why: TaskFailureKind::Syntax, message, ..failed })
             }
             (outcome, _) => outcome,
         }

@@ -1,11 +1,11 @@
 //! Evals: one at a time, in the order in which they came.
 
-use super::{Session, Task, What};
+use super::{ReplSession, SessionTask, TaskKind};
 use crate::discreet;
 use crate::repl_store::millis;
-use crate::words::{self, Stop};
+use crate::words::{self, StopReason};
 use crate::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
-use protocols::execbox::session::{Eval, ToSession};
+use protocols::execbox::session::{EvalOrder, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
 use protocols::hotrepl::outbound::{carried, trouble};
 use protocols::hotrepl::wire::{
@@ -19,19 +19,19 @@ use tokio::time::Instant;
 const CODE_BYTES_MAX: usize = 1 << 10;
 
 /// An eval that waits for those before it.
-pub(super) struct Queued {
+pub(super) struct QueuedEval {
     id: String,
     code: String,
     timeout: Duration,
 }
 
-impl Session {
+impl ReplSession {
     pub(super) fn eval(&mut self, id: String, code: String, timeout_ms: Option<u64>) {
         if self.queue.len() >= QUEUED_MAX {
             return self.say_full(id);
         }
         let timeout = timeout_ms.map_or(EVAL_TIME, Duration::from_millis).min(EVAL_TIME_MAX);
-        self.queue.push_back(Queued { id, code, timeout });
+        self.queue.push_back(QueuedEval { id, code, timeout });
         self.pump();
     }
 
@@ -47,15 +47,15 @@ impl Session {
         }
     }
 
-    fn begin_eval(&mut self, Queued { id, code, timeout }: Queued) {
+    fn begin_eval(&mut self, QueuedEval { id, code, timeout }: QueuedEval) {
         self.ensure_runner();
         let now = self.now();
-        let task = self.open_task(&id, What::Eval { code: String::new() }, Some(timeout));
+        let task = self.open_task(&id, TaskKind::Eval { code: String::new() }, Some(timeout));
         self.running_eval = Some(task);
-        let eval = Eval { task, code: code.as_str().into(), now };
+        let eval = EvalOrder { task, code: code.as_str().into(), now };
         self.evaluator.tell(&ToSession::Eval(eval));
         if let Some(open) = self.tasks.get_mut(&task) {
-            open.what = What::Eval { code };
+            open.what = TaskKind::Eval { code };
         }
     }
 
@@ -71,7 +71,7 @@ impl Session {
     pub(super) fn eval_ended(
         &mut self,
         task: u64,
-        open: Task,
+        open: SessionTask,
         outcome: TaskResult,
         state_lost: bool,
     ) {
@@ -117,17 +117,17 @@ impl Session {
 
     /// The later revisions always say whether a value was cut.
     pub(super) fn says_truncated(&self) -> Option<bool> {
-        (self.profile() == protocols::hotrepl::Profile::Native).then_some(false)
+        (self.profile() == protocols::hotrepl::ValueProfile::Native).then_some(false)
     }
 
-    fn eval_done(&mut self, open: &Task, result: EvalResult) {
+    fn eval_done(&mut self, open: &SessionTask, result: EvalResult) {
         self.note_eval(open, result.duration_ms, None);
         self.answer(open.client, &FromServer::EvalResult(result));
     }
 
     fn eval_failed(
         &mut self,
-        open: Task,
+        open: SessionTask,
         error: ErrorEnvelope,
         failed: Option<&TaskFailure>,
         state_lost: bool,
@@ -141,15 +141,15 @@ impl Session {
     }
 
     /// The evaluator is gone, and the eval with it.
-    pub(super) fn eval_lost(&mut self, open: Task) {
+    pub(super) fn eval_lost(&mut self, open: SessionTask) {
         let error = words::lost(open.stop, "eval");
         // Whoever asks for a new evaluator knows that the old one is gone.
-        let state_lost = open.stop != Some(Stop::Reset);
+        let state_lost = open.stop != Some(StopReason::Reset);
         self.eval_failed(open, error, None, state_lost);
     }
 
-    fn note_eval(&mut self, open: &Task, duration_ms: u64, error: Option<&ErrorEnvelope>) {
-        let What::Eval { code } = &open.what else { return };
+    fn note_eval(&mut self, open: &SessionTask, duration_ms: u64, error: Option<&ErrorEnvelope>) {
+        let TaskKind::Eval { code } = &open.what else { return };
         let entry = JournalEntry {
             id: open.id.clone(),
             kind: JournalKind::Eval,
@@ -192,24 +192,24 @@ impl Session {
         let client = self.client_number();
         if let Some(at) = self.queue.iter().position(|queued| queued.id == target) {
             let Some(queued) = self.queue.remove(at) else { return };
-            return self.cancel_queued(queued.id, Stop::Cancelled);
+            return self.cancel_queued(queued.id, StopReason::Cancelled);
         }
         if self.watches.contains_key(target) {
             return self.end_watch(target, "The watch was cancelled.", "subscriptionCancelled");
         }
-        let is_it = |task: &Task| {
+        let is_it = |task: &SessionTask| {
             task.id == target
                 && task.client == client
-                && matches!(task.what, What::Eval { .. } | What::Command { .. })
+                && matches!(task.what, TaskKind::Eval { .. } | TaskKind::Command { .. })
         };
         let task = self.tasks.iter().find(|(_, task)| is_it(task)).map(|(task, _)| *task);
         match task {
-            Some(task) => self.stop(task, Stop::Cancelled),
+            Some(task) => self.stop(task, StopReason::Cancelled),
             None => self.cancel_command_call(target, client),
         }
     }
 
-    fn cancel_queued(&mut self, id: String, stop: Stop) {
+    fn cancel_queued(&mut self, id: String, stop: StopReason) {
         let error = words::lost(Some(stop), "eval");
         self.say(&FromServer::EvalError(EvalError { id, error }));
     }
@@ -218,10 +218,10 @@ impl Session {
     pub(super) fn reset(&mut self, id: String) {
         let since = Instant::now();
         for queued in std::mem::take(&mut self.queue) {
-            self.cancel_queued(queued.id, Stop::Reset);
+            self.cancel_queued(queued.id, StopReason::Reset);
         }
         self.end_watches_with("Reset in progress.", "evalCancelled");
-        self.forget_world(Some(Stop::Reset));
+        self.forget_world(Some(StopReason::Reset));
         self.ensure_runner();
         self.note_command(&id, "reset", millis(since.elapsed()), None);
         self.say(&FromServer::ResetResult(ResetResult { id, success: true }));

@@ -1,13 +1,13 @@
 //! Jobs: commands that are polled for. Whoever knows a job's id may ask about it, from any connection.
 
 use super::commands::checked;
-use super::{Brought, Note, Session, Task, What};
+use super::{ErrandResult, ReplSession, SessionNotice, SessionTask, TaskKind};
 use crate::JOBS_MAX;
 use crate::discreet;
-use crate::repl_store::{Doer, JobView, PendingEntry, ReplStore, TaskFile, lost_job};
-use crate::words::{self, Stop};
+use crate::repl_store::{JobView, JobWorker, PendingEntry, ReplStore, TaskFile, lost_job};
+use crate::words::{self, StopReason};
 use lifecycle::{CallerName, ExecutionId};
-use protocols::hotrepl::Profile;
+use protocols::hotrepl::ValueProfile;
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
     Artifacts, ErrorKind, FromServer, JobAccepted, JobCancelResult, JobResult, JobState,
@@ -21,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// A job of the guest's that is over, with its files.
-pub(super) struct Ended {
+pub(super) struct FinishedJob {
     job: String,
     id: String,
     name: String,
     view: JobView,
 }
 
-impl Session {
+impl ReplSession {
     /// Whether one more job may run; if not, its client is told.
     pub(super) fn has_room_for_job(&mut self, id: &str) -> bool {
         let has_room = self.n_jobs() < JOBS_MAX;
@@ -55,12 +55,12 @@ impl Session {
                 Some(view) => told(id, job, view),
                 None => trouble(Some(id), unknown()),
             };
-            Brought::Answer { client, frame: Box::new(frame) }
+            ErrandResult::Answer { client, frame: Box::new(frame) }
         }));
     }
 
     pub(super) fn job_cancel(&mut self, id: String, job: String) {
-        let job_id = (self.profile() == Profile::Native).then(|| job.clone());
+        let job_id = (self.profile() == ValueProfile::Native).then(|| job.clone());
         let answer = |accepted, state| {
             FromServer::JobCancelResult(JobCancelResult {
                 id: id.clone(),
@@ -73,8 +73,10 @@ impl Session {
         match store.job(&job, |job| (job.view.state, job.doer.clone())) {
             Some((JobState::Running, doer)) => {
                 match doer {
-                    Doer::Execution(execution, begun) => self.cancel_execution(execution, begun),
-                    Doer::Guest(owner) => drop(owner.try_send(Note::CancelJob(job))),
+                    JobWorker::Execution(execution, begun) => {
+                        self.cancel_execution(execution, begun)
+                    }
+                    JobWorker::Guest(owner) => drop(owner.try_send(SessionNotice::CancelJob(job))),
                 }
                 self.say(&answer(true, JobState::Running));
             }
@@ -97,7 +99,7 @@ impl Session {
                             .map_or_else(|| trouble(None, unknown()), |(_, frame)| frame),
                         None => trouble(Some(id), unknown()),
                     };
-                    Brought::Answer { client, frame: Box::new(frame) }
+                    ErrandResult::Answer { client, frame: Box::new(frame) }
                 }));
             }
         }
@@ -123,11 +125,11 @@ impl Session {
         timeout: Option<Duration>,
     ) -> u64 {
         let job = Uuid::new_v4().simple().to_string();
-        let what = What::Job { job: job.clone(), name: name.to_owned(), output_schema };
+        let what = TaskKind::Job { job: job.clone(), name: name.to_owned(), output_schema };
         let task = self.open_task(id, what, timeout);
         let store = Arc::clone(&self.setting.store);
         if let Some(own) = self.own.upgrade() {
-            store.begin_job(&job, Doer::Guest(own));
+            store.begin_job(&job, JobWorker::Guest(own));
         }
         let owed = self.owed(id, name);
         // Known before it is told: after a crash it must be found lost, not unknown.
@@ -142,13 +144,13 @@ impl Session {
             if let Err(error) = written.await {
                 tracing::error!(%error, "could not write a job down");
             }
-            Brought::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
+            ErrandResult::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
         }));
         task
     }
 
     pub(super) fn progressed(&mut self, task: u64, value: &str) {
-        if let Some(Task { what: What::Job { job, .. }, .. }) = self.tasks.get(&task)
+        if let Some(SessionTask { what: TaskKind::Job { job, .. }, .. }) = self.tasks.get(&task)
             && value.len() <= protocols::hotrepl::RESULT_BYTES_MAX
             && let Ok(value) = serde_json::from_str::<Value>(&discreet::value(value))
         {
@@ -157,16 +159,17 @@ impl Session {
     }
 
     pub(super) fn cancel_guest_job(&mut self, job: &str) {
-        let is_it = |task: &Task| matches!(&task.what, What::Job { job: of, .. } if of == job);
+        let is_it =
+            |task: &SessionTask| matches!(&task.what, TaskKind::Job { job: of, .. } if of == job);
         let task = self.tasks.iter().find(|(_, task)| is_it(task)).map(|(task, _)| *task);
         if let Some(task) = task {
-            self.stop(task, Stop::Cancelled);
+            self.stop(task, StopReason::Cancelled);
         }
     }
 
-    pub(super) fn guest_job_finished(&mut self, open: Task, outcome: TaskResult) {
-        let Task { what, id, files, stop, .. } = open;
-        let What::Job { job, name, output_schema } = what else { return };
+    pub(super) fn guest_job_finished(&mut self, open: SessionTask, outcome: TaskResult) {
+        let SessionTask { what, id, files, stop, .. } = open;
+        let TaskKind::Job { job, name, output_schema } = what else { return };
         let outcome = self.explained(&name, outcome);
         let view = match checked(outcome, output_schema.as_ref(), stop, "job") {
             Ok(output) => {
@@ -178,7 +181,7 @@ impl Session {
                 JobView { state, error: Some(error), ..JobView::running() }
             }
         };
-        self.end_guest_job(Ended { job, id, name, view }, files);
+        self.end_guest_job(FinishedJob { job, id, name, view }, files);
     }
 
     /// Keeps a file that a job wrote, before the job ends: it may end with this process.
@@ -190,12 +193,12 @@ impl Session {
             {
                 tracing::error!(%error, "could not write a job's file down");
             }
-            Brought::Nothing
+            ErrandResult::Nothing
         }));
     }
 
     /// Ends a job with the files that it wrote, however it ended.
-    fn end_guest_job(&mut self, ended: Ended, files: Vec<TaskFile>) {
+    fn end_guest_job(&mut self, ended: FinishedJob, files: Vec<TaskFile>) {
         let store = Arc::clone(&self.setting.store);
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
@@ -204,8 +207,8 @@ impl Session {
         }));
     }
 
-    pub(super) fn guest_job_ended(&mut self, ended: Ended) {
-        let Ended { job, id, name, view } = ended;
+    pub(super) fn guest_job_ended(&mut self, ended: FinishedJob) {
+        let FinishedJob { job, id, name, view } = ended;
         tracing::debug!(job, "a job is over");
         let store = Arc::clone(&self.setting.store);
         let owed = self.owed(&id, &name);
@@ -215,7 +218,7 @@ impl Session {
         self.errands.push(Box::pin(async move {
             noted.await;
             store.clear_pending(&job).await;
-            Brought::Nothing
+            ErrandResult::Nothing
         }));
     }
 
@@ -223,32 +226,32 @@ impl Session {
         PendingEntry { book: self.book.clone(), id: id.to_owned(), name: name.to_owned() }
     }
 
-    pub(super) fn guest_job_lost(&mut self, open: Task) {
-        let Task { what, id, files, stop, .. } = open;
-        let What::Job { job, name, .. } = what else { return };
+    pub(super) fn guest_job_lost(&mut self, open: SessionTask) {
+        let SessionTask { what, id, files, stop, .. } = open;
+        let TaskKind::Job { job, name, .. } = what else { return };
         let view = match stop {
-            Some(Stop::Cancelled) => {
+            Some(StopReason::Cancelled) => {
                 let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
             }
-            Some(Stop::Timeout(_)) => {
+            Some(StopReason::Timeout(_)) => {
                 let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
             }
-            Some(Stop::Reset) | None => lost_job(),
+            Some(StopReason::Reset) | None => lost_job(),
         };
-        self.end_guest_job(Ended { job, id, name, view }, files);
+        self.end_guest_job(FinishedJob { job, id, name, view }, files);
     }
 }
 
 /// Ends a job. Written down before anybody hears of it: after a crash it must not be found lost.
-async fn end(store: &ReplStore, ended: Ended) -> Brought {
+async fn end(store: &ReplStore, ended: FinishedJob) -> ErrandResult {
     let view = store.timed_job(&ended.job, ended.view);
     if let Err(error) = store.keep_job(&ended.job, &view).await {
         tracing::error!(%error, "could not write a job's outcome down");
     }
     store.job_ended(&ended.job, view.clone());
-    Brought::Job(Box::new(Ended { view, ..ended }))
+    ErrandResult::Job(Box::new(FinishedJob { view, ..ended }))
 }
 
 /// Ends a job that another process began; says how far it was.

@@ -1,9 +1,9 @@
 //! What is looked up: names that fit, and what was done lately.
 
-use super::{Brought, ENTRIES_USUAL, Session};
-use crate::completion::{self, Names};
+use super::{ENTRIES_USUAL, ErrandResult, ReplSession};
+use crate::completion::{self, CompletionCandidates};
 use crate::{QUEUED_MAX, repl_store, words};
-use protocols::execbox::session::{Complete, ToSession};
+use protocols::execbox::session::{CompleteOrder, ToSession};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
     CompleteResult, ErrorKind, FromServer, JournalKind, JournalQueryResult,
@@ -11,7 +11,7 @@ use protocols::hotrepl::wire::{
 use std::sync::Arc;
 use tokio::time::Instant;
 
-impl Session {
+impl ReplSession {
     pub(super) fn complete(&mut self, id: String, code: &str, cursor: Option<f64>) {
         let since = Instant::now();
         let before = completion::before(code, cursor);
@@ -34,14 +34,14 @@ impl Session {
         self.n_tasks += 1;
         let task = self.n_tasks;
         self.completions.insert(task, (id, client, since));
-        self.evaluator.tell(&ToSession::Complete(Complete { task, code: before.into() }));
+        self.evaluator.tell(&ToSession::Complete(CompleteOrder { task, code: before.into() }));
     }
 
     pub(super) fn say_completions(
         &mut self,
         client: u64,
         id: String,
-        Names { names: completions, more }: Names,
+        CompletionCandidates { names: completions, more }: CompletionCandidates,
         since: Instant,
     ) {
         let duration_ms = repl_store::millis(since.elapsed());
@@ -81,7 +81,7 @@ impl Session {
                     trouble(Some(id), envelope(ErrorKind::Internal, "handlerFailed", message))
                 }
             };
-            Brought::Answer { client, frame: Box::new(frame) }
+            ErrandResult::Answer { client, frame: Box::new(frame) }
         }));
     }
 }

@@ -13,22 +13,22 @@ mod visitor;
 mod watches;
 
 use super::call::CallSaid;
-use super::client::{Client, Heard};
-use super::evaluator::Evaluator;
-use super::repl_store::{Noted, ReplStore, TaskFile};
-use super::words::Stop;
-use calls::Pending;
-use configured::Installed;
+use super::client::{ClientMessage, ReplConnection};
+use super::evaluator::SessionRunner;
+use super::repl_store::{EntryWritten, ReplStore, TaskFile};
+use super::words::StopReason;
+use calls::PendingToolCall;
+use configured::InstalledCommands;
 use engine::HeldRunner;
-use evals::Queued;
+use evals::QueuedEval;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
 use lifecycle::CallerName;
-use protocols::hotrepl::Profile;
-use protocols::hotrepl::inbound::Request;
+use protocols::hotrepl::ValueProfile;
+use protocols::hotrepl::inbound::ReplRequest;
 use protocols::hotrepl::wire::FromServer;
-use registered::Registered;
+use registered::RegisteredCommand;
 use serde_json::Value;
 use sources::config::ReplCommands;
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use transport::{MessageReader, MessageWriter};
-use watches::Watch;
+use watches::SessionWatch;
 
 /// What a session is told by others at a time.
 const NOTES_MAX: usize = 64;
@@ -58,28 +58,28 @@ const TURN_MAX: Duration = Duration::from_secs(10);
 const ERRANDS_MAX: usize = 256;
 
 /// What a session is told by others.
-pub(super) enum Note {
+pub(super) enum SessionNotice {
     /// A client wants it.
-    Attach(Box<Attach>),
+    Attach(Box<AttachRequest>),
     /// A job of its guest is to end.
     CancelJob(String),
 }
 
 /// A client that wants a session.
-pub struct Attach {
+pub struct AttachRequest {
     /// What it sends.
     pub reader: Box<dyn MessageReader>,
     /// What it is sent.
     pub writer: Box<dyn MessageWriter>,
     /// How values are written for it.
-    pub profile: Profile,
+    pub profile: ValueProfile,
     /// What it calls this server, for links.
     pub host: String,
     /// Resolves when the client's connection must end with its credential.
     pub ended: BoxFuture<'static, ()>,
 }
 
-impl std::fmt::Debug for Attach {
+impl std::fmt::Debug for AttachRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Attach").field("profile", &self.profile).finish_non_exhaustive()
     }
@@ -87,16 +87,19 @@ impl std::fmt::Debug for Attach {
 
 /// A session, for those who want something of it.
 #[derive(Clone)]
-pub(super) struct Handle {
-    notes: mpsc::Sender<Note>,
+pub(super) struct SessionHandle {
+    notes: mpsc::Sender<SessionNotice>,
 }
 
-impl Handle {
+impl SessionHandle {
     /// Hands a client over; gives it back where the session has just ended.
-    pub(super) async fn attach(&self, attach: Box<Attach>) -> Result<(), Box<Attach>> {
-        self.notes.send(Note::Attach(attach)).await.map_err(|unsent| match unsent.0 {
-            Note::Attach(attach) => attach,
-            Note::CancelJob(_) => unreachable!("an attach was sent"),
+    pub(super) async fn attach(
+        &self,
+        attach: Box<AttachRequest>,
+    ) -> Result<(), Box<AttachRequest>> {
+        self.notes.send(SessionNotice::Attach(attach)).await.map_err(|unsent| match unsent.0 {
+            SessionNotice::Attach(attach) => attach,
+            SessionNotice::CancelJob(_) => unreachable!("an attach was sent"),
         })
     }
 
@@ -107,15 +110,15 @@ impl Handle {
 
 /// What every session is made of.
 #[derive(Clone)]
-pub(super) struct Setting {
+pub(super) struct SessionSetup {
     pub(super) store: Arc<ReplStore>,
     pub(super) stopping: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
 
 /// What somebody waits for, in the evaluator.
-struct Task {
-    what: What,
+struct SessionTask {
+    what: TaskKind,
     /// The client's name for it.
     id: String,
     /// Which client.
@@ -126,10 +129,10 @@ struct Task {
     deadline: Option<Instant>,
     stdout: String,
     files: Vec<TaskFile>,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
 }
 
-enum What {
+enum TaskKind {
     Eval {
         code: String,
     },
@@ -150,63 +153,63 @@ enum What {
 }
 
 /// What an errand brings.
-enum Brought {
+enum ErrandResult {
     /// An answer for a client.
     Answer { client: u64, frame: Box<FromServer> },
     /// A command of the guest's is over, with its files.
-    Command(Box<commands::Ended>),
+    Command(Box<commands::FinishedCommand>),
     /// A job of the guest's is over, with its files.
-    Job(Box<jobs::Ended>),
+    Job(Box<jobs::FinishedJob>),
     /// It is done, and that is all.
     Nothing,
 }
 
-pub(super) struct Session {
-    setting: Setting,
+pub(super) struct ReplSession {
+    setting: SessionSetup,
     caller: CallerName,
     /// It holds a runner as long as it lasts.
     _held: HeldRunner,
     /// Where its journal is.
     book: String,
-    notes: mpsc::Receiver<Note>,
-    own: mpsc::WeakSender<Note>,
-    client: Option<Client>,
+    notes: mpsc::Receiver<SessionNotice>,
+    own: mpsc::WeakSender<SessionNotice>,
+    client: Option<ReplConnection>,
     n_clients: u64,
     unattended_since: Instant,
-    evaluator: Evaluator,
-    queue: VecDeque<Queued>,
+    evaluator: SessionRunner,
+    queue: VecDeque<QueuedEval>,
     running_eval: Option<u64>,
-    tasks: BTreeMap<u64, Task>,
+    tasks: BTreeMap<u64, SessionTask>,
     n_tasks: u64,
     completions: BTreeMap<u64, (String, u64, Instant)>,
-    watches: BTreeMap<String, Watch>,
-    commands: BTreeMap<String, Registered>,
+    watches: BTreeMap<String, SessionWatch>,
+    commands: BTreeMap<String, RegisteredCommand>,
     /// Commands of the configuration, and what of them is in the evaluator.
     configured: watch::Receiver<Arc<ReplCommands>>,
-    installed: Installed,
+    installed: InstalledCommands,
     /// Requests that wait until the first scripts have run.
-    deferred: Vec<(u64, Request)>,
+    deferred: Vec<(u64, ReplRequest)>,
     calls: SelectAll<BoxStream<'static, (u64, CallSaid)>>,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, PendingToolCall>,
     n_calls: u64,
-    errands: FuturesUnordered<BoxFuture<'static, Brought>>,
+    errands: FuturesUnordered<BoxFuture<'static, ErrandResult>>,
     /// The newest entry on its way into the journal.
-    noted: Option<Noted>,
+    noted: Option<EntryWritten>,
     began: Instant,
 }
 
-impl Session {
+impl ReplSession {
     /// Begins one, and says how to reach it.
     pub(super) fn begin(
-        setting: &Setting,
+        setting: &SessionSetup,
         (caller, held): (CallerName, HeldRunner),
         name: &str,
-    ) -> Handle {
+    ) -> SessionHandle {
         let (sender, notes) = mpsc::channel(NOTES_MAX);
         let store = &setting.store;
         let account = store.engine.quotas().account(&caller);
         let sandbox = store.engine.sandbox().clone();
-        let evaluator = Evaluator::new(sandbox, store.clock.clone(), account);
+        let evaluator = SessionRunner::new(sandbox, store.clock.clone(), account);
         let session = Self {
             book: format!("repl/{}/{name}", caller.0),
             setting: setting.clone(),
@@ -226,7 +229,7 @@ impl Session {
             watches: BTreeMap::new(),
             commands: BTreeMap::new(),
             configured: store.commands.clone(),
-            installed: Installed::default(),
+            installed: InstalledCommands::default(),
             deferred: vec![],
             calls: SelectAll::new(),
             pending: BTreeMap::new(),
@@ -236,7 +239,7 @@ impl Session {
             began: Instant::now(),
         };
         setting.tasks.spawn(session.run());
-        Handle { notes: sender }
+        SessionHandle { notes: sender }
     }
 
     async fn run(mut self) {
@@ -255,8 +258,8 @@ impl Session {
                     self.take(brought);
                 }
                 note = self.notes.recv() => match note {
-                    Some(Note::Attach(attach)) => self.attach(*attach),
-                    Some(Note::CancelJob(job)) => self.cancel_guest_job(&job),
+                    Some(SessionNotice::Attach(attach)) => self.attach(*attach),
+                    Some(SessionNotice::CancelJob(job)) => self.cancel_guest_job(&job),
                     None => break,
                 },
                 Ok(()) = self.configured.changed() => self.commands_configured(),
@@ -299,7 +302,7 @@ impl Session {
         let usual = Instant::now() + UNATTENDED_MAX;
         let tasks = self.tasks.iter().filter(|(_, task)| task.stop.is_none());
         let tasks = tasks.filter_map(|(id, task)| task.deadline.filter(|_| !self.is_asking(*id)));
-        let pending = self.pending.values().filter_map(Pending::alarm);
+        let pending = self.pending.values().filter_map(PendingToolCall::alarm);
         let turn = self.evaluator.busy_since().map(|since| since + TURN_MAX);
         tasks
             .chain(pending)
@@ -324,7 +327,7 @@ impl Session {
         for task in late {
             let ms = self.tasks.get(&task).and_then(|task| task.timeout).unwrap_or_default();
             let ms = u64::try_from(ms.as_millis()).unwrap_or(u64::MAX);
-            self.stop(task, Stop::Timeout(ms));
+            self.stop(task, StopReason::Timeout(ms));
         }
         self.end_late_calls(now);
         let is_timed = self.tasks.values().any(|task| task.deadline.is_some());
@@ -344,7 +347,7 @@ impl Session {
     }
 }
 
-async fn listen(client: &mut Option<Client>) -> Heard {
+async fn listen(client: &mut Option<ReplConnection>) -> ClientMessage {
     match client {
         Some(client) => client.listen().await,
         None => std::future::pending().await,

@@ -2,7 +2,7 @@
 //! schema is known here alone, and told whoever registers or calls.
 
 use super::commands::NAME_BYTES_MAX;
-use super::{Session, What};
+use super::{ReplSession, TaskKind};
 use protocols::hotrepl::wire::{
     AssemblyReload, CommandDescriptor, CommandKind, CommandSummary, FromServer,
 };
@@ -21,14 +21,14 @@ const LOOKED_AT_BYTES_MAX: usize = 8 << 10;
 const COMMANDS_MAX: usize = 256;
 
 /// A command of the guest's.
-pub(super) struct Registered {
+pub(super) struct RegisteredCommand {
     pub(super) descriptor: CommandDescriptor,
     pub(super) input_schema: Option<Value>,
     pub(super) output_schema: Option<Value>,
     flaw: OnceLock<Option<String>>,
 }
 
-impl Registered {
+impl RegisteredCommand {
     /// Why nothing can be held against its schemas: then it is never called.
     pub(super) fn flaw(&self) -> Option<&str> {
         self.flaw.get_or_init(|| self.find_flaw()).as_deref()
@@ -48,7 +48,7 @@ impl Registered {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Claimed {
+struct CommandManifest {
     name: String,
     kind: CommandKind,
     #[serde(default)]
@@ -63,13 +63,13 @@ struct Claimed {
     artifacts_schema: Option<Value>,
 }
 
-impl Session {
+impl ReplSession {
     pub(super) fn register(&mut self, descriptor: &str) {
         // The runner keeps to the same limits, unless it is not ours any more.
         if descriptor.len() > DESCRIPTOR_BYTES_MAX {
             return;
         }
-        let Ok(claimed) = serde_json::from_str::<Claimed>(descriptor) else { return };
+        let Ok(claimed) = serde_json::from_str::<CommandManifest>(descriptor) else { return };
         let name = claimed.name.clone();
         let has_room = self.commands.len() < COMMANDS_MAX || self.commands.contains_key(&name);
         if !is_name(&name) || !has_room {
@@ -87,7 +87,7 @@ impl Session {
 
     /// Whoever registers a command hears of it now, not when it is called.
     fn tell_flaw(&mut self, flaw: &str) {
-        if self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+        if self.tasks.values().any(|task| matches!(task.what, TaskKind::Script)) {
             tracing::warn!(flaw, "a script of the REPL registers a command");
         }
         if let Some(task) = self.running_eval {
@@ -109,8 +109,8 @@ impl Session {
     }
 }
 
-fn registered(claimed: Claimed) -> Registered {
-    let Claimed { name, kind, version, mutates_state, .. } = claimed;
+fn registered(claimed: CommandManifest) -> RegisteredCommand {
+    let CommandManifest { name, kind, version, mutates_state, .. } = claimed;
     let (input_schema, output_schema) = (claimed.input_schema, claimed.output_schema);
     let any = || json!({ "type": "object" });
     let object = |schema: Option<&Value>| schema.filter(|it| it.is_object()).cloned();
@@ -122,7 +122,7 @@ fn registered(claimed: Claimed) -> Registered {
         artifacts_schema: object(claimed.artifacts_schema.as_ref()).unwrap_or_else(any),
         cancellation: Some("hardAbort".into()),
     };
-    Registered { descriptor, input_schema, output_schema, flaw: OnceLock::new() }
+    RegisteredCommand { descriptor, input_schema, output_schema, flaw: OnceLock::new() }
 }
 
 /// What is wrong with a schema, if anything is.

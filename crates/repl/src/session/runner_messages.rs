@@ -1,17 +1,17 @@
 //! What a session's runner says, and what its loss means for everything that waits for it.
 
-use super::configured::Installed;
-use super::{Session, TURN_MAX, Task, What};
-use crate::completion::Names;
-use crate::words::Stop;
-use protocols::execbox::session::{Eval, Now, ToSession};
+use super::configured::InstalledCommands;
+use super::{ReplSession, SessionTask, TURN_MAX, TaskKind};
+use crate::completion::CompletionCandidates;
+use crate::words::StopReason;
+use protocols::execbox::session::{EvalOrder, GuestTime, ToSession};
 use protocols::hotrepl::wire::{AssemblyReload, FromServer};
 use sandbox::{RunnerLoss, RunnerMessage, SessionMessage, TaskResult};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-impl Session {
+impl ReplSession {
     /// A runner, and in it what the operator wants to be there.
     pub(super) fn ensure_runner(&mut self) {
         if self.evaluator.is_alive() {
@@ -19,19 +19,19 @@ impl Session {
         }
         let scripts = Arc::clone(&self.setting.store.settings.scripts);
         for script in scripts.iter() {
-            let task = self.open_task("script", What::Script, Some(TURN_MAX));
+            let task = self.open_task("script", TaskKind::Script, Some(TURN_MAX));
             let now = self.now();
             let code = script.as_str().into();
-            let eval = Eval { task, code, now };
+            let eval = EvalOrder { task, code, now };
             self.evaluator.tell(&ToSession::Eval(eval));
         }
         self.evaluator.warm();
     }
 
-    pub(super) fn open_task(&mut self, id: &str, what: What, timeout: Option<Duration>) -> u64 {
+    pub(super) fn open_task(&mut self, id: &str, what: TaskKind, timeout: Option<Duration>) -> u64 {
         self.n_tasks += 1;
         let started = Instant::now();
-        let task = Task {
+        let task = SessionTask {
             what,
             id: id.to_owned(),
             client: self.client_number(),
@@ -46,11 +46,11 @@ impl Session {
         self.n_tasks
     }
 
-    pub(super) fn now(&self) -> Now {
-        Now { at: self.setting.store.clock.now(), frame: self.frame(Instant::now()) }
+    pub(super) fn now(&self) -> GuestTime {
+        GuestTime { at: self.setting.store.clock.now(), frame: self.frame(Instant::now()) }
     }
 
-    pub(super) fn stop(&mut self, task: u64, why: Stop) {
+    pub(super) fn stop(&mut self, task: u64, why: StopReason) {
         if let Some(open) = self.tasks.get_mut(&task) {
             open.stop.get_or_insert(why);
             self.evaluator.stop(task);
@@ -96,7 +96,9 @@ impl Session {
                 result: result @ TaskResult::Failed(_),
             } if result.is_out_of_memory() => self.exhausted(task, result),
             SessionMessage::TaskEnded { task, is_fouled: true, .. } => {
-                self.tasks.get_mut(&task).map(|task| task.stop.get_or_insert(Stop::Cancelled));
+                self.tasks
+                    .get_mut(&task)
+                    .map(|task| task.stop.get_or_insert(StopReason::Cancelled));
                 self.lose(&RunnerLoss::Unresponsive);
             }
             SessionMessage::TaskEnded { task, result, is_fouled: false } => {
@@ -104,7 +106,7 @@ impl Session {
             }
             SessionMessage::Completed { task, names } => {
                 if let Some((id, client, since)) = self.completions.remove(&task) {
-                    self.say_completions(client, id, Names::of(names), since);
+                    self.say_completions(client, id, CompletionCandidates::of(names), since);
                 }
             }
             SessionMessage::ToolCalled { task, call, tool, args } => {
@@ -128,12 +130,12 @@ impl Session {
             self.abandon_calls_of(task);
         }
         match &open.what {
-            What::Eval { .. } => self.eval_ended(task, open, outcome, false),
-            What::Tick => self.tick_ended(open, outcome),
-            What::Command { .. } => self.guest_command_ended(open, outcome),
-            What::Job { .. } => self.guest_job_finished(open, outcome),
-            What::Script => self.script_ended(&outcome),
-            What::Install => self.install_ended(open.id, outcome),
+            TaskKind::Eval { .. } => self.eval_ended(task, open, outcome, false),
+            TaskKind::Tick => self.tick_ended(open, outcome),
+            TaskKind::Command { .. } => self.guest_command_ended(open, outcome),
+            TaskKind::Job { .. } => self.guest_job_finished(open, outcome),
+            TaskKind::Script => self.script_ended(&outcome),
+            TaskKind::Install => self.install_ended(open.id, outcome),
         }
     }
 
@@ -141,7 +143,7 @@ impl Session {
         if let TaskResult::Failed(failed) = outcome {
             tracing::warn!(message = failed.message, "a script of the REPL failed");
         }
-        if !self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+        if !self.tasks.values().any(|task| matches!(task.what, TaskKind::Script)) {
             for (client, request) in std::mem::take(&mut self.deferred) {
                 if client == self.client_number() {
                     self.serve(request);
@@ -157,11 +159,11 @@ impl Session {
         self.lose(&RunnerLoss::MemoryFull);
         let Some(open) = open else { return };
         match &open.what {
-            What::Eval { .. } => self.eval_ended(task, open, outcome, true),
-            What::Tick => self.tick_lost(&open),
-            What::Command { .. } => self.guest_command_ended(open, outcome),
-            What::Job { .. } => self.guest_job_finished(open, outcome),
-            What::Script | What::Install => {}
+            TaskKind::Eval { .. } => self.eval_ended(task, open, outcome, true),
+            TaskKind::Tick => self.tick_lost(&open),
+            TaskKind::Command { .. } => self.guest_command_ended(open, outcome),
+            TaskKind::Job { .. } => self.guest_job_finished(open, outcome),
+            TaskKind::Script | TaskKind::Install => {}
         }
     }
 
@@ -176,24 +178,24 @@ impl Session {
     }
 
     /// Ends everything that lived in the evaluator.
-    pub(super) fn forget_world(&mut self, why: Option<Stop>) {
+    pub(super) fn forget_world(&mut self, why: Option<StopReason>) {
         self.evaluator.drop_runner();
         self.commands.clear();
-        self.installed = Installed::default();
+        self.installed = InstalledCommands::default();
         self.running_eval = None;
         self.abandon_guest_calls();
         for mut open in std::mem::take(&mut self.tasks).into_values() {
             open.stop = open.stop.or(why);
             match &open.what {
-                What::Eval { .. } => self.eval_lost(open),
-                What::Tick => self.tick_lost(&open),
-                What::Command { .. } => self.guest_command_lost(open),
-                What::Job { .. } => self.guest_job_lost(open),
-                What::Script | What::Install => {}
+                TaskKind::Eval { .. } => self.eval_lost(open),
+                TaskKind::Tick => self.tick_lost(&open),
+                TaskKind::Command { .. } => self.guest_command_lost(open),
+                TaskKind::Job { .. } => self.guest_job_lost(open),
+                TaskKind::Script | TaskKind::Install => {}
             }
         }
         for (id, client, since) in std::mem::take(&mut self.completions).into_values() {
-            self.say_completions(client, id, Names::default(), since);
+            self.say_completions(client, id, CompletionCandidates::default(), since);
         }
         for (client, request) in std::mem::take(&mut self.deferred) {
             if client == self.client_number() {

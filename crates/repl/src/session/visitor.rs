@@ -1,19 +1,19 @@
 //! The client of a session: how it comes and goes, what it asks, who is answered.
 
-use super::{Attach, Brought, ERRANDS_MAX, Session, What};
-use crate::client::{Client, Heard};
+use super::{AttachRequest, ERRANDS_MAX, ErrandResult, ReplSession, TaskKind};
+use crate::client::{ClientMessage, ReplConnection};
 use crate::{QUEUED_MAX, handshake};
-use protocols::hotrepl::inbound::{Request, Wish, decode};
+use protocols::hotrepl::inbound::{ReplOperation, ReplRequest, decode};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{ErrorKind, FromServer, SessionEvicted};
-use protocols::hotrepl::{MESSAGE_BYTES_MAX, Profile};
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, ValueProfile};
 use tokio::time::Instant;
 
-impl Session {
-    pub(super) fn attach(&mut self, attach: Attach) {
+impl ReplSession {
+    pub(super) fn attach(&mut self, attach: AttachRequest) {
         self.leave(Some("new_connection"));
         self.n_clients += 1;
-        let mut client = Client::new(self.n_clients, attach);
+        let mut client = ReplConnection::new(self.n_clients, attach);
         client.say(&FromServer::Handshake(handshake()));
         self.client = Some(client);
         // The first eval should not have to wait for a runner.
@@ -34,18 +34,18 @@ impl Session {
         }
     }
 
-    pub(super) fn hear_client(&mut self, heard: Heard) {
+    pub(super) fn hear_client(&mut self, heard: ClientMessage) {
         match heard {
-            Heard::Frame(frame) => match decode(&frame) {
+            ClientMessage::Frame(frame) => match decode(&frame) {
                 Ok(request) => self.serve(request),
                 Err(refused) => self.say(&trouble(refused.id, refused.error)),
             },
-            Heard::Noise => {
+            ClientMessage::Noise => {
                 let error =
                     envelope(ErrorKind::InvalidRequest, "malformedJson", "The frame is not text.");
                 self.say(&trouble(None, error));
             }
-            Heard::TooLong => {
+            ClientMessage::TooLong => {
                 let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
                 let error = envelope(ErrorKind::InvalidRequest, "messageTooLarge", message);
                 self.say(&trouble(None, error));
@@ -54,7 +54,7 @@ impl Session {
                 }
                 self.leave(None);
             }
-            Heard::Stalled(why) => {
+            ClientMessage::Stalled(why) => {
                 let error = envelope(ErrorKind::Busy, "readerTooSlow", why);
                 if let Some(client) = self.client.take() {
                     let last = trouble(None, error);
@@ -62,36 +62,38 @@ impl Session {
                 }
                 self.leave(None);
             }
-            Heard::Gone => self.leave(None),
+            ClientMessage::Gone => self.leave(None),
         }
     }
 
-    pub(super) fn serve(&mut self, Request { id, wish }: Request) {
+    pub(super) fn serve(&mut self, ReplRequest { id, wish }: ReplRequest) {
         let waits = matches!(
             wish,
-            Wish::CommandsList | Wish::CommandDescribe { .. } | Wish::CommandCall { .. }
+            ReplOperation::CommandsList
+                | ReplOperation::CommandDescribe { .. }
+                | ReplOperation::CommandCall { .. }
         );
-        if waits && self.tasks.values().any(|task| matches!(task.what, What::Script)) {
+        if waits && self.tasks.values().any(|task| matches!(task.what, TaskKind::Script)) {
             if self.deferred.len() >= QUEUED_MAX {
                 return self.say_full(id);
             }
             let client = self.client_number();
-            return self.deferred.push((client, Request { id, wish }));
+            return self.deferred.push((client, ReplRequest { id, wish }));
         }
         match wish {
-            Wish::Eval { code, timeout_ms } => self.eval(id, code, timeout_ms),
-            Wish::Complete { code, cursor } => self.complete(id, &code, cursor),
-            Wish::Reset => self.reset(id),
-            Wish::Subscribe(subscribe) => self.subscribe(id, subscribe),
-            Wish::Cancel { target } => self.cancel(&target),
-            Wish::CommandsList => self.commands_list(id),
-            Wish::CommandDescribe { name } => self.command_describe(id, &name),
-            Wish::CommandCall { name, args, timeout_ms } => {
+            ReplOperation::Eval { code, timeout_ms } => self.eval(id, code, timeout_ms),
+            ReplOperation::Complete { code, cursor } => self.complete(id, &code, cursor),
+            ReplOperation::Reset => self.reset(id),
+            ReplOperation::Subscribe(subscribe) => self.subscribe(id, subscribe),
+            ReplOperation::Cancel { target } => self.cancel(&target),
+            ReplOperation::CommandsList => self.commands_list(id),
+            ReplOperation::CommandDescribe { name } => self.command_describe(id, &name),
+            ReplOperation::CommandCall { name, args, timeout_ms } => {
                 self.command_call(id, name, args, timeout_ms);
             }
-            Wish::JobStatus { job } => self.job_status(id, job),
-            Wish::JobCancel { job } => self.job_cancel(id, job),
-            Wish::JournalQuery { kind, limit } => self.journal_query(id, kind, limit),
+            ReplOperation::JobStatus { job } => self.job_status(id, job),
+            ReplOperation::JobCancel { job } => self.job_cancel(id, job),
+            ReplOperation::JournalQuery { kind, limit } => self.journal_query(id, kind, limit),
         }
     }
 
@@ -112,8 +114,8 @@ impl Session {
         self.client.as_ref().map_or(0, |client| client.number)
     }
 
-    pub(super) fn profile(&self) -> Profile {
-        self.client.as_ref().map_or(Profile::Text, |client| client.profile)
+    pub(super) fn profile(&self) -> ValueProfile {
+        self.client.as_ref().map_or(ValueProfile::Text, |client| client.profile)
     }
 
     pub(super) fn host(&self) -> String {
@@ -133,12 +135,12 @@ impl Session {
         may
     }
 
-    pub(super) fn take(&mut self, brought: Brought) {
+    pub(super) fn take(&mut self, brought: ErrandResult) {
         match brought {
-            Brought::Answer { client, frame } => self.answer(client, &frame),
-            Brought::Command(ended) => self.command_ended(*ended),
-            Brought::Job(ended) => self.guest_job_ended(*ended),
-            Brought::Nothing => {}
+            ErrandResult::Answer { client, frame } => self.answer(client, &frame),
+            ErrandResult::Command(ended) => self.command_ended(*ended),
+            ErrandResult::Job(ended) => self.guest_job_ended(*ended),
+            ErrandResult::Nothing => {}
         }
     }
 }

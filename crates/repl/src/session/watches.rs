@@ -1,11 +1,11 @@
 //! Watches: texts that are evaluated again and again, by the frames of a virtual clock.
 
-use super::{Session, Task, What};
+use super::{ReplSession, SessionTask, TaskKind};
 use crate::repl_store::millis;
 use crate::words;
 use crate::{EVAL_TIME, EVAL_TIME_MAX, WATCHES_MAX};
-use protocols::execbox::session::{Eval, ToSession};
-use protocols::hotrepl::inbound::Subscribe;
+use protocols::execbox::session::{EvalOrder, ToSession};
+use protocols::hotrepl::inbound::SubscribeRequest;
 use protocols::hotrepl::outbound::{carried, envelope};
 use protocols::hotrepl::wire::{
     ErrorEnvelope, ErrorKind, FromServer, Shown, SubscribeError, SubscribeResult,
@@ -18,8 +18,8 @@ use tokio::time::Instant;
 const FAILURES_MAX: u32 = 3;
 
 /// A text that is evaluated again and again.
-pub(super) struct Watch {
-    subscribe: Subscribe,
+pub(super) struct SessionWatch {
+    subscribe: SubscribeRequest,
     next_frame: u64,
     /// Its tick is under way.
     is_ticking: bool,
@@ -29,8 +29,8 @@ pub(super) struct Watch {
     last: Option<Shown>,
 }
 
-impl Session {
-    pub(super) fn subscribe(&mut self, id: String, subscribe: Subscribe) {
+impl ReplSession {
+    pub(super) fn subscribe(&mut self, id: String, subscribe: SubscribeRequest) {
         // One of the same name gives way.
         self.watches.remove(&id);
         if self.watches.len() >= WATCHES_MAX {
@@ -39,7 +39,7 @@ impl Session {
             return self.say(&subscribe_error(&id, 0, error, true));
         }
         let next_frame = self.frame(Instant::now()) + subscribe.interval_frames;
-        let watch = Watch {
+        let watch = SessionWatch {
             subscribe,
             next_frame,
             is_ticking: false,
@@ -90,14 +90,14 @@ impl Session {
             }
             self.ensure_runner();
             let timeout = timeout_ms.map_or(EVAL_TIME, Duration::from_millis).min(EVAL_TIME_MAX);
-            let task = self.open_task(&id, What::Tick, Some(timeout));
+            let task = self.open_task(&id, TaskKind::Tick, Some(timeout));
             let now = self.now();
-            let eval = Eval { task, code: code.as_str().into(), now };
+            let eval = EvalOrder { task, code: code.as_str().into(), now };
             self.evaluator.tell(&ToSession::Eval(eval));
         }
     }
 
-    pub(super) fn tick_ended(&mut self, open: Task, outcome: TaskResult) {
+    pub(super) fn tick_ended(&mut self, open: SessionTask, outcome: TaskResult) {
         let profile = self.profile();
         let plain = self.says_truncated();
         let Some(watch) = self.watches.get_mut(&open.id) else { return };
@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// The evaluator is gone in the middle of a tick; the next one has a new one.
-    pub(super) fn tick_lost(&mut self, open: &Task) {
+    pub(super) fn tick_lost(&mut self, open: &SessionTask) {
         if let Some(watch) = self.watches.get_mut(&open.id) {
             watch.is_ticking = false;
             self.tick_failed(&open.id, words::lost(open.stop, "eval"));

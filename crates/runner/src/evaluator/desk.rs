@@ -1,9 +1,10 @@
 //! What the guest of a session has outstanding, for whom, and what may still be said of it.
 
-use super::mailbox::Mailbox;
-use crate::link::{Inbox, Outbox};
+use super::mailbox::LineQueue;
+use crate::link::{LinkReader, LinkWriter};
 use protocols::execbox::session::{
-    Called, FromSession, Open, Printed, Progressed, TimerSet, Wrote, encode,
+    CommandProgress, FromSession, GuestCall, GuestPrint, GuestTimer, OpenSession, WrittenFile,
+    encode,
 };
 use protocols::execbox::wire::RawJson;
 use std::cell::{Cell, RefCell};
@@ -17,14 +18,14 @@ const FILES_MAX: u32 = 64;
 const FILE_NAME_BYTES_MAX: usize = 128;
 
 /// One session's desk.
-pub(crate) struct Desk {
-    pub(super) mailbox: Mailbox,
+pub(crate) struct EvaluatorState {
+    pub(super) mailbox: LineQueue,
     /// The task whose turn it is; 0 is nobody's.
     pub(super) current: Cell<u64>,
     /// The guest was told to stop.
     pub(super) stopped: Cell<bool>,
     /// Open tasks, and what each may still print.
-    pub(super) open: RefCell<BTreeMap<u64, Room>>,
+    pub(super) open: RefCell<BTreeMap<u64, OutputAllowance>>,
     pub(super) calls: RefCell<BTreeMap<u32, u64>>,
     pub(super) timers: RefCell<BTreeMap<u32, u64>>,
     /// What the prelude said of the last value it was shown.
@@ -35,15 +36,15 @@ pub(crate) struct Desk {
 }
 
 /// What an open task may still say.
-pub(super) struct Room {
+pub(super) struct OutputAllowance {
     printed_bytes: usize,
     files: u32,
 }
 
-impl Desk {
-    pub(super) fn new(inbox: Inbox, open: &Open) -> Rc<Self> {
+impl EvaluatorState {
+    pub(super) fn new(inbox: LinkReader, open: &OpenSession) -> Rc<Self> {
         Rc::new(Self {
-            mailbox: Mailbox::new(inbox),
+            mailbox: LineQueue::new(inbox),
             current: Cell::default(),
             stopped: Cell::default(),
             open: RefCell::default(),
@@ -57,7 +58,7 @@ impl Desk {
 
     /// A task begins; it is its turn.
     pub(super) fn begin(&self, task: u64) {
-        let room = Room { printed_bytes: self.printed_bytes_max, files: FILES_MAX };
+        let room = OutputAllowance { printed_bytes: self.printed_bytes_max, files: FILES_MAX };
         self.open.borrow_mut().insert(task, room);
         self.current.set(task);
     }
@@ -88,37 +89,37 @@ impl Desk {
         self.stopped.get()
     }
 
-    pub(crate) fn call(&self, outbox: &Outbox, call: u32, tool: &str, args: RawJson<'_>) {
+    pub(crate) fn call(&self, outbox: &LinkWriter, call: u32, tool: &str, args: RawJson<'_>) {
         let task = self.current.get();
         self.calls.borrow_mut().insert(call, task);
-        say(outbox, &FromSession::Called(Called { task, call, tool: tool.into(), args }));
+        say(outbox, &FromSession::Called(GuestCall { task, call, tool: tool.into(), args }));
     }
 
-    pub(crate) fn print(&self, outbox: &Outbox, line: &str) {
+    pub(crate) fn print(&self, outbox: &LinkWriter, line: &str) {
         let task = self.current.get();
         let mut open = self.open.borrow_mut();
         let Some(room) = open.get_mut(&task).filter(|room| room.printed_bytes > 0) else { return };
         let end = line.floor_char_boundary(room.printed_bytes);
         room.printed_bytes = room.printed_bytes.saturating_sub(end + 1);
-        say(outbox, &FromSession::Printed(Printed { task, line: line[..end].into() }));
+        say(outbox, &FromSession::Printed(GuestPrint { task, line: line[..end].into() }));
         // At once: the next thing the guest does may never let us write again.
         outbox.flush();
     }
 
-    pub(crate) fn timer_set(&self, outbox: &Outbox, timer: u32, delay_ms: u64) {
+    pub(crate) fn timer_set(&self, outbox: &LinkWriter, timer: u32, delay_ms: u64) {
         let task = self.current.get();
         self.timers.borrow_mut().insert(timer, task);
-        say(outbox, &FromSession::TimerSet(TimerSet { timer, task, delay_ms }));
+        say(outbox, &FromSession::TimerSet(GuestTimer { timer, task, delay_ms }));
     }
 
-    pub(crate) fn timer_cleared(&self, outbox: &Outbox, timer: u32) {
+    pub(crate) fn timer_cleared(&self, outbox: &LinkWriter, timer: u32) {
         self.timers.borrow_mut().remove(&timer);
         say(outbox, &FromSession::TimerCleared(timer));
     }
 
-    pub(crate) fn progress(&self, outbox: &Outbox, task: u64, value: RawJson<'_>) {
+    pub(crate) fn progress(&self, outbox: &LinkWriter, task: u64, value: RawJson<'_>) {
         if self.open.borrow().contains_key(&task) {
-            say(outbox, &FromSession::Progressed(Progressed { task, value }));
+            say(outbox, &FromSession::Progressed(CommandProgress { task, value }));
             outbox.flush();
         }
     }
@@ -132,27 +133,27 @@ impl Desk {
     }
 
     /// Whether the file was taken.
-    pub(crate) fn write(&self, outbox: &Outbox, task: u64, file: &File<'_>) -> bool {
+    pub(crate) fn write(&self, outbox: &LinkWriter, task: u64, file: &CommandFile<'_>) -> bool {
         let mut open = self.open.borrow_mut();
         let Some(room) = open.get_mut(&task).filter(|room| room.files > 0) else { return false };
-        let File { name, content_type, base64 } = *file;
+        let CommandFile { name, content_type, base64 } = *file;
         if [name, content_type].iter().any(|name| name.len() > FILE_NAME_BYTES_MAX) {
             return false;
         }
         room.files -= 1;
         let (name, content_type, base64) = (name.into(), content_type.into(), base64.into());
-        say(outbox, &FromSession::Wrote(Wrote { task, name, content_type, base64 }));
+        say(outbox, &FromSession::Wrote(WrittenFile { task, name, content_type, base64 }));
         true
     }
 }
 
 /// What a command writes.
-pub(crate) struct File<'a> {
+pub(crate) struct CommandFile<'a> {
     pub(crate) name: &'a str,
     pub(crate) content_type: &'a str,
     pub(crate) base64: &'a str,
 }
 
-pub(crate) fn say(outbox: &Outbox, message: &FromSession<'_>) {
+pub(crate) fn say(outbox: &LinkWriter, message: &FromSession<'_>) {
     outbox.send_with(|line| encode(message, line));
 }

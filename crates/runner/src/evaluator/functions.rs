@@ -1,7 +1,7 @@
 //! The functions that only the prelude of a session calls.
 
-use super::desk::{File, say};
-use crate::host::{Host, payload};
+use super::desk::{CommandFile, say};
+use crate::host::{GuestHost, payload};
 use protocols::execbox::PAYLOAD_BYTES_MAX;
 use protocols::execbox::session::FromSession;
 use rquickjs::prelude::Func;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// Largest descriptor of a command. The server takes no larger one.
 const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
 
-impl Host {
+impl GuestHost {
     fn registered(&self, json: &str) -> bool {
         let fits = json.len() <= DESCRIPTOR_BYTES_MAX
             // Nested too deeply, the server could not read it.
@@ -29,7 +29,7 @@ impl Host {
         }
     }
 
-    fn wrote(&self, task: f64, file: &File<'_>) -> bool {
+    fn wrote(&self, task: f64, file: &CommandFile<'_>) -> bool {
         let fits =
             file.base64.len() + file.name.len() + file.content_type.len() < PAYLOAD_BYTES_MAX;
         fits && self.desk.get().is_some_and(|desk| desk.write(&self.outbox, task as u64, file))
@@ -51,10 +51,10 @@ impl Host {
 /// The functions for the prelude of a session.
 pub(super) fn session_functions<'js>(
     ctx: &Ctx<'js>,
-    host: &Rc<Host>,
+    host: &Rc<GuestHost>,
 ) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    let of = |host: &Rc<Host>| Rc::clone(host);
+    let of = |host: &Rc<GuestHost>| Rc::clone(host);
     let it = of(host);
     object.set("registered", Func::new(move |json: String| it.registered(&json)))?;
     let it = of(host);
@@ -70,7 +70,7 @@ pub(super) fn session_functions<'js>(
     object.set(
         "wrote",
         Func::new(move |task: f64, name: String, content_type: String, base64: String| {
-            let file = File { name: &name, content_type: &content_type, base64: &base64 };
+            let file = CommandFile { name: &name, content_type: &content_type, base64: &base64 };
             it.wrote(task, &file)
         }),
     )?;

@@ -1,8 +1,8 @@
 //! What a session's runner has been told and not yet done. It is looked at while the guest is busy, too: a wish to
 //! stop must not wait behind what it is meant to stop.
 
-use crate::link::Inbox;
-use protocols::execbox::session::{Interrupt, ToSession};
+use crate::link::LinkReader;
+use protocols::execbox::session::{InterruptTask, ToSession};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -11,14 +11,14 @@ use std::io;
 const AHEAD_MAX: usize = 4_096;
 
 /// The lines that wait.
-pub(super) struct Mailbox {
-    inbox: RefCell<Inbox>,
+pub(super) struct LineQueue {
+    inbox: RefCell<LinkReader>,
     ahead: RefCell<VecDeque<Vec<u8>>>,
     stopped: RefCell<BTreeSet<u64>>,
 }
 
-impl Mailbox {
-    pub(super) fn new(inbox: Inbox) -> Self {
+impl LineQueue {
+    pub(super) fn new(inbox: LinkReader) -> Self {
         let inbox = RefCell::new(inbox);
         Self { inbox, ahead: RefCell::default(), stopped: RefCell::default() }
     }
@@ -41,7 +41,7 @@ impl Mailbox {
         inbox.read_now();
         while let Some(line) = inbox.take() {
             match serde_json::from_slice(line) {
-                Ok(ToSession::Interrupt(Interrupt { task })) => {
+                Ok(ToSession::Interrupt(InterruptTask { task })) => {
                     self.stopped.borrow_mut().insert(task);
                     // Heard now; said again so that it counts as a line that was processed.
                     ahead.push_back(line.to_vec());

@@ -9,20 +9,21 @@ mod mailbox;
 mod path;
 mod verdict;
 
-pub(crate) use desk::Desk;
+pub(crate) use desk::EvaluatorState;
 
 use crate::clock::CLOCK_STANDS;
 use crate::convert;
-use crate::link::Inbox;
+use crate::link::LinkReader;
 use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
-use crate::world::World;
+use crate::world::GuestWorld;
 use desk::say;
 use lifecycle::CallId;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{
-    Complete, Completed, Ended, Eval, Fire, FromSession, Invoke, Now, Open, Settle, Settled,
-    TaskFailed, TaskOutcome, ToSession, Why, encode,
+    CallSettlement, CompleteOrder, CompletionNames, EvalOrder, FireTimer, FromSession, GuestTime,
+    InvokeCommand, OpenSession, SettleCall, TaskEnd, TaskFailed, TaskFailureKind, TaskOutcome,
+    ToSession, encode,
 };
 use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
@@ -43,40 +44,40 @@ const STUCK: &str =
     "it waits for a promise that nothing can settle: no tool call and no timer is outstanding";
 
 /// Serves one session until its link closes, and says whether it was closed in order.
-pub(crate) fn serve(world: &World, open: &Open, inbox: Inbox) -> bool {
+pub(crate) fn serve(world: &GuestWorld, open: &OpenSession, inbox: LinkReader) -> bool {
     world.limit_memory(open.memory_bytes);
-    let desk = Desk::new(inbox, open);
+    let desk = EvaluatorState::new(inbox, open);
     world.host.sit(Rc::clone(&desk));
     let rejections = world.rejections.as_deref();
     rejections.inspect(|rejections| rejections.watch());
     let is_closed = world.context.with(|ctx| {
-        let evaluator = Evaluator::furnish(world, &ctx, &desk, open);
+        let evaluator = SessionEvaluator::furnish(world, &ctx, &desk, open);
         evaluator.is_ok_and(|mut evaluator| evaluator.run())
     });
     rejections.inspect(|rejections| rejections.forget());
     is_closed
 }
 
-struct Evaluator<'s, 'js> {
-    world: &'s World,
+struct SessionEvaluator<'s, 'js> {
+    world: &'s GuestWorld,
     ctx: &'s Ctx<'js>,
-    desk: &'s Desk,
-    open: &'s Open,
-    hooks: Hooks<'js>,
-    tasks: BTreeMap<u64, Task<'js>>,
+    desk: &'s EvaluatorState,
+    open: &'s OpenSession,
+    hooks: EvaluatorHooks<'js>,
+    tasks: BTreeMap<u64, EvaluatorTask<'js>>,
     n_lines: u64,
     /// Warnings for whoever prints next: no task was open when they came up.
     warnings: RefCell<Vec<String>>,
 }
 
 /// What somebody waits for.
-struct Task<'js> {
+struct EvaluatorTask<'js> {
     promise: Promise<'js>,
     is_command: bool,
 }
 
 /// The prelude's functions for a session.
-struct Hooks<'js> {
+struct EvaluatorHooks<'js> {
     present: Function<'js>,
     complete: Function<'js>,
     invoke: Function<'js>,
@@ -86,12 +87,12 @@ struct Hooks<'js> {
     turn: Function<'js>,
 }
 
-impl<'s, 'js> Evaluator<'s, 'js> {
+impl<'s, 'js> SessionEvaluator<'s, 'js> {
     fn furnish(
-        world: &'s World,
+        world: &'s GuestWorld,
         ctx: &'s Ctx<'js>,
-        desk: &'s Desk,
-        open: &'s Open,
+        desk: &'s EvaluatorState,
+        open: &'s OpenSession,
     ) -> rquickjs::Result<Self> {
         let start = world.hooks.start.clone().restore(ctx)?;
         let (words, _) = open.seed.0.as_chunks::<4>();
@@ -103,7 +104,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let evaluate = world.hooks.evaluate.clone().restore(ctx)?;
         let hooks: Object<'js> =
             evaluate.call((functions, open.elements_max, open.value_chars_max))?;
-        let hooks = Hooks {
+        let hooks = EvaluatorHooks {
             present: hooks.get("present")?,
             complete: hooks.get("complete")?,
             invoke: hooks.get("invoke")?,
@@ -153,7 +154,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         }
     }
 
-    fn eval(&mut self, eval: &Eval<'_>) {
+    fn eval(&mut self, eval: &EvalOrder<'_>) {
         self.begin(eval.task, eval.now);
         let script = match prepare::interactive(&eval.code) {
             Ok(script) => script,
@@ -170,7 +171,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         }
     }
 
-    fn invoke(&mut self, invoke: &Invoke<'_>) {
+    fn invoke(&mut self, invoke: &InvokeCommand<'_>) {
         self.begin(invoke.task, invoke.now);
         if !matches!(self.hooks.knows.call::<_, bool>((invoke.name.as_ref(),)), Ok(true)) {
             return self.end(invoke.task, verdict::unknown());
@@ -185,7 +186,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.follow(invoke.task, begun, true);
     }
 
-    fn begin(&self, task: u64, now: Now) {
+    fn begin(&self, task: u64, now: GuestTime) {
         self.desk.begin(task);
         for warning in self.warnings.take() {
             self.desk.print(&self.world.host.outbox, &warning);
@@ -193,7 +194,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.turn(now);
     }
 
-    fn turn(&self, Now { at, frame }: Now) {
+    fn turn(&self, GuestTime { at, frame }: GuestTime) {
         self.world.begin_turn();
         self.world.host.advance_clock(false);
         let told = self.hooks.turn.call::<_, ()>((millis(at), frame as f64));
@@ -203,7 +204,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     fn follow(&mut self, task: u64, begun: rquickjs::Result<Promise<'js>>, is_command: bool) {
         match begun {
             Ok(promise) => {
-                self.tasks.insert(task, Task { promise, is_command });
+                self.tasks.insert(task, EvaluatorTask { promise, is_command });
                 self.finish_turn();
             }
             Err(_) => {
@@ -256,7 +257,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             // What was to settle it may have been lost for want of memory.
             let outcome = match self.world.is_exhausted(self.open.memory_bytes) {
                 true => verdict::out_of_memory(self.open.memory_bytes),
-                false => verdict::failed(Why::Stuck, STUCK),
+                false => verdict::failed(TaskFailureKind::Stuck, STUCK),
             };
             self.end(task, outcome);
         }
@@ -278,13 +279,13 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         let fouled = n_left == 0 || self.desk.stopped.replace(false);
         self.desk.open.borrow_mut().remove(&task);
         self.tasks.remove(&task);
-        self.say_ended(Ended { task, outcome, fouled });
+        self.say_ended(TaskEnd { task, outcome, fouled });
     }
 
     /// Why the guest was stopped.
     fn interrupted(&self) -> TaskOutcome<'static> {
         match self.world.host.has_waited_for_clock() {
-            true => verdict::failed(Why::Threw, CLOCK_STANDS),
+            true => verdict::failed(TaskFailureKind::Threw, CLOCK_STANDS),
             false => verdict::interrupted(),
         }
     }
@@ -307,7 +308,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
     }
 
     fn outcome(&self, task: u64) -> TaskOutcome<'static> {
-        let Some(Task { promise, is_command }) = self.tasks.get(&task) else {
+        let Some(EvaluatorTask { promise, is_command }) = self.tasks.get(&task) else {
             return verdict::interrupted();
         };
         if *is_command {
@@ -372,14 +373,16 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         self.desk.mailbox.forget(task);
         self.desk.stopped.set(false);
         self.tasks.remove(&task);
-        let is_exhausted =
-            matches!(&outcome, TaskOutcome::Failed(TaskFailed { why: Why::Memory, .. }));
+        let is_exhausted = matches!(
+            &outcome,
+            TaskOutcome::Failed(TaskFailed { why: TaskFailureKind::Memory, .. })
+        );
         // What fills the memory may be held by a definition: then nothing works any more.
         let fouled = is_exhausted && self.world.is_full(self.ctx, self.open.memory_bytes);
-        self.say_ended(Ended { task, outcome, fouled });
+        self.say_ended(TaskEnd { task, outcome, fouled });
     }
 
-    fn say_ended(&self, ended: Ended<'_>) {
+    fn say_ended(&self, ended: TaskEnd<'_>) {
         let (task, fouled) = (ended.task, ended.fouled);
         let mut line = Vec::new();
         encode(&FromSession::Ended(ended), &mut line);
@@ -392,11 +395,11 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             "RangeError: the outcome has {} bytes as JSON; at most {MESSAGE_BYTES_MAX} fit a message",
             line.len()
         );
-        let outcome = verdict::failed(Why::Threw, message);
-        say(outbox, &FromSession::Ended(Ended { task, outcome, fouled }));
+        let outcome = verdict::failed(TaskFailureKind::Threw, message);
+        say(outbox, &FromSession::Ended(TaskEnd { task, outcome, fouled }));
     }
 
-    fn complete(&self, complete: &Complete<'_>) {
+    fn complete(&self, complete: &CompleteOrder<'_>) {
         let names: Vec<String> = path::path(&complete.code)
             .and_then(|(names, prefix)| {
                 self.hooks
@@ -407,20 +410,20 @@ impl<'s, 'js> Evaluator<'s, 'js> {
             })
             .unwrap_or_default();
         let names = names.into_iter().map(Into::into).collect();
-        let completed = Completed { task: complete.task, names };
+        let completed = CompletionNames { task: complete.task, names };
         say(&self.world.host.outbox, &FromSession::Completed(completed));
     }
 
-    fn settle(&mut self, settle: &Settle<'_>) {
+    fn settle(&mut self, settle: &SettleCall<'_>) {
         let task = self.desk.calls.borrow_mut().remove(&settle.call);
-        let failed = task.is_some() && matches!(settle.outcome, Settled::Failed(_));
+        let failed = task.is_some() && matches!(settle.outcome, CallSettlement::Failed(_));
         self.world.host.call_sites.borrow_mut().settle(CallId(settle.call), failed);
         let Some(task) = task else { return };
         self.desk.turn_of(task);
         self.turn(settle.now);
         let settled = match &settle.outcome {
-            Settled::Returned(value) => self.resolve(settle.call, *value),
-            Settled::Failed(why) => {
+            CallSettlement::Returned(value) => self.resolve(settle.call, *value),
+            CallSettlement::Failed(why) => {
                 let details =
                     why.details.map(|json| convert::from_json(self.ctx, json)).transpose();
                 self.reject(settle.call, &why.code, &why.message, details.ok().flatten())
@@ -470,7 +473,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
         reject.call((call, undefined(), code, message, undefined(), details))
     }
 
-    fn fire(&mut self, fire: Fire) {
+    fn fire(&mut self, fire: FireTimer) {
         let Some(task) = self.desk.timers.borrow_mut().remove(&fire.timer) else { return };
         self.desk.turn_of(task);
         self.turn(fire.now);
@@ -484,7 +487,7 @@ impl<'s, 'js> Evaluator<'s, 'js> {
 }
 
 /// A failure with nothing but a word and a sentence.
-fn plain(why: Why, message: impl Into<String>) -> TaskFailed<'static> {
+fn plain(why: TaskFailureKind, message: impl Into<String>) -> TaskFailed<'static> {
     let message = message.into().into();
     TaskFailed { why, message, stack: None, kind: None, code: None, details: None }
 }

@@ -1,33 +1,36 @@
 //! How a task ended, in the words of the link.
 
 use super::plain;
-use crate::failure::{Described, Shifts};
+use crate::failure::{DescribedError, PositionShifts};
 use crate::prepare::SyntaxProblem;
 use crate::session::PROGRAM_FILE_NAME;
 use crate::verdict::with_bigint_limit;
-use protocols::execbox::session::{TaskFailed, TaskOutcome, Valued, Why};
+use protocols::execbox::session::{EvalValue, TaskFailed, TaskFailureKind, TaskOutcome};
 use rquickjs::Value;
 
-type Outcome = TaskOutcome<'static>;
+type EvalOutcome = TaskOutcome<'static>;
 
-pub(super) fn failed(why: Why, message: impl Into<String>) -> Outcome {
+pub(super) fn failed(why: TaskFailureKind, message: impl Into<String>) -> EvalOutcome {
     TaskOutcome::Failed(plain(why, message))
 }
 
-pub(super) fn interrupted() -> Outcome {
-    failed(Why::Interrupted, "it was stopped")
+pub(super) fn interrupted() -> EvalOutcome {
+    failed(TaskFailureKind::Interrupted, "it was stopped")
 }
 
-pub(super) fn unknown() -> Outcome {
-    failed(Why::Unknown, "the command is no longer registered")
+pub(super) fn unknown() -> EvalOutcome {
+    failed(TaskFailureKind::Unknown, "the command is no longer registered")
 }
 
-pub(super) fn out_of_memory(bytes: u64) -> Outcome {
-    failed(Why::Memory, format!("InternalError: needed more than {bytes} bytes of memory"))
+pub(super) fn out_of_memory(bytes: u64) -> EvalOutcome {
+    failed(
+        TaskFailureKind::Memory,
+        format!("InternalError: needed more than {bytes} bytes of memory"),
+    )
 }
 
 /// What is printed of a rejection that nobody handled.
-pub(super) fn warning(outcome: &Outcome) -> String {
+pub(super) fn warning(outcome: &EvalOutcome) -> String {
     let TaskOutcome::Failed(TaskFailed { message, stack, .. }) = outcome else {
         return String::new();
     };
@@ -36,18 +39,18 @@ pub(super) fn warning(outcome: &Outcome) -> String {
 }
 
 /// One line for each problem, in their order.
-pub(super) fn syntax(problems: &[SyntaxProblem]) -> Outcome {
+pub(super) fn syntax(problems: &[SyntaxProblem]) -> EvalOutcome {
     let lines: Vec<String> = problems
         .iter()
         .map(|SyntaxProblem { message, line, column }| {
             format!("({line},{column}): error: {message}")
         })
         .collect();
-    failed(Why::Syntax, lines.join("\n"))
+    failed(TaskFailureKind::Syntax, lines.join("\n"))
 }
 
 /// What the engine says of a text that only it cannot compile, in the words in which our own parser would have said it.
-pub(super) fn uncompiled(outcome: Outcome) -> Outcome {
+pub(super) fn uncompiled(outcome: EvalOutcome) -> EvalOutcome {
     let TaskOutcome::Failed(failed) = &outcome else { return outcome };
     let Some(message) = failed.message.strip_prefix("SyntaxError: ") else { return outcome };
     let (line, column) = failed.stack.as_deref().and_then(first_place).unwrap_or((1, 1));
@@ -62,7 +65,7 @@ fn first_place(stack: &str) -> Option<(usize, usize)> {
 }
 
 /// What needs no look by the prelude.
-pub(super) fn small(value: &Value<'_>) -> Option<Outcome> {
+pub(super) fn small(value: &Value<'_>) -> Option<EvalOutcome> {
     let (type_name, json) = if let Some(number) = value.as_int() {
         ("number", number.to_string())
     } else if let Some(truth) = value.as_bool() {
@@ -75,37 +78,37 @@ pub(super) fn small(value: &Value<'_>) -> Option<Outcome> {
     Some(valued(type_name.to_owned(), json, None))
 }
 
-pub(super) fn value((type_name, json, chars): (String, String, u64)) -> Outcome {
+pub(super) fn value((type_name, json, chars): (String, String, u64)) -> EvalOutcome {
     valued(type_name, json, Some(chars))
 }
 
-fn valued(type_name: String, json: String, chars: Option<u64>) -> Outcome {
+fn valued(type_name: String, json: String, chars: Option<u64>) -> EvalOutcome {
     let bytes = (json.len() as u64).max(chars.unwrap_or_default());
-    TaskOutcome::Value(Valued { type_name: type_name.into(), json: json.into(), bytes })
+    TaskOutcome::Value(EvalValue { type_name: type_name.into(), json: json.into(), bytes })
 }
 
 /// What a command gave back.
-pub(super) fn output(json: String) -> Outcome {
+pub(super) fn output(json: String) -> EvalOutcome {
     TaskOutcome::Output(json.into())
 }
 
 /// An error that nobody caught, as `String(error)` says it.
 pub(super) fn described(
-    said: Described,
+    said: DescribedError,
     claimed: Option<(String, String, String)>,
     memory_bytes: u64,
-) -> Outcome {
+) -> EvalOutcome {
     if said.code == "memory_limit" && !said.ours {
         return out_of_memory(memory_bytes);
     }
-    let failed = with_bigint_limit(said).into_failed(&Shifts::default());
+    let failed = with_bigint_limit(said).into_failed(&PositionShifts::default());
     let message = match failed.name.as_deref() {
         Some(name) if failed.message.is_empty() => name.to_owned(),
         Some(name) => format!("{name}: {}", failed.message),
         None => failed.message.into_owned(),
     };
     let stack = failed.stack;
-    let mut failed = TaskFailed { stack, ..plain(Why::Threw, message) };
+    let mut failed = TaskFailed { stack, ..plain(TaskFailureKind::Threw, message) };
     if let Some((kind, code, details)) = claimed {
         (failed.kind, failed.code) = (Some(kind.into()), Some(code.into()));
         failed.details = (!details.is_empty()).then(|| details.into());

@@ -17,7 +17,7 @@ pub(crate) const RESERVE_BYTES: usize = 1 << 20;
 const LITTLE_BYTES_MAX: usize = 8 << 10;
 
 /// The limit of one heap. Without one, everything is admitted.
-pub(crate) struct Limit {
+pub(crate) struct HeapLimit {
     bytes_max: Cell<usize>,
     /// The largest block that is handed out at once; arrays that grow may become larger.
     block_bytes_max: Cell<usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Limit {
     most_bytes: Cell<usize>,
 }
 
-impl Default for Limit {
+impl Default for HeapLimit {
     fn default() -> Self {
         Self {
             bytes_max: Cell::new(usize::MAX),
@@ -39,7 +39,7 @@ impl Default for Limit {
     }
 }
 
-impl Limit {
+impl HeapLimit {
     /// From now on the blocks are those of a program with this limit.
     pub(crate) fn set(&self, memory_bytes: u64) {
         self.bytes_max.set(size(heap_bytes_max(memory_bytes)));
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_program_gets_seven_quarters_of_its_limit_and_no_single_block_above_it() {
-        let limit = Limit::default();
+        let limit = HeapLimit::default();
         assert!(limit.admits(1 << 40, 0, 1 << 40) && limit.admits_block(1 << 40));
         limit.set(100);
         assert_eq!(heap_bytes_max(100), 175);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn only_a_little_that_is_refused_means_that_nothing_is_left() {
-        let limit = Limit::default();
+        let limit = HeapLimit::default();
         limit.set(1 << 20);
         assert!(!limit.admits_block(1 << 30));
         assert!(!limit.has_refused_little());

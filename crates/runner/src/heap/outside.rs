@@ -9,9 +9,9 @@ use std::ptr::{self, NonNull};
 /// system.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Word(usize);
+pub(super) struct BlockWord(usize);
 
-impl Word {
+impl BlockWord {
     const OUTSIDE: usize = 1;
 
     /// Of a block within the region.
@@ -30,26 +30,26 @@ impl Word {
 
 /// Stands before every block from the system.
 #[repr(C, align(16))]
-struct Header {
+struct BlockHeader {
     /// Neighbours in the list of such blocks. Null at the ends.
     previous: *mut Self,
     next: *mut Self,
     padding: usize,
-    word: Word,
+    word: BlockWord,
 }
-const HEADER_BYTES: usize = size_of::<Header>();
-const _: () = assert!(size_of::<Word>() == WORD_BYTES);
-const _: () = assert!(std::mem::offset_of!(Header, word) == HEADER_BYTES - WORD_BYTES);
+const HEADER_BYTES: usize = size_of::<BlockHeader>();
+const _: () = assert!(size_of::<BlockWord>() == WORD_BYTES);
+const _: () = assert!(std::mem::offset_of!(BlockHeader, word) == HEADER_BYTES - WORD_BYTES);
 
 /// The list, and what it adds up to. A copy of an empty one is another; nobody copies others.
 #[derive(Clone)]
-pub(super) struct Outside {
-    first: *mut Header,
+pub(super) struct SystemBlocks {
+    first: *mut BlockHeader,
     /// What they take together.
     bytes: usize,
 }
 
-impl Outside {
+impl SystemBlocks {
     pub(super) const fn new() -> Self {
         Self { first: ptr::null_mut(), bytes: 0 }
     }
@@ -68,12 +68,17 @@ impl Outside {
         let Some(size) = rounded(bytes) else { return ptr::null_mut() };
         // SAFETY: the layout has a size; what is written lies within it, and is in no list yet.
         unsafe {
-            let header = System.alloc_zeroed(layout(size)).cast::<Header>();
+            let header = System.alloc_zeroed(layout(size)).cast::<BlockHeader>();
             if header.is_null() {
                 return ptr::null_mut();
             }
             let (previous, next) = (ptr::null_mut(), ptr::null_mut());
-            header.write(Header { previous, next, padding: 0, word: Word(size | Word::OUTSIDE) });
+            header.write(BlockHeader {
+                previous,
+                next,
+                padding: 0,
+                word: BlockWord(size | BlockWord::OUTSIDE),
+            });
             self.enlist(header);
             header.add(1).cast()
         }
@@ -100,12 +105,13 @@ impl Outside {
             let header = header_of(block);
             self.delist(header);
             let old = layout((*header).word.usable_bytes());
-            let moved = System.realloc(header.cast(), old, size + HEADER_BYTES).cast::<Header>();
+            let moved =
+                System.realloc(header.cast(), old, size + HEADER_BYTES).cast::<BlockHeader>();
             if moved.is_null() {
                 self.enlist(header);
                 return ptr::null_mut();
             }
-            (*moved).word = Word(size | Word::OUTSIDE);
+            (*moved).word = BlockWord(size | BlockWord::OUTSIDE);
             self.enlist(moved);
             moved.add(1).cast()
         }
@@ -125,7 +131,7 @@ impl Outside {
 
     /// # Safety
     /// The block is in the list, and nobody uses it any more.
-    unsafe fn free(&mut self, header: *mut Header) {
+    unsafe fn free(&mut self, header: *mut BlockHeader) {
         // SAFETY: as the caller says.
         unsafe {
             self.delist(header);
@@ -137,7 +143,7 @@ impl Outside {
     ///
     /// # Safety
     /// The block is from the system and in no list.
-    unsafe fn enlist(&mut self, header: *mut Header) {
+    unsafe fn enlist(&mut self, header: *mut BlockHeader) {
         // SAFETY: as the caller says; the list holds living blocks.
         unsafe {
             (*header).previous = ptr::null_mut();
@@ -154,10 +160,10 @@ impl Outside {
     ///
     /// # Safety
     /// The block is in the list.
-    unsafe fn delist(&mut self, header: *mut Header) {
+    unsafe fn delist(&mut self, header: *mut BlockHeader) {
         // SAFETY: the neighbours of a block in the list are in it too.
         unsafe {
-            let Header { previous, next, word, .. } = header.read();
+            let BlockHeader { previous, next, word, .. } = header.read();
             match previous.as_mut() {
                 Some(previous) => previous.next = next,
                 None => self.first = next,
@@ -182,7 +188,7 @@ fn layout(size: usize) -> Layout {
 
 /// # Safety
 /// `block` is from the system.
-unsafe fn header_of(block: *mut u8) -> *mut Header {
+unsafe fn header_of(block: *mut u8) -> *mut BlockHeader {
     // SAFETY: every such block has a header before it.
-    unsafe { block.cast::<Header>().sub(1) }
+    unsafe { block.cast::<BlockHeader>().sub(1) }
 }

@@ -1,13 +1,13 @@
 //! What the prelude asks about errors.
 
 use super::{NamedError, ProgramSource};
-use crate::host::Host;
+use crate::host::GuestHost;
 use rquickjs::Object;
 use rquickjs::prelude::Func;
 use std::rc::Rc;
 
 /// Adds to the host's functions what the prelude's errors are made with.
-pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<Host>) -> rquickjs::Result<()> {
+pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<GuestHost>) -> rquickjs::Result<()> {
     let it = Rc::clone(host);
     functions.set(
         "named",
@@ -29,7 +29,7 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<Host>) -> rquickjs:
 }
 
 /// A session's texts share one file name: there, only words are changed.
-fn named(host: &Host, name: &str, message: &str, stack: &str) -> NamedError {
+fn named(host: &GuestHost, name: &str, message: &str, stack: &str) -> NamedError {
     match &*host.program.borrow() {
         Some(program) => program.name_error(name, message, stack),
         None => ProgramSource::unknown().name_error(name, message, stack),

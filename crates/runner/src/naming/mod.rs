@@ -13,13 +13,13 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-use crate::loops::{Mark, unmarked_column};
+use crate::loops::{InsertionMark, unmarked_column};
 use crate::prepare;
 pub(crate) use functions::add_to;
 pub(crate) use hints::module as module_hint;
-use operations::{EnginePlace, FoundOperation, Search, Wanted};
+use operations::{EnginePlace, FoundOperation, OperationSearch, WantedOperation};
 use oxc_allocator::Allocator;
-use phrases::Phrase;
+use phrases::RewordedMessage;
 use stack::{StackTop, UserFrame};
 use std::cell::OnceCell;
 
@@ -37,7 +37,7 @@ pub(crate) struct ProgramSource {
     /// Bytes of the compiled text's first line that stand before the program.
     opening_bytes: usize,
     /// What was put into the program to count its loops.
-    marks: Vec<Mark>,
+    marks: Vec<InsertionMark>,
     /// Where the `return` was put in that gives back the last expression, if one was.
     inserted_return: OnceCell<Option<usize>>,
     /// How the program's tools are reached, for hints.
@@ -56,7 +56,7 @@ impl ProgramSource {
     pub(crate) fn new(
         text: &str,
         opening_bytes: usize,
-        marks: Vec<Mark>,
+        marks: Vec<InsertionMark>,
         outside: impl Into<String>,
     ) -> Self {
         let (text, outside) = (Some(text.to_owned()), outside.into());
@@ -92,14 +92,18 @@ impl ProgramSource {
     }
 
     /// The text for a phrase, and the byte of the program at which it went wrong.
-    fn carry_out(&self, phrase: Phrase<'_>, top: &StackTop<'_>) -> (Option<String>, Option<usize>) {
+    fn carry_out(
+        &self,
+        phrase: RewordedMessage<'_>,
+        top: &StackTop<'_>,
+    ) -> (Option<String>, Option<usize>) {
         let wanted = match phrase {
-            Phrase::Text(text) => return (Some(text), None),
-            Phrase::Import(specifier) => return self.name_import(specifier),
-            Phrase::Redeclaration => return self.name_redeclared(),
-            Phrase::Operation(wanted) => wanted,
+            RewordedMessage::Text(text) => return (Some(text), None),
+            RewordedMessage::Import(specifier) => return self.name_import(specifier),
+            RewordedMessage::Redeclaration => return self.name_redeclared(),
+            RewordedMessage::Operation(wanted) => wanted,
         };
-        if matches!(wanted, Wanted::NewError { .. }) && self.is_at_class(top) {
+        if matches!(wanted, WantedOperation::NewError { .. }) && self.is_at_class(top) {
             return (None, None);
         }
         let found = self.search(&wanted, top);
@@ -108,12 +112,12 @@ impl ProgramSource {
         (phrases::sentence(&wanted, &names), place)
     }
 
-    fn search(&self, wanted: &Wanted<'_>, top: &StackTop<'_>) -> Vec<FoundOperation> {
+    fn search(&self, wanted: &WantedOperation<'_>, top: &StackTop<'_>) -> Vec<FoundOperation> {
         let Some(frame) = top.user else { return vec![] };
         let Some(text) = self.readable() else { return vec![] };
         let allocator = Allocator::default();
         let Some(program) = prepare::parse_prepared(&allocator, text) else { return vec![] };
-        let mut found = Search::run(text, &program, self.engine_place(frame), wanted);
+        let mut found = OperationSearch::run(text, &program, self.engine_place(frame), wanted);
         if found.len() > 1 && wanted.is_call() {
             let known = known::KnownFunctions::of(&program);
             found.retain(|found| !known.has(&found.text));

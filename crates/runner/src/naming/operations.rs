@@ -2,7 +2,7 @@
 //!
 //! The engine does not place each operation. It notes a place when it compiles a name that is read, a call, the operand
 //! of `new` and of `throw`, the right side of an operator and the beginning of an expression that is a statement; an error's
-//! place is the last one that was noted before the operation that failed. [`Search`] walks a program in the order in which
+//! place is the last one that was noted before the operation that failed. [`OperationSearch`] walks a program in the order in which
 //! the engine compiles it, notes the same places, and finds the operations that follow a given one.
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -24,7 +24,7 @@ const ALTERNATIVES_MAX: usize = 3;
 
 /// The operation that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted<'m> {
+pub(super) enum WantedOperation<'m> {
     /// A call, also with `new`, of what cannot be called.
     Call,
     /// The call of a function of the language, with an argument that should be a function.
@@ -68,7 +68,7 @@ pub(super) enum Wanted<'m> {
     },
 }
 
-impl Wanted<'_> {
+impl WantedOperation<'_> {
     pub(super) const fn is_call(&self) -> bool {
         matches!(self, Self::Call)
     }
@@ -120,21 +120,21 @@ struct WalkedFunction {
     noted: Option<u32>,
 }
 
-pub(super) struct Search<'s, 'w> {
+pub(super) struct OperationSearch<'s, 'w> {
     source: &'s str,
     place: EnginePlace,
-    wanted: &'w Wanted<'w>,
+    wanted: &'w WantedOperation<'w>,
     bodies: Vec<WalkedFunction>,
     found: Vec<FoundOperation>,
 }
 
-impl<'s, 'w> Search<'s, 'w> {
+impl<'s, 'w> OperationSearch<'s, 'w> {
     /// The operations that fail at `place`, in the order in which they are done.
     pub(super) fn run(
         source: &'s str,
         program: &Program<'_>,
         place: EnginePlace,
-        wanted: &'w Wanted<'w>,
+        wanted: &'w WantedOperation<'w>,
     ) -> Vec<FoundOperation> {
         let bodies = vec![WalkedFunction { start: None, noted: None }];
         let mut search = Self { source, place, wanted, bodies, found: vec![] };
@@ -180,18 +180,18 @@ impl<'s, 'w> Search<'s, 'w> {
             return;
         }
         if makes_an_error(callee) {
-            if matches!(*self.wanted, Wanted::NewError { class } if last_name(callee) == Some(class))
+            if matches!(*self.wanted, WantedOperation::NewError { class } if last_name(callee) == Some(class))
             {
                 self.add(at, "");
             }
             return;
         }
         let text = match *self.wanted {
-            Wanted::Call => {
+            WantedOperation::Call => {
                 let ending = if is_new { "is not a constructor" } else { "is not a function" };
                 self.name(callee).map(|name| format!("{name} {ending}"))
             }
-            Wanted::Callback { native } if last_name(callee) == Some(native) => {
+            WantedOperation::Callback { native } if last_name(callee) == Some(native) => {
                 let idx = usize::from(matches!(native, "from" | "groupBy" | "fromAsync"));
                 let argument = arguments.get(idx).map(Argument::as_expression);
                 match argument {
@@ -200,7 +200,9 @@ impl<'s, 'w> Search<'s, 'w> {
                     Some(Some(argument)) => self.name(argument),
                 }
             }
-            Wanted::IteratedArgument { native, .. } if last_name(callee) == Some(native) => {
+            WantedOperation::IteratedArgument { native, .. }
+                if last_name(callee) == Some(native) =>
+            {
                 arguments.first().and_then(Argument::as_expression).and_then(|it| self.name(it))
             }
             _ => None,
@@ -211,7 +213,7 @@ impl<'s, 'w> Search<'s, 'w> {
     }
 
     fn read(&mut self, at: u32, property: Option<&str>) {
-        if let Wanted::Read { property: wanted, .. } = *self.wanted
+        if let WantedOperation::Read { property: wanted, .. } = *self.wanted
             && self.is_here()
             && property.is_none_or(|property| property == wanted)
         {
@@ -220,7 +222,7 @@ impl<'s, 'w> Search<'s, 'w> {
     }
 
     fn iterated(&mut self, value: &Expression<'_>) {
-        if matches!(self.wanted, Wanted::Iterate { .. })
+        if matches!(self.wanted, WantedOperation::Iterate { .. })
             && self.is_here()
             && let Some(name) = self.name(value)
         {
@@ -234,8 +236,10 @@ impl<'s, 'w> Search<'s, 'w> {
             return;
         }
         let text = match (pattern, self.wanted) {
-            (PatternKind::List, Wanted::Iterate { .. }) => value.trim_matches('\'').to_owned(),
-            (PatternKind::Object(first), Wanted::Destructure) => {
+            (PatternKind::List, WantedOperation::Iterate { .. }) => {
+                value.trim_matches('\'').to_owned()
+            }
+            (PatternKind::Object(first), WantedOperation::Destructure) => {
                 let is = is.unwrap_or("undefined or null");
                 match first {
                     Some(first) => {
@@ -258,23 +262,23 @@ impl<'s, 'w> Search<'s, 'w> {
         let object = target.as_member_expression().and_then(|it| self.name(it.object()));
         let object = object.unwrap_or_else(|| "#<Object>".to_owned());
         let text = match (*self.wanted, property) {
-            (Wanted::Write { property: wanted, .. }, Some(property))
+            (WantedOperation::Write { property: wanted, .. }, Some(property))
                 if property.as_deref().is_none_or(|it| it == wanted) =>
             {
                 String::new()
             }
-            (Wanted::Assign { name }, None) if is_named(target, name) => {
+            (WantedOperation::Assign { name }, None) if is_named(target, name) => {
                 format!("Assignment to constant variable '{name}'.")
             }
-            (Wanted::Assign { name }, Some(property))
+            (WantedOperation::Assign { name }, Some(property))
                 if property.as_deref().is_none_or(|it| it == name) =>
             {
                 format!("Cannot assign to read only property '{name}' of object '{object}'")
             }
-            (Wanted::Extend, Some(Some(property))) => {
+            (WantedOperation::Extend, Some(Some(property))) => {
                 format!("Cannot add property {property}, object is not extensible")
             }
-            (Wanted::SetWithoutSetter, Some(Some(property))) => {
+            (WantedOperation::SetWithoutSetter, Some(Some(property))) => {
                 format!("Cannot set property {property} of {object} which has only a getter")
             }
             _ => return,
@@ -326,11 +330,11 @@ fn last_name<'e>(callee: &'e Expression<'_>) -> Option<&'e str> {
 
 /// Where modules of this name are imported.
 pub(super) fn imports(program: &Program<'_>, specifier: &str) -> Vec<usize> {
-    struct Imports<'s> {
+    struct ImportNames<'s> {
         specifier: &'s str,
         places: Vec<usize>,
     }
-    impl<'a> Visit<'a> for Imports<'_> {
+    impl<'a> Visit<'a> for ImportNames<'_> {
         fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
             let is_it = matches!(&it.source, Expression::StringLiteral(text) if text.value == self.specifier);
             if is_it {
@@ -339,7 +343,7 @@ pub(super) fn imports(program: &Program<'_>, specifier: &str) -> Vec<usize> {
             walk::walk_import_expression(self, it);
         }
     }
-    let mut imports = Imports { specifier, places: vec![] };
+    let mut imports = ImportNames { specifier, places: vec![] };
     imports.visit_program(program);
     imports.places
 }

@@ -1,11 +1,11 @@
 //! What the engine says, and what Node says of the same: some texts need the program, others only other words.
 
-use super::operations::Wanted;
+use super::operations::WantedOperation;
 use super::stack::StackTop;
 
 /// What becomes of a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Phrase<'m> {
+pub(super) enum RewordedMessage<'m> {
     /// This text.
     Text(String),
     /// The text for `import(…)` of this module.
@@ -13,7 +13,7 @@ pub(super) enum Phrase<'m> {
     /// The text for a name that is declared twice.
     Redeclaration,
     /// What [`sentence`] makes of the operation that failed.
-    Operation(Wanted<'m>),
+    Operation(WantedOperation<'m>),
 }
 
 /// `None` where the engine's own words are as good.
@@ -21,7 +21,7 @@ pub(super) fn phrase<'m>(
     name: &'m str,
     message: &'m str,
     top: &StackTop<'m>,
-) -> Option<Phrase<'m>> {
+) -> Option<RewordedMessage<'m>> {
     match name {
         "TypeError" => type_error(message, top),
         "ReferenceError" => reference_error(message),
@@ -33,36 +33,38 @@ pub(super) fn phrase<'m>(
 }
 
 /// An error that the program made: only its place is looked for.
-fn new_error<'m>(name: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+fn new_error<'m>(name: &'m str, top: &StackTop<'m>) -> Option<RewordedMessage<'m>> {
     let is_one = top.native.is_none() && top.user.is_some() && name.ends_with("Error");
-    is_one.then_some(Phrase::Operation(Wanted::NewError { class: name }))
+    is_one.then_some(RewordedMessage::Operation(WantedOperation::NewError { class: name }))
 }
 
-fn type_error<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Phrase<'m>> {
+fn type_error<'m>(message: &'m str, top: &StackTop<'m>) -> Option<RewordedMessage<'m>> {
     if let Some(text) = other_words(message, top) {
-        return Some(Phrase::Text(text));
+        return Some(RewordedMessage::Text(text));
     }
     let wanted = match (message, top.native) {
-        ("not a function" | "not a constructor", None) => Wanted::Call,
-        ("not a function", Some(native)) => Wanted::Callback { native },
-        ("value is not iterable", None) => Wanted::Iterate { value: None },
-        ("value is not iterable", Some(native)) => Wanted::IteratedArgument { native, value: None },
-        ("Cannot convert undefined or null to object", None) => Wanted::Destructure,
-        ("object is not extensible", None) => Wanted::Extend,
-        ("no setter for property", None) => Wanted::SetWithoutSetter,
-        ("could not delete property", None) => Wanted::Delete,
-        ("invalid 'in' operand", None) => Wanted::In,
-        ("invalid 'instanceof' right operand", None) => Wanted::InstanceOf,
-        ("parent class must be constructor", None) => Wanted::ClassHeritage,
-        _ => return access(message, top).map(Phrase::Operation),
+        ("not a function" | "not a constructor", None) => WantedOperation::Call,
+        ("not a function", Some(native)) => WantedOperation::Callback { native },
+        ("value is not iterable", None) => WantedOperation::Iterate { value: None },
+        ("value is not iterable", Some(native)) => {
+            WantedOperation::IteratedArgument { native, value: None }
+        }
+        ("Cannot convert undefined or null to object", None) => WantedOperation::Destructure,
+        ("object is not extensible", None) => WantedOperation::Extend,
+        ("no setter for property", None) => WantedOperation::SetWithoutSetter,
+        ("could not delete property", None) => WantedOperation::Delete,
+        ("invalid 'in' operand", None) => WantedOperation::In,
+        ("invalid 'instanceof' right operand", None) => WantedOperation::InstanceOf,
+        ("parent class must be constructor", None) => WantedOperation::ClassHeritage,
+        _ => return access(message, top).map(RewordedMessage::Operation),
     };
-    Some(Phrase::Operation(wanted))
+    Some(RewordedMessage::Operation(wanted))
 }
 
 /// `cannot read property 'x' of null` and its like.
-fn access<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Wanted<'m>> {
+fn access<'m>(message: &'m str, top: &StackTop<'m>) -> Option<WantedOperation<'m>> {
     if let Some(name) = between(message, "'", "' is read-only") {
-        return top.native.is_none().then_some(Wanted::Assign { name });
+        return top.native.is_none().then_some(WantedOperation::Assign { name });
     }
     let (reads, rest) = match message.strip_prefix("cannot read property '") {
         Some(rest) => (true, rest),
@@ -72,13 +74,13 @@ fn access<'m>(message: &'m str, top: &StackTop<'m>) -> Option<Wanted<'m>> {
     let value = ["null", "undefined"].into_iter().find(|it| *it == value)?;
     Some(match (property, top.native) {
         ("Symbol.iterator" | "Symbol.asyncIterator", None) if reads => {
-            Wanted::Iterate { value: Some(value) }
+            WantedOperation::Iterate { value: Some(value) }
         }
         ("Symbol.iterator" | "Symbol.asyncIterator", Some(native)) if reads => {
-            Wanted::IteratedArgument { native, value: Some(value) }
+            WantedOperation::IteratedArgument { native, value: Some(value) }
         }
-        _ if reads => Wanted::Read { property, value },
-        _ => Wanted::Write { property, value },
+        _ if reads => WantedOperation::Read { property, value },
+        _ => WantedOperation::Write { property, value },
     })
 }
 
@@ -121,28 +123,34 @@ fn other_words(message: &str, top: &StackTop<'_>) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn reference_error(message: &str) -> Option<Phrase<'_>> {
+fn reference_error(message: &str) -> Option<RewordedMessage<'_>> {
     if let Some(name) = message.strip_suffix(" is not initialized") {
-        return Some(Phrase::Text(format!("Cannot access '{name}' before initialization")));
+        return Some(RewordedMessage::Text(format!(
+            "Cannot access '{name}' before initialization"
+        )));
     }
     let module = message.strip_prefix("could not load module ")?;
     let module = module.strip_prefix("filename ").unwrap_or(module);
-    between(module, "'", "'").map(Phrase::Import)
+    between(module, "'", "'").map(RewordedMessage::Import)
 }
 
-fn range_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
+fn range_error<'m>(message: &str, top: &StackTop<'_>) -> Option<RewordedMessage<'m>> {
     let text = match (message, top.native) {
         ("Date value is NaN", _) => "Invalid time value",
         ("invalid array length", _) => "Invalid array length",
         _ => return None,
     };
-    Some(Phrase::Text(text.to_owned()))
+    Some(RewordedMessage::Text(text.to_owned()))
 }
 
-fn syntax_error<'m>(message: &str, top: &StackTop<'_>) -> Option<Phrase<'m>> {
+fn syntax_error<'m>(message: &str, top: &StackTop<'_>) -> Option<RewordedMessage<'m>> {
     match top.native {
-        None if message.starts_with("invalid redefinition of ") => Some(Phrase::Redeclaration),
-        Some("RegExp") => Some(Phrase::Text(format!("Invalid regular expression: {message}"))),
+        None if message.starts_with("invalid redefinition of ") => {
+            Some(RewordedMessage::Redeclaration)
+        }
+        Some("RegExp") => {
+            Some(RewordedMessage::Text(format!("Invalid regular expression: {message}")))
+        }
         _ => None,
     }
 }
@@ -152,32 +160,32 @@ fn between<'m>(text: &'m str, before: &str, after: &str) -> Option<&'m str> {
 }
 
 /// The text for an operation that failed. `found` are its names in the program; `None` where they are needed.
-pub(super) fn sentence(wanted: &Wanted<'_>, found: &[&str]) -> Option<String> {
+pub(super) fn sentence(wanted: &WantedOperation<'_>, found: &[&str]) -> Option<String> {
     let first = found.first().copied();
     Some(match wanted {
-        Wanted::Read { property, value } => {
+        WantedOperation::Read { property, value } => {
             format!("Cannot read properties of {value} (reading '{property}')")
         }
-        Wanted::Write { property, value } => {
+        WantedOperation::Write { property, value } => {
             format!("Cannot set properties of {value} (setting '{property}')")
         }
-        Wanted::Iterate { value } | Wanted::IteratedArgument { value, .. } => {
+        WantedOperation::Iterate { value } | WantedOperation::IteratedArgument { value, .. } => {
             format!("{} is not iterable", first.or(*value)?)
         }
-        Wanted::Call => joined(found)?,
-        Wanted::Callback { native: "Promise" } => {
+        WantedOperation::Call => joined(found)?,
+        WantedOperation::Callback { native: "Promise" } => {
             format!("Promise resolver {} is not a function", first?)
         }
-        Wanted::Callback { .. } => format!("{} is not a function", first?),
-        Wanted::Destructure => destructured(found)?,
-        Wanted::NewError { .. } => return None,
-        Wanted::Assign { .. }
-        | Wanted::Extend
-        | Wanted::SetWithoutSetter
-        | Wanted::Delete
-        | Wanted::In
-        | Wanted::InstanceOf
-        | Wanted::ClassHeritage => first?.to_owned(),
+        WantedOperation::Callback { .. } => format!("{} is not a function", first?),
+        WantedOperation::Destructure => destructured(found)?,
+        WantedOperation::NewError { .. } => return None,
+        WantedOperation::Assign { .. }
+        | WantedOperation::Extend
+        | WantedOperation::SetWithoutSetter
+        | WantedOperation::Delete
+        | WantedOperation::In
+        | WantedOperation::InstanceOf
+        | WantedOperation::ClassHeritage => first?.to_owned(),
     })
 }
 

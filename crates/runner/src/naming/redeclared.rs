@@ -8,19 +8,19 @@ use std::collections::HashMap;
 /// The first name that is declared again, and where. Only what is declared directly in one block, and a function's
 /// parameters, is compared: a `var` in an inner block is not found.
 pub(super) fn redeclared(program: &Program<'_>) -> Option<(String, usize)> {
-    let mut search = Redeclarations { first: None };
+    let mut search = RedeclarationFinder { first: None };
     search.visit_program(program);
     search.first.map(|(name, at)| (name, at as usize))
 }
 
-struct Redeclarations {
+struct RedeclarationFinder {
     first: Option<(String, u32)>,
 }
 
 /// Whether a name is of `let`, `const` or `class`: such a name is the only one in its block.
 type DeclaredNames = HashMap<String, bool>;
 
-impl Redeclarations {
+impl RedeclarationFinder {
     fn compare(&mut self, names: &mut DeclaredNames, statements: &[Statement<'_>]) {
         for statement in statements {
             match statement {
@@ -62,7 +62,7 @@ impl Redeclarations {
     }
 }
 
-impl<'a> Visit<'a> for Redeclarations {
+impl<'a> Visit<'a> for RedeclarationFinder {
     fn visit_statements(&mut self, it: &oxc_allocator::Vec<'a, Statement<'a>>) {
         self.compare(&mut DeclaredNames::new(), it);
         walk::walk_statements(self, it);

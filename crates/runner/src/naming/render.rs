@@ -17,16 +17,16 @@ const UNNAMED: &str = "(intermediate value)";
 
 /// The name of an expression; `None` if it is too long.
 pub(super) fn expression_name(source: &str, expression: &Expression<'_>) -> Option<String> {
-    let mut name = Name { source, text: String::new() };
+    let mut name = ExpressionName { source, text: String::new() };
     name.write(expression).then_some(name.text)
 }
 
-struct Name<'s> {
+struct ExpressionName<'s> {
     source: &'s str,
     text: String,
 }
 
-impl Name<'_> {
+impl ExpressionName<'_> {
     /// Whether there was room.
     fn put(&mut self, text: &str) -> bool {
         self.text.push_str(text);

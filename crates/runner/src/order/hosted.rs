@@ -1,8 +1,8 @@
 //! The order of a plain execbox host: an `execute` without `airlock`.
 
-use lifecycle::{Seed, Timestamp};
-use protocols::execbox::Provider;
-use protocols::execbox::wire::{Execute, Text};
+use lifecycle::{RandomSeed, Timestamp};
+use protocols::execbox::ProviderNames;
+use protocols::execbox::wire::{Execute, WireText};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Most log lines that are kept, whatever the host allows: empty ones cost memory too.
@@ -15,7 +15,7 @@ const LOG_CHARS_MAX: u64 = 1 << 20;
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// What a host says besides the program.
-pub(crate) struct Hosted {
+pub(crate) struct HostedOrder {
     /// Namespaces, and the tools in each.
     pub(crate) providers: Vec<(String, Vec<String>)>,
     /// Waiting for tools included.
@@ -23,14 +23,14 @@ pub(crate) struct Hosted {
     pub(crate) log_lines_max: u32,
     pub(crate) log_chars_max: u32,
     pub(super) start: Timestamp,
-    pub(super) seed: Seed,
+    pub(super) seed: RandomSeed,
 }
 
-impl Hosted {
+impl HostedOrder {
     pub(super) fn read(execute: &Execute<'_>) -> Option<Self> {
-        let providers = Provider::read_all(execute.providers).ok()?;
-        let owned = |provider: Provider<'_>| {
-            let tools = provider.tools.into_iter().map(Text::into_owned).collect();
+        let providers = ProviderNames::read_all(execute.providers).ok()?;
+        let owned = |provider: ProviderNames<'_>| {
+            let tools = provider.tools.into_iter().map(WireText::into_owned).collect();
             (provider.name.into_owned(), tools)
         };
         let mut seed = [0; 32];
@@ -42,7 +42,7 @@ impl Hosted {
             log_lines_max: clamped(options.max_log_lines, LOG_LINES_MAX),
             log_chars_max: clamped(options.max_log_chars, LOG_CHARS_MAX),
             start: now(),
-            seed: Seed(seed),
+            seed: RandomSeed(seed),
         })
     }
 }

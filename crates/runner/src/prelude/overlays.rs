@@ -6,18 +6,18 @@
 //! folder never changes.
 
 /// What one version changes in the version before it.
-pub(super) struct Overlay {
+pub(super) struct PreludeOverlay {
     /// A function that takes the host's functions, builds a world and returns the hooks by which the session drives the
     /// guest. `None`: that of the version before.
     pub(super) base: Option<&'static str>,
     /// Functions that take what the base captured and change the finished world before the guest runs, in this order.
     pub(super) setups: &'static [&'static str],
     /// Parts that this version adds, or replaces by name.
-    pub(super) parts: &'static [Part],
+    pub(super) parts: &'static [PreludePart],
 }
 
 /// A source that is compiled when a program first touches one of its globals, or when another part loads it.
-pub(super) struct Part {
+pub(super) struct PreludePart {
     /// The name by which other parts load it.
     pub(super) name: &'static str,
     /// The globals that it defines, separated by spaces. Guests that list the global object see them in this order.
@@ -27,7 +27,7 @@ pub(super) struct Part {
 }
 
 /// Every version, oldest first: version 1 is the first.
-pub(super) const OVERLAYS: &[Overlay] = &[
+pub(super) const OVERLAYS: &[PreludeOverlay] = &[
     V1,
     V2,
     #[cfg(test)]
@@ -39,7 +39,7 @@ macro_rules! v2 {
         include_str!(concat!("../../prelude/v2/", $name, ".js"))
     };
     (part $name:literal, $globals:literal) => {
-        Part { name: $name, globals: $globals, source: v2!($name) }
+        PreludePart { name: $name, globals: $globals, source: v2!($name) }
     };
 }
 
@@ -48,11 +48,11 @@ macro_rules! v1 {
         include_str!(concat!("../../prelude/v1/", $name, ".js"))
     };
     (part $name:literal, $globals:literal) => {
-        Part { name: $name, globals: $globals, source: v1!($name) }
+        PreludePart { name: $name, globals: $globals, source: v1!($name) }
     };
 }
 
-const V1: Overlay = Overlay {
+const V1: PreludeOverlay = PreludeOverlay {
     base: Some(concat!(
         "(function (host) {\n\"use strict\";\n",
         v1!("capture"),
@@ -88,7 +88,7 @@ const V1: Overlay = Overlay {
     ],
 };
 
-const V2: Overlay = Overlay {
+const V2: PreludeOverlay = PreludeOverlay {
     base: None,
     setups: &[v2!("language"), v2!("intl_methods"), v2!("stack"), v2!("clock"), v2!("boundary")],
     parts: &[
@@ -103,7 +103,7 @@ const V2: Overlay = Overlay {
         v2!(part "show_kinds", ""),
         v2!(part "values", ""),
         // What version 2 wraps.
-        Part { name: "calls", globals: "", source: v1!("tools") },
-        Part { name: "clone_1", globals: "", source: v1!("clone") },
+        PreludePart { name: "calls", globals: "", source: v1!("tools") },
+        PreludePart { name: "clone_1", globals: "", source: v1!("clone") },
     ],
 };

@@ -1,9 +1,9 @@
 //! What the sources must keep to, so that a guest cannot reach into them.
 
-use super::overlays::{OVERLAYS, Overlay, Part};
+use super::overlays::{OVERLAYS, PreludeOverlay, PreludePart};
 use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named, setups_of};
-use crate::prepare::scopes::Scopes;
-use crate::world::World;
+use crate::prepare::scopes::ScopeStack;
+use crate::world::GuestWorld;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     ArrayPattern, CallExpression, Expression, ForOfStatement, IdentifierReference, SpreadElement,
@@ -103,14 +103,17 @@ fn late_globals(source: &str) -> Vec<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
-    let mut search =
-        LateGlobals { scopes: Scopes::of(&parsed.program), are_functions: vec![], found: vec![] };
+    let mut search = LateGlobals {
+        scopes: ScopeStack::of(&parsed.program),
+        are_functions: vec![],
+        found: vec![],
+    };
     search.visit_program(&parsed.program);
     search.found
 }
 
 struct LateGlobals<'a> {
-    scopes: Scopes<'a>,
+    scopes: ScopeStack<'a>,
     /// Of each scope around, whether it is a function's.
     are_functions: Vec<bool>,
     found: Vec<String>,
@@ -144,7 +147,7 @@ fn a_global_that_is_looked_up_late_is_noticed() {
 
 macro_rules! example {
     (part $name:literal, $globals:literal) => {
-        Part {
+        PreludePart {
             name: $name,
             globals: $globals,
             source: include_str!(concat!("../../prelude/example/", $name, ".js")),
@@ -153,16 +156,16 @@ macro_rules! example {
 }
 
 /// A version that replaces a part, adds a global and changes what the language gives.
-pub(super) const NEXT: Overlay = Overlay {
+pub(super) const NEXT: PreludeOverlay = PreludeOverlay {
     base: None,
     setups: &["(function (kit) { kit.define(kit.world.Math, 'answer', 42); })"],
     parts: &[
-        Part {
+        PreludePart {
             name: "clone",
             globals: "structuredClone",
             source: "(function () { return { __proto__: null, structuredClone: () => 'replaced' }; })",
         },
-        Part {
+        PreludePart {
             name: "added",
             globals: "Added",
             source: "(function (kit) { return { __proto__: null, Added: kit.load('clone').structuredClone }; })",
@@ -176,7 +179,7 @@ const NEXT_VERSION: u32 = PRELUDE_VERSION + 1;
 
 /// What an expression is in a world of one version, as text.
 fn evaluated(version: u32, expression: &str) -> String {
-    let world = World::fresh(version).unwrap();
+    let world = GuestWorld::fresh(version).unwrap();
     world.host.allow_cpu(u64::MAX);
     world.context.with(|ctx| ctx.eval(format!("String({expression})")).unwrap())
 }
@@ -201,7 +204,7 @@ fn the_global_that_the_documents_show_works() {
 #[test]
 fn a_version_that_does_not_exist_has_no_world() {
     assert!(overlays_of(0).is_none());
-    assert!(World::fresh(NEXT_VERSION + 1).is_none());
+    assert!(GuestWorld::fresh(NEXT_VERSION + 1).is_none());
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
     for source in OVERLAYS.iter().filter_map(|overlay| overlay.base).chain(setups) {
         assert_eq!(late_globals(source), [""; 0], "{source}");
     }
-    for Part { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
+    for PreludePart { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
         // A part runs late as a whole: it is made one function deeper.
         let deeper = format!("(function () {{ return {source} }})");
         assert_eq!(late_globals(&deeper), [""; 0], "{name}");
@@ -227,7 +230,7 @@ fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
 #[test]
 fn no_part_asks_a_value_for_a_method_the_guest_may_have_replaced() {
     let parts = OVERLAYS.iter().flat_map(|overlay| overlay.parts);
-    let parts = parts.map(|Part { name, source, .. }| (*name, *source));
+    let parts = parts.map(|PreludePart { name, source, .. }| (*name, *source));
     for (name, source) in parts.chain(setups_of(OVERLAYS).map(|setup| ("a setup", setup))) {
         let allocator = Allocator::default();
         let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();

@@ -1,6 +1,6 @@
 //! `accessor x = 1` in a class: a private field, and a getter and a setter for it.
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use oxc_ast::ast::{AccessorProperty, PropertyKey};
 use oxc_span::{GetSpan as _, Span};
 
@@ -8,7 +8,11 @@ const KEYWORD: &str = "accessor";
 
 /// The edits that make JavaScript of an accessor that is the `idx`th of the program. Fails for a name that is only known
 /// when the program runs.
-pub(super) fn lowered(source: &[u8], it: &AccessorProperty<'_>, idx: usize) -> Option<Vec<Edit>> {
+pub(super) fn lowered(
+    source: &[u8],
+    it: &AccessorProperty<'_>,
+    idx: usize,
+) -> Option<Vec<TextEdit>> {
     let key = it.key.span();
     let is_plain = matches!(
         it.key,
@@ -30,7 +34,10 @@ pub(super) fn lowered(source: &[u8], it: &AccessorProperty<'_>, idx: usize) -> O
     let methods = format!(
         ";{word}get {name}(){{return this.#{field}}}{word}set {name}(value){{this.#{field}=value}}"
     );
-    Some(vec![Edit::replace(source, head, format!("#{field}")), Edit::insert(it.span.end, methods)])
+    Some(vec![
+        TextEdit::replace(source, head, format!("#{field}")),
+        TextEdit::insert(it.span.end, methods),
+    ])
 }
 
 /// The name of a field that the program does not have.

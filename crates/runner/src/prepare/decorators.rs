@@ -13,7 +13,7 @@ pub(super) fn check(text: &str, program: &Program<'_>) -> Result<(), SyntaxProbl
     if !text.contains('@') {
         return Ok(());
     }
-    let mut search = Decorators { first: None };
+    let mut search = DecoratorFinder { first: None };
     search.visit_program(program);
     match search.first {
         Some((at, message)) => Err(problem(text, at as usize, message)),
@@ -21,11 +21,11 @@ pub(super) fn check(text: &str, program: &Program<'_>) -> Result<(), SyntaxProbl
     }
 }
 
-struct Decorators {
+struct DecoratorFinder {
     first: Option<(u32, &'static str)>,
 }
 
-impl<'a> Visit<'a> for Decorators {
+impl<'a> Visit<'a> for DecoratorFinder {
     fn visit_class(&mut self, it: &Class<'a>) {
         if let Some(decorator) = it.decorators.first() {
             self.first.get_or_insert((decorator.span.start, CLASS));

@@ -12,7 +12,7 @@ const OPERATORS_MAX: usize = 8_000;
 /// Where the text becomes too deep, if it does.
 pub(super) fn too_deep(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let mut scan = Scan::default();
+    let mut scan = DepthScan::default();
     let mut at = 0;
     while at < bytes.len() {
         at = match bytes[at] {
@@ -34,7 +34,7 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
 }
 
 #[derive(Default)]
-struct Scan {
+struct DepthScan {
     /// One entry per open bracket; `true` for the `${` of a template.
     depth: Vec<bool>,
     /// Arrows, unary and binary operators since the last separator: each may be a level.
@@ -42,7 +42,7 @@ struct Scan {
     operators: usize,
 }
 
-impl Scan {
+impl DepthScan {
     fn see(&mut self, byte: u8, next: Option<u8>) {
         match byte {
             b'(' | b'[' | b'{' => self.depth.push(false),
@@ -88,7 +88,7 @@ fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
 }
 
 /// Up to the closing backtick, or into a substitution.
-fn template_text_end(bytes: &[u8], mut at: usize, scan: &mut Scan) -> usize {
+fn template_text_end(bytes: &[u8], mut at: usize, scan: &mut DepthScan) -> usize {
     while let Some(byte) = bytes.get(at) {
         match *byte {
             b'\\' => at += 1,

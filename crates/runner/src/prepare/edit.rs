@@ -4,12 +4,12 @@ use oxc_span::Span;
 
 /// A text in place of another, which may be empty.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(super) struct TextEdit {
     span: Span,
     text: String,
 }
 
-impl Edit {
+impl TextEdit {
     /// Puts `text` before the byte at `at`.
     pub(super) fn insert(at: u32, text: impl Into<String>) -> Self {
         Self { span: Span::empty(at), text: text.into() }
@@ -24,11 +24,11 @@ impl Edit {
 }
 
 /// `text` with all edits, which do not overlap. Those of one place come in the order in which they were made.
-pub(super) fn carry_out(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
+pub(super) fn carry_out(text: &[u8], mut edits: Vec<TextEdit>) -> Vec<u8> {
     edits.sort_by_key(|edit| edit.span.start);
     let n_bytes_more: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let (mut result, mut done) = (Vec::with_capacity(text.len() + n_bytes_more), 0);
-    for Edit { span, text: new } in &edits {
+    for TextEdit { span, text: new } in &edits {
         result.extend_from_slice(&text[done..span.start as usize]);
         result.extend_from_slice(new.as_bytes());
         done = span.end as usize;

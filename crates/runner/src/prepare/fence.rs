@@ -1,16 +1,16 @@
 //! Markdown fences: models put their programs into them.
 
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 use std::borrow::Cow;
 use std::ops::Range;
 
 const FENCE: &str = "```";
 
 /// The program without its fence. What stood before it becomes empty lines, so that line numbers stay.
-pub(super) fn unfenced(source: &str, convention: Convention) -> Cow<'_, str> {
+pub(super) fn unfenced(source: &str, convention: ValueConvention) -> Cow<'_, str> {
     let block = match convention {
-        Convention::LastExpression => whole_block(source),
-        Convention::ExplicitReturn => first_block(source),
+        ValueConvention::LastExpression => whole_block(source),
+        ValueConvention::ExplicitReturn => first_block(source),
     };
     match block {
         Some(block) => {

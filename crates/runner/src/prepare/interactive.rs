@@ -10,7 +10,7 @@ use super::{
     SyntaxProblem, check_size, decorators, depth, fence, problem, read_script_or_module, recover,
     strip, with_code,
 };
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Program, Statement, VariableDeclaration, VariableDeclarationKind};
 use oxc_parser::{ParseOptions, Parser};
@@ -22,7 +22,7 @@ const PROBLEMS_MAX: usize = 20;
 /// The script to evaluate, or everything that is wrong with the text.
 pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     check_size(source).map_err(one)?;
-    let text = fence::unfenced(source, Convention::LastExpression);
+    let text = fence::unfenced(source, ValueConvention::LastExpression);
     if let Some(at) = depth::too_deep(&text) {
         return Err(one(problem(&text, at, "the program is nested too deeply")));
     }
@@ -35,12 +35,12 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     recover::check_modules(&text, &program).map_err(one)?;
     decorators::check(&text, &program).map_err(one)?;
     match strip::strip(&text, &program).map_err(one)? {
-        strip::Stripped::Unchanged => Ok(lasting(&text, &program)),
-        strip::Stripped::Blanked(blanked) => {
+        strip::StripOutcome::Unchanged => Ok(lasting(&text, &program)),
+        strip::StripOutcome::Blanked(blanked) => {
             let blanked = String::from_utf8(blanked).map_err(|_| one(unstripped(&text)))?;
             again(&blanked)
         }
-        strip::Stripped::NeedsCode { blanked, edits } => {
+        strip::StripOutcome::NeedsCode { blanked, edits } => {
             again(&with_code(&text, &blanked, edits).map_err(one)?)
         }
     }
@@ -99,7 +99,7 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Vec
 
 /// The text with declarations that can be made again.
 fn lasting(text: &str, program: &Program<'_>) -> String {
-    let mut edits = Edits { text, out: String::with_capacity(text.len() + 32), done: 0 };
+    let mut edits = InteractiveEdits { text, out: String::with_capacity(text.len() + 32), done: 0 };
     if let Some(hashbang) = &program.hashbang {
         edits.replace(hashbang.span.start, hashbang.span.end, "");
     }
@@ -118,13 +118,13 @@ fn lasting(text: &str, program: &Program<'_>) -> String {
     edits.finish()
 }
 
-struct Edits<'t> {
+struct InteractiveEdits<'t> {
     text: &'t str,
     out: String,
     done: usize,
 }
 
-impl Edits<'_> {
+impl InteractiveEdits<'_> {
     fn replace(&mut self, from: u32, to: u32, with: &str) {
         self.out.push_str(&self.text[self.done..from as usize]);
         self.out.push_str(with);

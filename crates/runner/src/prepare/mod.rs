@@ -20,7 +20,7 @@ mod tests;
 
 pub(crate) use edit::skip_trivia;
 pub(crate) use interactive::interactive;
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
@@ -32,7 +32,7 @@ use std::fmt;
 
 /// The text to run: the body of an async function, parsed on its own, so that it cannot end it early.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared(pub String);
+pub struct RunnableText(pub String);
 
 /// Why a text is no program, and where, as the user counts lines and columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl fmt::Display for SyntaxProblem {
 impl std::error::Error for SyntaxProblem {}
 
 /// Makes a program ready to run.
-pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
+pub fn prepare(source: &str, convention: ValueConvention) -> Result<RunnableText, SyntaxProblem> {
     check_size(source)?;
     let text = fence::unfenced(source, convention);
     if let Some(at) = depth::too_deep(&text) {
@@ -65,9 +65,9 @@ pub fn prepare(source: &str, convention: Convention) -> Result<Prepared, SyntaxP
     recover::check_modules(&text, &program)?;
     decorators::check(&text, &program)?;
     match strip::strip(&text, &program)? {
-        strip::Stripped::Unchanged => finish(&text, &program, None, convention),
-        strip::Stripped::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
-        strip::Stripped::NeedsCode { blanked, edits } => {
+        strip::StripOutcome::Unchanged => finish(&text, &program, None, convention),
+        strip::StripOutcome::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),
+        strip::StripOutcome::NeedsCode { blanked, edits } => {
             prepare_javascript(&with_code(&text, &blanked, edits)?, convention)
         }
     }
@@ -90,7 +90,11 @@ pub(crate) fn has_users_lines(prepared: &str) -> bool {
 const JAVASCRIPT_BYTES_MAX: usize = 4 * CODE_BYTES_MAX;
 
 /// The text with the code that its types stood for. `blanked` is `text` without its types, byte for byte as long.
-fn with_code(text: &str, blanked: &[u8], edits: Vec<edit::Edit>) -> Result<String, SyntaxProblem> {
+fn with_code(
+    text: &str,
+    blanked: &[u8],
+    edits: Vec<edit::TextEdit>,
+) -> Result<String, SyntaxProblem> {
     let javascript = edit::carry_out(blanked, edits);
     if javascript.len() > JAVASCRIPT_BYTES_MAX {
         let message = format!("a program has at most {JAVASCRIPT_BYTES_MAX} bytes as JavaScript");
@@ -101,7 +105,10 @@ fn with_code(text: &str, blanked: &[u8], edits: Vec<edit::Edit>) -> Result<Strin
 }
 
 /// A text that code was put into is another text, with other places.
-fn prepare_javascript(text: &str, convention: Convention) -> Result<Prepared, SyntaxProblem> {
+fn prepare_javascript(
+    text: &str,
+    convention: ValueConvention,
+) -> Result<RunnableText, SyntaxProblem> {
     let allocator = Allocator::default();
     let program = parse(&allocator, text)?;
     recover::check_modules(text, &program)?;
@@ -113,12 +120,12 @@ fn finish(
     text: &str,
     program: &Program<'_>,
     blanked: Option<Vec<u8>>,
-    convention: Convention,
-) -> Result<Prepared, SyntaxProblem> {
+    convention: ValueConvention,
+) -> Result<RunnableText, SyntaxProblem> {
     let plan = recover::plan(text, program, convention)?;
     let blanked = blanked.map_or(Cow::Borrowed(text.as_bytes()), Cow::Owned);
     String::from_utf8(plan.carry_out(text, blanked))
-        .map(Prepared)
+        .map(RunnableText)
         .map_err(|_| problem(text, 0, "the program's types could not be removed"))
 }
 

@@ -6,7 +6,7 @@
 
 use super::{SyntaxProblem, problem};
 use crate::naming::module_hint;
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 use oxc_ast::ast::ArrowFunctionExpression;
 use oxc_ast::ast::{
     Class, Declaration, ExportDefaultDeclarationKind, Expression, Function,
@@ -29,21 +29,21 @@ pub(super) const NAMESPACES_MAX: usize = 16;
 
 /// What is done to a text: bytes blanked, then texts put in.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct RecoveryPlan {
     blanks: Vec<Span>,
     /// In the order of their places.
-    inserts: Vec<Insert>,
+    inserts: Vec<TextInsertion>,
 }
 
 #[derive(Debug)]
-struct Insert {
+struct TextInsertion {
     at: u32,
     text: Cow<'static, str>,
     /// Whether it ends an expression: a semicolon that the stripper wrote into the gap of a last type stays behind it.
     closes: bool,
 }
 
-impl Plan {
+impl RecoveryPlan {
     /// The text with the plan applied. `text` is `source` without its types, byte for byte as long.
     pub(super) fn carry_out(self, source: &str, mut text: Cow<'_, [u8]>) -> Vec<u8> {
         for span in &self.blanks {
@@ -67,26 +67,26 @@ impl Plan {
     }
 
     /// Returns what lies in `span`, or what calling it gives. `after` is where the statement before it ends.
-    fn give_back(&mut self, after: u32, span_end: u32, how: Give) {
-        self.inserts.push(Insert { at: after, text: RETURN.into(), closes: false });
-        self.inserts.push(Insert { at: span_end, text: how.closing().into(), closes: true });
+    fn give_back(&mut self, after: u32, span_end: u32, how: ReturnChoice) {
+        self.inserts.push(TextInsertion { at: after, text: RETURN.into(), closes: false });
+        self.inserts.push(TextInsertion { at: span_end, text: how.closing().into(), closes: true });
     }
 
     /// Calls a declared function once everything else has run. On a line of its own: a comment may end the text.
     fn call_at_end(&mut self, text: &str, name: &str) {
         let end = u32::try_from(text.len()).expect("programs are far smaller than 4 GB");
         let text = format!("\n;return {name}();").into();
-        self.inserts.push(Insert { at: end, text, closes: false });
+        self.inserts.push(TextInsertion { at: end, text, closes: false });
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Give {
+enum ReturnChoice {
     Value,
     Call,
 }
 
-impl Give {
+impl ReturnChoice {
     const fn closing(self) -> &'static str {
         match self {
             Self::Value => ")",
@@ -139,9 +139,9 @@ pub(super) fn import_refusal(module: &str) -> String {
 pub(super) fn plan(
     text: &str,
     program: &Program<'_>,
-    convention: Convention,
-) -> Result<Plan, SyntaxProblem> {
-    let mut plan = Plan::default();
+    convention: ValueConvention,
+) -> Result<RecoveryPlan, SyntaxProblem> {
+    let mut plan = RecoveryPlan::default();
     if let Some(hashbang) = &program.hashbang {
         plan.blanks.push(hashbang.span);
     }
@@ -178,32 +178,36 @@ pub(super) fn plan(
 }
 
 /// Whether and how a program's last expression is its value.
-fn give(expression: &Expression<'_>, convention: Convention, alone: bool) -> Option<Give> {
+fn give(
+    expression: &Expression<'_>,
+    convention: ValueConvention,
+    alone: bool,
+) -> Option<ReturnChoice> {
     let bare = bare(expression);
     let calls = match convention {
-        Convention::ExplicitReturn => is_function(bare),
-        Convention::LastExpression => {
+        ValueConvention::ExplicitReturn => is_function(bare),
+        ValueConvention::LastExpression => {
             matches!(bare, Expression::ArrowFunctionExpression(arrow) if arrow.r#async)
         }
     };
     match convention {
-        _ if alone && calls => Some(Give::Call),
-        Convention::LastExpression => Some(Give::Value),
-        Convention::ExplicitReturn => None,
+        _ if alone && calls => Some(ReturnChoice::Call),
+        ValueConvention::LastExpression => Some(ReturnChoice::Value),
+        ValueConvention::ExplicitReturn => None,
     }
 }
 
 /// A text of nothing but `"words"` is read as a directive; as a last expression it is a value.
-fn plan_directive(plan: &mut Plan, program: &Program<'_>, convention: Convention) {
-    if let (Convention::LastExpression, Some(last)) = (convention, program.directives.last()) {
+fn plan_directive(plan: &mut RecoveryPlan, program: &Program<'_>, convention: ValueConvention) {
+    if let (ValueConvention::LastExpression, Some(last)) = (convention, program.directives.last()) {
         let before = program.directives.len() - 1;
         let after = before.checked_sub(1).map_or(0, |i| program.directives[i].span.end);
-        plan.give_back(after, last.expression.span.end, Give::Value);
+        plan.give_back(after, last.expression.span.end, ReturnChoice::Value);
     }
 }
 
 fn plan_default_export(
-    plan: &mut Plan,
+    plan: &mut RecoveryPlan,
     text: &str,
     program: &Program<'_>,
     i: usize,
@@ -223,12 +227,14 @@ fn plan_default_export(
         return Err(problem(text, export.span.start as usize, message));
     }
     let (end, how) = match declaration.as_expression() {
-        Some(expression) if is_function(bare(expression)) => (expression.span().end, Give::Call),
-        Some(expression) => (expression.span().end, Give::Value),
-        None if matches!(declaration, ExportDefaultDeclarationKind::FunctionDeclaration(_)) => {
-            (declaration.span().end, Give::Call)
+        Some(expression) if is_function(bare(expression)) => {
+            (expression.span().end, ReturnChoice::Call)
         }
-        None => (declaration.span().end, Give::Value),
+        Some(expression) => (expression.span().end, ReturnChoice::Value),
+        None if matches!(declaration, ExportDefaultDeclarationKind::FunctionDeclaration(_)) => {
+            (declaration.span().end, ReturnChoice::Call)
+        }
+        None => (declaration.span().end, ReturnChoice::Value),
     };
     plan.give_back(end_before(program, i), end, how);
     Ok(())
@@ -334,18 +340,18 @@ fn is_type_specifier(specifier: &ImportDeclarationSpecifier<'_>) -> bool {
 
 /// Whether the program returns by itself, outside of its functions: then its last expression is not its value.
 fn returns_early(text: &str, program: &Program<'_>) -> bool {
-    let mut search = Returns { found: false };
+    let mut search = ReturnFinder { found: false };
     if text.contains("return") {
         search.visit_program(program);
     }
     search.found
 }
 
-struct Returns {
+struct ReturnFinder {
     found: bool,
 }
 
-impl<'a> Visit<'a> for Returns {
+impl<'a> Visit<'a> for ReturnFinder {
     fn visit_return_statement(&mut self, _: &ReturnStatement<'a>) {
         self.found = true;
     }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 /// The scopes around a place in a program. Whoever walks the program enters and leaves them.
-pub(crate) struct Scopes<'a> {
+pub(crate) struct ScopeStack<'a> {
     /// The names that each scope declares, by its id.
     declared: Vec<Vec<&'a str>>,
     open: Vec<usize>,
@@ -19,10 +19,10 @@ pub(crate) struct Scopes<'a> {
     depths: HashMap<&'a str, Vec<usize>>,
 }
 
-impl<'a> Scopes<'a> {
+impl<'a> ScopeStack<'a> {
     /// Gives each scope of the program its id. No scope is open yet.
     pub(crate) fn of(program: &Program<'a>) -> Self {
-        let mut declarations = Declarations::default();
+        let mut declarations = DeclarationFinder::default();
         declarations.visit_program(program);
         Self { declared: declarations.declared, open: vec![], depths: HashMap::new() }
     }
@@ -58,7 +58,7 @@ impl<'a> Scopes<'a> {
 }
 
 #[derive(Default)]
-struct Declarations<'a> {
+struct DeclarationFinder<'a> {
     declared: Vec<Vec<&'a str>>,
     /// The scopes around, and whether `var` stays in them.
     open: Vec<(usize, bool)>,
@@ -68,7 +68,7 @@ struct Declarations<'a> {
     held: Option<&'a str>,
 }
 
-impl<'a> Declarations<'a> {
+impl<'a> DeclarationFinder<'a> {
     fn declare(&mut self, name: &'a str) {
         if let Some((id, _)) = self.open.last() {
             self.declared[*id].push(name);
@@ -76,7 +76,7 @@ impl<'a> Declarations<'a> {
     }
 }
 
-impl<'a> Visit<'a> for Declarations<'a> {
+impl<'a> Visit<'a> for DeclarationFinder<'a> {
     fn enter_scope(&mut self, flags: ScopeFlags, id: &Cell<Option<ScopeId>>) {
         id.set(Some(ScopeId::new(self.declared.len())));
         self.open.push((self.declared.len(), flags.intersects(ScopeFlags::Var)));

@@ -3,7 +3,7 @@
 //! Where a type's absence would change how the rest is read (a line that would join the one before it, a bracket that
 //! would begin a block), a semicolon is written into the gap. Where a type stands for code, the code is put in.
 
-use super::edit::{Edit, skip_trivia};
+use super::edit::{TextEdit, skip_trivia};
 use super::lower::lower;
 use super::recover::{blank, is_type_only};
 use super::{SyntaxProblem, accessors, problem, supers};
@@ -19,18 +19,18 @@ const COMPUTED_ACCESSOR: &str =
 
 /// What became of a text.
 #[derive(Debug)]
-pub(super) enum Stripped {
+pub(super) enum StripOutcome {
     /// It has no types.
     Unchanged,
     /// Its types are spaces now.
     Blanked(Vec<u8>),
     /// Its types are spaces now, and code has to be put in.
-    NeedsCode { blanked: Vec<u8>, edits: Vec<Edit> },
+    NeedsCode { blanked: Vec<u8>, edits: Vec<TextEdit> },
 }
 
 /// Removes the types of `program`, which was parsed from `text`. Fails where something has no counterpart in JavaScript.
-pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<Stripped, SyntaxProblem> {
-    let mut stripper = Stripper {
+pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<StripOutcome, SyntaxProblem> {
+    let mut stripper = TypeStripper {
         source: text.as_bytes(),
         out: None,
         edits: vec![],
@@ -51,18 +51,18 @@ pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<Stripped, Synta
     Ok(match stripper.out {
         out if !edits.is_empty() => {
             let blanked = out.unwrap_or_else(|| text.as_bytes().to_vec());
-            Stripped::NeedsCode { blanked, edits }
+            StripOutcome::NeedsCode { blanked, edits }
         }
-        Some(bytes) => Stripped::Blanked(bytes),
-        None => Stripped::Unchanged,
+        Some(bytes) => StripOutcome::Blanked(bytes),
+        None => StripOutcome::Unchanged,
     })
 }
 
-struct Stripper<'s> {
+struct TypeStripper<'s> {
     source: &'s [u8],
     /// A copy of the source, made when the first type is met.
     out: Option<Vec<u8>>,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
     /// Of each class around, whether it extends another.
     derived: Vec<bool>,
     /// Whether there are enums or namespaces, or other names for what is in them.
@@ -73,7 +73,7 @@ struct Stripper<'s> {
     refused: Option<(u32, &'static str)>,
 }
 
-impl Stripper<'_> {
+impl TypeStripper<'_> {
     fn out(&mut self) -> &mut Vec<u8> {
         self.out.get_or_insert_with(|| self.source.to_vec())
     }
@@ -165,7 +165,7 @@ impl Stripper<'_> {
         self.blank(start, inner);
         if is_wrapped {
             self.out()[start as usize] = b'(';
-            self.edits.push(Edit::insert(assertion.span.end, ")"));
+            self.edits.push(TextEdit::insert(assertion.span.end, ")"));
         }
     }
 
@@ -186,7 +186,7 @@ impl Stripper<'_> {
         if assigned.is_empty() {
             return;
         }
-        self.edits.push(Edit::insert(begins, declared));
+        self.edits.push(TextEdit::insert(begins, declared));
         if self.derived.last() == Some(&true) {
             match supers::followed_by(&assigned.join(","), body) {
                 Ok(edits) => self.edits.extend(edits),
@@ -195,12 +195,12 @@ impl Stripper<'_> {
         } else {
             let directives = body.directives.last().map(|directive| directive.span.end);
             let at = directives.unwrap_or(body.span.start + 1);
-            self.edits.push(Edit::insert(at, format!(";{};", assigned.join(";"))));
+            self.edits.push(TextEdit::insert(at, format!(";{};", assigned.join(";"))));
         }
     }
 }
 
-impl<'a> Visit<'a> for Stripper<'_> {
+impl<'a> Visit<'a> for TypeStripper<'_> {
     fn visit_statement(&mut self, it: &Statement<'a>) {
         if is_type_only(it) {
             self.blank_whole(it.span());

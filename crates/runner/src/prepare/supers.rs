@@ -4,7 +4,7 @@
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
 )]
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_syntax::scope::ScopeFlags;
@@ -14,7 +14,7 @@ const CALLS_MAX: usize = 16;
 
 /// The edits that have `code`, an expression, follow each call of `super` in a constructor's body. Fails with the place of
 /// the first call that is too many.
-pub(super) fn followed_by(code: &str, body: &FunctionBody<'_>) -> Result<Vec<Edit>, u32> {
+pub(super) fn followed_by(code: &str, body: &FunctionBody<'_>) -> Result<Vec<TextEdit>, u32> {
     let mut calls =
         SuperCalls { code, statement: u32::MAX, n_calls: 0, one_too_many: None, edits: vec![] };
     calls.visit_function_body(body);
@@ -27,7 +27,7 @@ struct SuperCalls<'c> {
     statement: u32,
     n_calls: usize,
     one_too_many: Option<u32>,
-    edits: Vec<Edit>,
+    edits: Vec<TextEdit>,
 }
 
 impl SuperCalls<'_> {
@@ -47,7 +47,7 @@ impl<'a> Visit<'a> for SuperCalls<'_> {
             Expression::CallExpression(call) if matches!(call.callee, Expression::Super(_)) => {
                 self.visit_arguments(&call.arguments);
                 if self.count(call.span.start) {
-                    self.edits.push(Edit::insert(call.span.end, format!(",{}", self.code)));
+                    self.edits.push(TextEdit::insert(call.span.end, format!(",{}", self.code)));
                 }
             }
             _ => {
@@ -63,9 +63,9 @@ impl<'a> Visit<'a> for SuperCalls<'_> {
         } else if self.count(it.span.start) {
             // A statement that began with a bracket could be read as a part of the line before it.
             let before = if it.span.start == self.statement { "void 0,(" } else { "(" };
-            self.edits.push(Edit::insert(it.span.start, before));
+            self.edits.push(TextEdit::insert(it.span.start, before));
             self.visit_arguments(&it.arguments);
-            self.edits.push(Edit::insert(it.span.end, format!(",{},this)", self.code)));
+            self.edits.push(TextEdit::insert(it.span.end, format!(",{},this)", self.code)));
         }
     }
 

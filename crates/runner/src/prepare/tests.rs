@@ -1,7 +1,7 @@
 //! What becomes of programs as people and models write them.
 
 use super::*;
-use Convention::{ExplicitReturn, LastExpression};
+use ValueConvention::{ExplicitReturn, LastExpression};
 use oxc_ast::AstKind;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
@@ -9,10 +9,10 @@ use oxc_span::GetSpan as _;
 use proptest::prelude::*;
 
 #[track_caller]
-fn check(convention: Convention, cases: &[(&str, &str)]) {
+fn check(convention: ValueConvention, cases: &[(&str, &str)]) {
     for (source, expected) in cases {
         match prepare(source, convention) {
-            Ok(Prepared(text)) => assert_eq!(text, *expected, "{source}"),
+            Ok(RunnableText(text)) => assert_eq!(text, *expected, "{source}"),
             Err(problem) => panic!("{source}: {problem}"),
         }
     }
@@ -267,7 +267,7 @@ fn what_stands_around_enums_and_namespaces_keeps_its_line() {
     const AFTER: &str = "const last = 1\n(function () {})\nthrow last";
     for declaration in DECLARATIONS {
         let source = format!("const first = 1\n{declaration}\n{AFTER}");
-        let Prepared(text) = prepare(&source, ExplicitReturn).unwrap();
+        let RunnableText(text) = prepare(&source, ExplicitReturn).unwrap();
         assert_eq!(lines_from(&text, "const last"), lines_from(&source, "const last"), "{text}");
         assert!(text.starts_with("const first = 1\n"), "{text}");
         let allocator = Allocator::default();
@@ -332,7 +332,7 @@ proptest! {
     ]), 0..40)) {
         let source = tokens.join(" ");
         for convention in [ExplicitReturn, LastExpression] {
-            if let Ok(Prepared(text)) = prepare(&source, convention) {
+            if let Ok(RunnableText(text)) = prepare(&source, convention) {
                 // Whether `await` is a name depends on what is around it: there the engine has the last word.
                 if tokens.contains(&"await") {
                     continue;
@@ -352,9 +352,9 @@ proptest! {
         // Some lines do run into their neighbours.
         let Ok(program) = parse(&allocator, &text) else { return Ok(()) };
         let bytes = match strip::strip(&text, &program).unwrap() {
-            strip::Stripped::Blanked(bytes) => bytes,
-            strip::Stripped::NeedsCode { blanked, edits } => edit::carry_out(&blanked, edits),
-            strip::Stripped::Unchanged => return Ok(()),
+            strip::StripOutcome::Blanked(bytes) => bytes,
+            strip::StripOutcome::NeedsCode { blanked, edits } => edit::carry_out(&blanked, edits),
+            strip::StripOutcome::Unchanged => return Ok(()),
         };
         let javascript = String::from_utf8(bytes).unwrap();
         let again = parse_as(&allocator, &javascript, SourceType::mjs());
@@ -467,7 +467,7 @@ impl<'a> Visit<'a> for Shape<'a> {
 fn waiting_for_each_of_a_list_needs_no_function_around_it() {
     let text = "for await (const x of [1]) f(x)\nf()";
     for convention in [ExplicitReturn, LastExpression] {
-        let Prepared(prepared) = prepare(text, convention).unwrap();
+        let RunnableText(prepared) = prepare(text, convention).unwrap();
         assert!(prepared.starts_with("for await (const x of [1]) f(x)"), "{prepared}");
     }
     let typed = prepare("for await (const x of y as T[]) f(x)", ExplicitReturn).unwrap();
@@ -482,7 +482,10 @@ fn an_object_may_be_awaited_at_the_top() {
         "const { a } = await { a: 1 }\nreturn a",
         "return (await {}).b",
     ] {
-        assert_eq!(prepare(text, ExplicitReturn).map(|Prepared(text)| text), Ok(text.to_owned()));
+        assert_eq!(
+            prepare(text, ExplicitReturn).map(|RunnableText(text)| text),
+            Ok(text.to_owned())
+        );
     }
     assert!(prepare("await { a: 1 }.a", LastExpression).is_ok());
     let problem = prepare("return await { then( }", ExplicitReturn).unwrap_err();

@@ -1,13 +1,13 @@
 //! From the text of a program to the function that the session calls.
 
-use super::{PROGRAM_FILE_NAME, Session};
-use crate::failure::Shifts;
-use crate::loops::{self, Counted, Mark};
+use super::{GuestSession, PROGRAM_FILE_NAME};
+use crate::failure::PositionShifts;
+use crate::loops::{self, CountedProgram, InsertionMark};
 use crate::naming::{self, ProgramSource};
-use crate::order::{Manner, Order};
+use crate::order::{HostKind, RunOrder};
 use crate::prelude;
-use crate::prepare::{self, Prepared, SyntaxProblem};
-use lifecycle::Convention;
+use crate::prepare::{self, RunnableText, SyntaxProblem};
+use lifecycle::ValueConvention;
 use protocols::execbox::wire::Airlock;
 use rquickjs::context::EvalOptions;
 use rquickjs::{Array, Ctx, FromJs, Function};
@@ -19,11 +19,12 @@ const OPENING: &str = "(async () => {";
 /// What stands after it: the line break ends a trailing comment.
 const CLOSING: &str = "\n})";
 
-pub(super) fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
+pub(super) fn ready_text(order: &RunOrder) -> Result<Cow<'_, str>, SyntaxProblem> {
     match &order.manner {
-        Manner::Journalled(Airlock { prepared: true, .. }) => Ok(Cow::Borrowed(&order.code)),
-        Manner::Journalled(_) | Manner::Hosted(_) => {
-            prepare::prepare(&order.code, order.convention()).map(|Prepared(text)| Cow::Owned(text))
+        HostKind::Journalled(Airlock { prepared: true, .. }) => Ok(Cow::Borrowed(&order.code)),
+        HostKind::Journalled(_) | HostKind::Hosted(_) => {
+            prepare::prepare(&order.code, order.convention())
+                .map(|RunnableText(text)| Cow::Owned(text))
         }
     }
 }
@@ -32,7 +33,7 @@ pub(super) fn ready_text(order: &Order) -> Result<Cow<'_, str>, SyntaxProblem> {
 pub(crate) fn compile<'js>(
     ctx: &Ctx<'js>,
     text: &str,
-    convention: Convention,
+    convention: ValueConvention,
 ) -> rquickjs::Result<Function<'js>> {
     evaluate(ctx, [OPENING, text, CLOSING].concat(), convention)
 }
@@ -40,15 +41,15 @@ pub(crate) fn compile<'js>(
 fn evaluate<'js, T: FromJs<'js>>(
     ctx: &Ctx<'js>,
     text: String,
-    convention: Convention,
+    convention: ValueConvention,
 ) -> rquickjs::Result<T> {
     let mut options = EvalOptions::default();
-    options.strict = convention == Convention::ExplicitReturn;
+    options.strict = convention == ValueConvention::ExplicitReturn;
     options.filename = Some(PROGRAM_FILE_NAME.to_owned());
     ctx.eval_with_options(text, options)
 }
 
-impl<'js> Session<'_, 'js> {
+impl<'js> GuestSession<'_, 'js> {
     /// The program, and what says how often its loops went round. Only enclave's clients are told that, and only their
     /// programs and those of `airlock run` are worth what they are: the last expression.
     pub(super) fn compile(
@@ -57,11 +58,12 @@ impl<'js> Session<'_, 'js> {
     ) -> rquickjs::Result<(Function<'js>, Option<Function<'js>>)> {
         let (ctx, convention) = (self.ctx, self.order.convention());
         let first_line = OPENING.len() + prepare::first_line_shift(text);
-        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: vec![] };
+        *self.host.shifts.borrow_mut() = PositionShifts { first_line, marks: vec![] };
         self.keep_source(text, OPENING.len(), vec![]);
-        let counts = self.order.is_journalled() && convention == Convention::LastExpression;
+        let counts = self.order.is_journalled() && convention == ValueConvention::LastExpression;
         let rounds_max = self.order.loop_rounds_max();
-        let counted = if counts { Counted::mark(OPENING, text, CLOSING, rounds_max) } else { None };
+        let counted =
+            if counts { CountedProgram::mark(OPENING, text, CLOSING, rounds_max) } else { None };
         if counts && rounds_max.is_some() {
             // Also where the program itself has no loop: one in code made from text would have no counter.
             prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
@@ -82,12 +84,12 @@ impl<'js> Session<'_, 'js> {
         };
         let first_line = first_line + counted.opening.len() - OPENING.len();
         self.keep_source(text, counted.opening.len(), counted.marks.clone());
-        *self.host.shifts.borrow_mut() = Shifts { first_line, marks: counted.marks };
+        *self.host.shifts.borrow_mut() = PositionShifts { first_line, marks: counted.marks };
         Ok((both.get(1)?, Some(both.get(0)?)))
     }
 
     /// Keeps the program's text, so that errors can name what is wrong in it.
-    fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<Mark>) {
+    fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<InsertionMark>) {
         if self.order.prelude() < naming::PRELUDE_VERSION_MIN || !self.host.has_users_lines.get() {
             return;
         }

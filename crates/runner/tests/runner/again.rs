@@ -1,7 +1,7 @@
 //! One runner, many programs: each finds the world as the first one did.
 
 use crate::guest::{Guest, Run};
-use lifecycle::Unawaited;
+use lifecycle::UnawaitedCalls;
 use serde_json::Value;
 
 /// Programs that leave their world in a bad state, or are stopped in the middle of one.
@@ -39,8 +39,12 @@ fn no_program_finds_what_another_one_left() {
     for round in 0..3 {
         for vandal in VANDALS {
             let usual = Run::new(vandal);
-            let run =
-                Run { cpu_ms: 100, memory_bytes: 4 << 20, unawaited: Unawaited::Forget, ..usual };
+            let run = Run {
+                cpu_ms: 100,
+                memory_bytes: 4 << 20,
+                unawaited: UnawaitedCalls::Forget,
+                ..usual
+            };
             done(&mut guest, &run);
             let found = done(&mut guest, &Run::new(LOOK));
             assert_eq!(found["result"], first, "round {round}, after {vandal}");

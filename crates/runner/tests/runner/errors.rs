@@ -1,19 +1,19 @@
 //! Errors that nobody caught, as Node words them.
 
 use crate::guest::{Guest, Run, done, printed, value};
-use lifecycle::Convention::{self, ExplicitReturn, LastExpression};
+use lifecycle::ValueConvention::{self, ExplicitReturn, LastExpression};
 
 /// What stands before the cases: values in which something is missing.
 const WORLD: &str = "const o = { n: null, u: undefined, f() { return this }, g: 1, async p() { return {} } }, key = 'k', c = 1, frozen = Object.freeze({ a: 1 }), list = [1], x = undefined;\n";
 
-fn error_of(code: &str, convention: Convention) -> serde_json::Value {
+fn error_of(code: &str, convention: ValueConvention) -> serde_json::Value {
     let done = done(&Run { convention, ..Run::new(code) });
     assert_eq!(done["ok"], false, "{code}: {done}");
     done["error"].clone()
 }
 
 /// `Name: message`, and the innermost frame's place in the case.
-fn told(case: &str, convention: Convention) -> (String, String) {
+fn told(case: &str, convention: ValueConvention) -> (String, String) {
     let error = error_of(&format!("{WORLD}{case}"), convention);
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
     let stack = text("stack");

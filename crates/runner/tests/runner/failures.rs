@@ -1,7 +1,7 @@
 //! Errors: what they are called, where they come from, whose code they carry.
 
 use crate::guest::{Guest, Run, done, failure};
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 
 #[test]
 fn an_uncaught_error_has_name_message_and_the_users_lines() {
@@ -16,7 +16,7 @@ fn an_uncaught_error_has_name_message_and_the_users_lines() {
 fn the_first_lines_columns_are_the_users() {
     let column = |run: &Run<'_>| done(run)["error"]["stack"].as_str().unwrap().to_owned();
     let explicit =
-        Run { convention: Convention::ExplicitReturn, ..Run::new("throw new Error('x')") };
+        Run { convention: ValueConvention::ExplicitReturn, ..Run::new("throw new Error('x')") };
     assert_eq!(column(&explicit), "    at <anonymous> (program.js:1:11)");
     assert_eq!(column(&Run::new("a.b")), "    at <anonymous> (program.js:1:1)");
     assert_eq!(column(&Run::new("```js\na.b\n```")), "    at <anonymous> (program.js:2:1)");

@@ -1,6 +1,6 @@
 //! A runner in a thread of its own, and the engine's end of its link.
 
-use lifecycle::{Convention, InputIndex, Seed, TimerId, Timestamp, Unawaited};
+use lifecycle::{InputIndex, RandomSeed, TimerId, Timestamp, UnawaitedCalls, ValueConvention};
 use protocols::execbox::ToRunner;
 use protocols::execbox::wire::{
     Airlock, CallFailure, Execute, Options, RawJson, Sync, TimerFired, ToolResult,
@@ -21,9 +21,9 @@ pub(crate) const START_MS: i64 = 1_700_000_000_000;
 #[derive(Clone)]
 pub(crate) struct Run<'a> {
     pub(crate) code: &'a str,
-    pub(crate) convention: Convention,
+    pub(crate) convention: ValueConvention,
     pub(crate) prepared: bool,
-    pub(crate) unawaited: Unawaited,
+    pub(crate) unawaited: UnawaitedCalls,
     pub(crate) seed: u8,
     pub(crate) cpu_ms: u64,
     pub(crate) memory_bytes: u64,
@@ -37,9 +37,9 @@ impl<'a> Run<'a> {
     pub(crate) fn new(code: &'a str) -> Self {
         Self {
             code,
-            convention: Convention::LastExpression,
+            convention: ValueConvention::LastExpression,
             prepared: false,
-            unawaited: Unawaited::Wait,
+            unawaited: UnawaitedCalls::Wait,
             seed: 7,
             cpu_ms: 10_000,
             memory_bytes: 64 << 20,
@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
             },
             providers: RawJson::parse("[]").unwrap(),
             airlock: Some(Airlock {
-                seed: Seed([self.seed; 32]),
+                seed: RandomSeed([self.seed; 32]),
                 start_ms: Timestamp(START_MS),
                 convention: self.convention,
                 prepared: self.prepared,
@@ -89,7 +89,7 @@ impl Guest {
         let (ours, theirs) = UnixStream::pair().unwrap();
         // A runner that hangs fails its test instead of hanging it.
         ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let serve = || runner::World::warm().serve(theirs);
+        let serve = || runner::GuestWorld::warm().serve(theirs);
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).unwrap();
         let writer = ours.try_clone().unwrap();
         Self { reader: BufReader::new(ours), writer, thread: Some(thread) }

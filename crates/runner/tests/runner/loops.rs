@@ -1,7 +1,7 @@
 //! How often loops go round is counted, and no program can tell that it is.
 
 use super::guest::{Guest, Run, done, value};
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 
 fn rounds(code: &str) -> Option<u64> {
     let mut guest = Guest::running(code);
@@ -71,11 +71,11 @@ fn places_in_a_marked_program_are_the_users_own() {
     let code = "for (const x of [1]) { for (const y of [2]) null.x }";
     let stack = |run: &Run<'_>| done(run)["error"]["stack"].as_str().unwrap().to_owned();
     let counted = stack(&Run::new(code));
-    let plain = stack(&Run { convention: Convention::ExplicitReturn, ..Run::new(code) });
+    let plain = stack(&Run { convention: ValueConvention::ExplicitReturn, ..Run::new(code) });
     assert_eq!(counted, plain);
     let later = "const a = 1;\nfor (const ä of [1]) {\n  a; while (true) undefinedThing }";
     let counted = stack(&Run::new(later));
-    let plain = stack(&Run { convention: Convention::ExplicitReturn, ..Run::new(later) });
+    let plain = stack(&Run { convention: ValueConvention::ExplicitReturn, ..Run::new(later) });
     assert_eq!(counted, plain);
     assert!(counted.contains("program.js:3:19"), "{counted}");
 }

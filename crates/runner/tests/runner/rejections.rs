@@ -1,7 +1,7 @@
 //! Rejections that nobody handles.
 
 use crate::guest::{Guest, Run, done, failure, value};
-use lifecycle::Unawaited;
+use lifecycle::UnawaitedCalls;
 
 #[test]
 fn a_rejection_that_is_unhandled_at_the_end_of_the_turn_fails_the_program_with_its_stack() {
@@ -90,7 +90,7 @@ fn a_failed_call_that_nobody_awaits_fails_the_program_with_its_code() {
 #[test]
 fn a_call_that_is_forgotten_cannot_fail_the_program() {
     let mut guest = Guest::new();
-    guest.execute(&Run { unawaited: Unawaited::Forget, ..Run::new("tools.a(); 'value'") });
+    guest.execute(&Run { unawaited: UnawaitedCalls::Forget, ..Run::new("tools.a(); 'value'") });
     assert_eq!(guest.done()["result"], "value");
 }
 

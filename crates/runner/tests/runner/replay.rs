@@ -1,7 +1,7 @@
 //! The guest is a function of its inputs: the same inputs in the same order give the same messages.
 
 use crate::guest::{Guest, Run, value};
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 use proptest::prelude::*;
 
 #[test]
@@ -195,7 +195,7 @@ proptest! {
         seed in any::<u8>(),
     ) {
         let text = program(&steps);
-        let run = Run { seed, convention: Convention::ExplicitReturn, ..Run::new(&text) };
+        let run = Run { seed, convention: ValueConvention::ExplicitReturn, ..Run::new(&text) };
         let (deliveries, recorded) = record(&run, &dice);
         prop_assert_eq!(replay(&run, &deliveries), recorded);
     }

@@ -1,11 +1,11 @@
 //! Values of a session that are longer than what is told of them.
 
-use lifecycle::{Seed, Timestamp};
+use lifecycle::{RandomSeed, Timestamp};
 use protocols::execbox::ToRunner;
 use protocols::execbox::session::{
-    Ended, Eval, FromSession, Now, Open, TaskOutcome, ToSession, encode,
+    EvalOrder, FromSession, GuestTime, OpenSession, TaskEnd, TaskOutcome, ToSession, encode,
 };
-use runner::World;
+use runner::GuestWorld;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 
@@ -14,11 +14,11 @@ const MEMORY_BYTES: u64 = 64 << 20;
 /// The outcomes of texts that are evaluated one after another in one session, as JSON.
 fn outcomes(texts: &[&str]) -> Vec<serde_json::Value> {
     let (mut link, theirs) = UnixStream::pair().unwrap();
-    let session = std::thread::spawn(move || World::warm().serve(theirs));
+    let session = std::thread::spawn(move || GuestWorld::warm().serve(theirs));
     let mut lines = Vec::new();
-    ToRunner::Session(Open {
+    ToRunner::Session(OpenSession {
         memory_bytes: MEMORY_BYTES,
-        seed: Seed([0; 32]),
+        seed: RandomSeed([0; 32]),
         start_ms: Timestamp(0),
         elements_max: 100,
         value_chars_max: 102_401,
@@ -26,8 +26,8 @@ fn outcomes(texts: &[&str]) -> Vec<serde_json::Value> {
     })
     .encode(&mut lines);
     for (task, text) in (1..).zip(texts) {
-        let now = Now { at: Timestamp(0), frame: 0 };
-        encode(&ToSession::Eval(Eval { task, code: (*text).into(), now }), &mut lines);
+        let now = GuestTime { at: Timestamp(0), frame: 0 };
+        encode(&ToSession::Eval(EvalOrder { task, code: (*text).into(), now }), &mut lines);
     }
     link.write_all(&lines).unwrap();
     // A session that died says nothing more: the test fails instead of waiting for it.
@@ -35,7 +35,7 @@ fn outcomes(texts: &[&str]) -> Vec<serde_json::Value> {
     let mut outcomes = Vec::new();
     for line in BufReader::new(link.try_clone().unwrap()).lines() {
         let line = line.unwrap();
-        if let FromSession::Ended(Ended { outcome, fouled, .. }) =
+        if let FromSession::Ended(TaskEnd { outcome, fouled, .. }) =
             serde_json::from_str(&line).unwrap()
         {
             assert!(!fouled, "{line}");

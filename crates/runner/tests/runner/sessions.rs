@@ -1,9 +1,11 @@
 //! Sessions of the REPL: what becomes of rejections, of clocks that stand still, and of memory that is full.
 
 use crate::guest::{Guest, START_MS};
-use lifecycle::{Seed, Timestamp};
+use lifecycle::{RandomSeed, Timestamp};
 use protocols::execbox::ToRunner;
-use protocols::execbox::session::{Complete, Eval, Fire, Now, Open, ToSession, encode};
+use protocols::execbox::session::{
+    CompleteOrder, EvalOrder, FireTimer, GuestTime, OpenSession, ToSession, encode,
+};
 use serde_json::Value;
 
 const MEMORY_BYTES: u64 = 8 << 20;
@@ -16,9 +18,9 @@ struct Session {
 impl Session {
     fn open() -> Self {
         let mut guest = Guest::new();
-        guest.send(&ToRunner::Session(Open {
+        guest.send(&ToRunner::Session(OpenSession {
             memory_bytes: MEMORY_BYTES,
-            seed: Seed([7; 32]),
+            seed: RandomSeed([7; 32]),
             start_ms: Timestamp(START_MS),
             elements_max: 100,
             value_chars_max: 10_000,
@@ -33,15 +35,15 @@ impl Session {
         self.guest.send_line(&line);
     }
 
-    fn now() -> Now {
-        Now { at: Timestamp(START_MS), frame: 0 }
+    fn now() -> GuestTime {
+        GuestTime { at: Timestamp(START_MS), frame: 0 }
     }
 
     /// Evaluates a text, and returns the lines it printed and how it ended.
     fn eval(&mut self, code: &str) -> (Vec<String>, Value) {
         self.n_tasks += 1;
         let (task, code) = (self.n_tasks, code.into());
-        self.send(&ToSession::Eval(Eval { task, code, now: Self::now() }));
+        self.send(&ToSession::Eval(EvalOrder { task, code, now: Self::now() }));
         let mut printed = vec![];
         loop {
             let message = self.guest.next().unwrap();
@@ -72,7 +74,7 @@ impl Session {
     fn names(&mut self, code: &str) -> Vec<String> {
         self.n_tasks += 1;
         let task = self.n_tasks;
-        self.send(&ToSession::Complete(Complete { task, code: code.into() }));
+        self.send(&ToSession::Complete(CompleteOrder { task, code: code.into() }));
         loop {
             let message = self.guest.next().unwrap();
             if let Some(names) = message["completed"]["names"].as_array() {
@@ -107,7 +109,7 @@ fn an_unhandled_rejection_is_printed_as_a_warning_and_the_session_goes_on() {
 fn a_warning_that_nobody_hears_is_printed_by_the_next_eval() {
     let mut session = Session::open();
     session.eval("setTimeout(async () => { throw new Error('lost') }, 5); 1");
-    session.send(&ToSession::Fire(Fire { timer: 1, now: Session::now() }));
+    session.send(&ToSession::Fire(FireTimer { timer: 1, now: Session::now() }));
     let (printed, ended) = session.eval("console.log('next'); 2");
     assert_eq!(ended["outcome"]["value"]["json"], "2");
     assert!(
@@ -146,7 +148,7 @@ fn after_memory_ran_out_every_eval_works_or_says_that_memory_ran_out() {
     for hoard in HOARDS {
         let mut session = Session::open();
         let mut is_fouled = session.eval(hoard).1["fouled"] == true;
-        session.send(&ToSession::Fire(Fire { timer: 1, now: Session::now() }));
+        session.send(&ToSession::Fire(FireTimer { timer: 1, now: Session::now() }));
         for code in
             ["1 + 1", "const it = { a: [1, 2, 3] }; it.a.length", "JSON.stringify({ b: 1 })"]
         {

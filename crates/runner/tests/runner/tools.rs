@@ -1,7 +1,7 @@
 //! Tool calls: the proxy, the order of answers, what happens to calls nobody awaits.
 
 use crate::guest::{Guest, Run, failure, value};
-use lifecycle::Unawaited;
+use lifecycle::UnawaitedCalls;
 
 #[test]
 fn calls_are_numbered_as_they_are_made_and_answered_in_any_order() {
@@ -203,7 +203,7 @@ fn a_call_that_is_made_while_the_result_is_written_is_waited_for() {
 #[test]
 fn calls_nobody_awaits_are_forgotten_where_that_is_the_rule() {
     let mut guest = Guest::new();
-    guest.execute(&Run { unawaited: Unawaited::Forget, ..Run::new("tools.a(); 'value'") });
+    guest.execute(&Run { unawaited: UnawaitedCalls::Forget, ..Run::new("tools.a(); 'value'") });
     assert_eq!(guest.until("done"), ["started", "call 1 a null", "done value"]);
     // Its answer comes late and belongs to nobody.
     guest.resolve(1, "1", 0);

@@ -1,7 +1,7 @@
 //! What programs give back and print.
 
 use crate::guest::{Guest, Run, done, failure, printed, value};
-use lifecycle::Convention;
+use lifecycle::ValueConvention;
 
 #[test]
 fn values_are_what_json_stringify_makes_of_them_but_for_numbers_it_has_not() {
@@ -51,7 +51,8 @@ fn half_a_surrogate_pair_survives_in_a_value() {
 
 #[test]
 fn explicit_programs_are_strict_and_return_only_what_they_say() {
-    let explicit = |code| done(&Run { convention: Convention::ExplicitReturn, ..Run::new(code) });
+    let explicit =
+        |code| done(&Run { convention: ValueConvention::ExplicitReturn, ..Run::new(code) });
     assert_eq!(explicit("return 1 + 1")["result"], 2);
     assert_eq!(explicit("1 + 1").get("result"), None);
     assert_eq!(explicit("enum A { B = 4 }\nreturn A.B")["result"], 4);

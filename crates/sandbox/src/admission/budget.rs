@@ -1,7 +1,7 @@
 //! The memory budget of all runners: who waits for a part of it, and who holds one.
 
-use super::fair_queue::{AdmissionGrant, CallerKey, FairQueue, Ticket};
-use super::release_plan::{Offer, ReleaseOffer, plan_releases};
+use super::fair_queue::{AdmissionGrant, CallerKey, DemandTicket, FairQueue};
+use super::release_plan::{QueueReleaseOffer, ReleaseOffer, plan_releases};
 use crate::cpu_shares::LiveRunner;
 use crate::error::LeaseError;
 use std::collections::{BTreeMap, HashMap};
@@ -18,15 +18,15 @@ const WAITING_MAX: usize = 1_000_000;
 
 /// Shares the budget between callers.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionQueue {
     budget_bytes: u64,
     weights: BTreeMap<String, NonZero<u32>>,
-    inner: Arc<Inner>,
+    inner: Arc<AdmissionInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    state: Mutex<State>,
+struct AdmissionInner {
+    state: Mutex<AdmissionState>,
     runners: AtomicUsize,
     bytes: AtomicU64,
     waiting: AtomicUsize,
@@ -35,40 +35,40 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct State {
+struct AdmissionState {
     queue: FairQueue,
-    waiters: HashMap<Ticket, Waiter>,
+    waiters: HashMap<DemandTicket, AdmissionWaiter>,
     is_closed: bool,
 }
 
 #[derive(Debug)]
-struct Waiter {
+struct AdmissionWaiter {
     bytes: u64,
-    granted: oneshot::Sender<Admitted>,
+    granted: oneshot::Sender<MemoryGrant>,
 }
 
 /// A part of the budget, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct MemoryGrant {
     caller: CallerKey,
     units: u64,
     bytes: u64,
     /// Whether its runner is being killed.
     is_ending: AtomicBool,
-    inner: Arc<Inner>,
+    inner: Arc<AdmissionInner>,
     /// The runner that it was given for, as long as its processor time is watched.
     pub(crate) live: Option<LiveRunner>,
 }
 
-impl Admission {
+impl AdmissionQueue {
     /// Callers without a weight in `weights` have the weight 1.
     pub(crate) fn new(budget_bytes: u64, weights: BTreeMap<String, NonZero<u32>>) -> Self {
-        let state = State {
+        let state = AdmissionState {
             queue: FairQueue::new(budget_bytes / UNIT_BYTES),
             waiters: HashMap::new(),
             is_closed: false,
         };
-        let inner = Inner {
+        let inner = AdmissionInner {
             state: Mutex::new(state),
             runners: AtomicUsize::new(0),
             bytes: AtomicU64::new(0),
@@ -83,7 +83,7 @@ impl Admission {
         &self,
         caller: &CallerKey,
         bytes: u64,
-    ) -> Result<Option<Admitted>, LeaseError> {
+    ) -> Result<Option<MemoryGrant>, LeaseError> {
         let (place, mut granted) = self.enqueue(caller, bytes)?;
         let admitted = granted.try_recv().ok();
         drop(place);
@@ -95,7 +95,7 @@ impl Admission {
         &self,
         caller: &CallerKey,
         bytes: u64,
-    ) -> Result<Admitted, LeaseError> {
+    ) -> Result<MemoryGrant, LeaseError> {
         let (place, granted) = self.enqueue(caller, bytes)?;
         self.inner.shortage.notify_one();
         let admitted = granted.await.map_err(|_| LeaseError::Closed);
@@ -127,7 +127,7 @@ impl Admission {
     pub(crate) fn plan_releases(&self, offers: &[ReleaseOffer]) -> Vec<usize> {
         let offers: Vec<_> = offers
             .iter()
-            .map(|offer| Offer {
+            .map(|offer| QueueReleaseOffer {
                 caller: offer.caller.as_deref().map(Arc::from),
                 units: units_of(offer.memory_bytes),
                 replay_cpu: offer.replay_cpu,
@@ -153,7 +153,7 @@ impl Admission {
         &self,
         caller: &CallerKey,
         bytes: u64,
-    ) -> Result<(Place, oneshot::Receiver<Admitted>), LeaseError> {
+    ) -> Result<(QueuePlace, oneshot::Receiver<MemoryGrant>), LeaseError> {
         let units = units_of(bytes);
         // A budget that is no whole number of units has a last, broken one that is never used.
         if bytes > self.budget_bytes || units > self.budget_bytes / UNIT_BYTES {
@@ -171,20 +171,20 @@ impl Admission {
         let weight = caller.as_deref().and_then(|caller| self.weights.get(caller).copied());
         let ticket = state.queue.enqueue(caller, weight.unwrap_or(NonZero::<u32>::MIN), units);
         let (sender, granted) = oneshot::channel();
-        state.waiters.insert(ticket, Waiter { bytes, granted: sender });
+        state.waiters.insert(ticket, AdmissionWaiter { bytes, granted: sender });
         self.inner.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place { caller: caller.clone(), ticket, inner: Arc::clone(&self.inner) };
+        let place = QueuePlace { caller: caller.clone(), ticket, inner: Arc::clone(&self.inner) };
         self.inner.grant_all(state);
         Ok((place, granted))
     }
 }
 
-impl Inner {
+impl AdmissionInner {
     /// Admits every demand that may start now.
-    fn grant_all(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+    fn grant_all(self: &Arc<Self>, mut state: MutexGuard<'_, AdmissionState>) {
         let mut undelivered = vec![];
         while let Some(AdmissionGrant { ticket, caller, units }) = state.queue.next_grant() {
-            let Some(Waiter { bytes, granted }) = state.waiters.remove(&ticket) else {
+            let Some(AdmissionWaiter { bytes, granted }) = state.waiters.remove(&ticket) else {
                 state.queue.release(&caller, units, false);
                 continue;
             };
@@ -193,7 +193,7 @@ impl Inner {
             self.bytes.fetch_add(bytes, Ordering::Relaxed);
             let is_ending = AtomicBool::new(false);
             let inner = Arc::clone(self);
-            let admitted = Admitted { caller, units, bytes, is_ending, inner, live: None };
+            let admitted = MemoryGrant { caller, units, bytes, is_ending, inner, live: None };
             undelivered.extend(granted.send(admitted).err());
         }
         drop(state);
@@ -201,12 +201,12 @@ impl Inner {
         drop(undelivered);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Admitted {
+impl MemoryGrant {
     /// Its runner is being killed: what it holds will be free in a moment, and need not be taken from others.
     pub(crate) fn mark_ending(&self) {
         if !self.is_ending.swap(true, Ordering::Relaxed) {
@@ -215,7 +215,7 @@ impl Admitted {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for MemoryGrant {
     fn drop(&mut self) {
         self.inner.runners.fetch_sub(1, Ordering::Relaxed);
         self.inner.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -230,13 +230,13 @@ impl Drop for Admitted {
 
 /// The place of a waiting demand. Dropping it withdraws the demand.
 #[derive(Debug)]
-struct Place {
+struct QueuePlace {
     caller: CallerKey,
-    ticket: Ticket,
-    inner: Arc<Inner>,
+    ticket: DemandTicket,
+    inner: Arc<AdmissionInner>,
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         let mut state = self.inner.lock();
         if state.waiters.remove(&self.ticket).is_some() {

@@ -18,12 +18,12 @@ pub(crate) const OVERTAKEN_MAX: u32 = 64;
 
 /// Identifies a waiting demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct DemandTicket(u64);
 
 /// A demand that may start now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AdmissionGrant {
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: DemandTicket,
     pub(crate) caller: CallerKey,
     pub(crate) units: u64,
 }
@@ -45,14 +45,14 @@ struct CallerQueue {
     held: u64,
     /// The part of `held` whose runners are being killed.
     ending: u64,
-    waiting: VecDeque<Demanded>,
+    waiting: VecDeque<WaitingDemand>,
     /// When it was last granted something, or appeared.
     served: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Demanded {
-    ticket: Ticket,
+struct WaitingDemand {
+    ticket: DemandTicket,
     units: u64,
     n_overtaken: u32,
 }
@@ -68,10 +68,10 @@ impl FairQueue {
         caller: &CallerKey,
         weight: NonZero<u32>,
         units: u64,
-    ) -> Ticket {
+    ) -> DemandTicket {
         debug_assert!(units <= self.capacity, "admission refuses larger demands");
         self.counter += 1;
-        let ticket = Ticket(self.counter);
+        let ticket = DemandTicket(self.counter);
         let served = self.counter;
         let queue = self.callers.entry(caller.clone()).or_insert_with(|| CallerQueue {
             weight,
@@ -80,12 +80,12 @@ impl FairQueue {
             waiting: VecDeque::new(),
             served,
         });
-        queue.waiting.push_back(Demanded { ticket, units, n_overtaken: 0 });
+        queue.waiting.push_back(WaitingDemand { ticket, units, n_overtaken: 0 });
         ticket
     }
 
     /// Removes a demand that nobody waits for any more.
-    pub(crate) fn withdraw(&mut self, caller: &CallerKey, ticket: Ticket) {
+    pub(crate) fn withdraw(&mut self, caller: &CallerKey, ticket: DemandTicket) {
         if let Some(queue) = self.callers.get_mut(caller) {
             queue.waiting.retain(|demanded| demanded.ticket != ticket);
             self.remove_if_idle(caller);
@@ -214,11 +214,11 @@ impl FairQueue {
         copy
     }
 
-    fn head(&self, caller: &CallerKey) -> Option<&Demanded> {
+    fn head(&self, caller: &CallerKey) -> Option<&WaitingDemand> {
         self.callers.get(caller)?.waiting.front()
     }
 
-    fn head_mut(&mut self, caller: &CallerKey) -> Option<&mut Demanded> {
+    fn head_mut(&mut self, caller: &CallerKey) -> Option<&mut WaitingDemand> {
         self.callers.get_mut(caller)?.waiting.front_mut()
     }
 

@@ -6,6 +6,6 @@ mod release_plan;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use budget::{Admission, Admitted};
+pub(crate) use budget::{AdmissionQueue, MemoryGrant};
 pub(crate) use fair_queue::CallerKey;
 pub use release_plan::ReleaseOffer;

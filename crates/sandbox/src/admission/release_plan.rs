@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A runner whose program only waits and could be replayed later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseOffer {
-    /// The caller that the runner is charged to, as in [`crate::Demand::caller`].
+    /// The caller that the runner is charged to, as in [`crate::LeaseDemand::caller`].
     pub caller: Option<String>,
     /// The memory that the runner was leased with.
     pub memory_bytes: u64,
@@ -18,7 +18,7 @@ pub struct ReleaseOffer {
 
 /// The same in the terms of the queue.
 #[derive(Debug, Clone)]
-pub(super) struct Offer {
+pub(super) struct QueueReleaseOffer {
     pub(super) caller: CallerKey,
     pub(super) units: u64,
     pub(super) replay_cpu: Duration,
@@ -28,7 +28,7 @@ pub(super) struct Offer {
 /// Indexes of the offers to take, the cheapest to replay first. Offers come only from callers above their fair share, or
 /// from the caller whose own demand waits. Runners that are ending, or asked to end, already count as free, and no offer
 /// is taken for a demand that would still not fit.
-pub(super) fn plan_releases(queue: &FairQueue, offers: &[Offer]) -> Vec<usize> {
+pub(super) fn plan_releases(queue: &FairQueue, offers: &[QueueReleaseOffer]) -> Vec<usize> {
     if offers.is_empty() {
         return vec![];
     }
@@ -52,7 +52,11 @@ pub(super) fn plan_releases(queue: &FairQueue, offers: &[Offer]) -> Vec<usize> {
 }
 
 /// The offers that let the most entitled demand start that can be helped at all.
-fn releases_for_next(queue: &FairQueue, offers: &[Offer], taken: &[usize]) -> Option<Vec<usize>> {
+fn releases_for_next(
+    queue: &FairQueue,
+    offers: &[QueueReleaseOffer],
+    taken: &[usize],
+) -> Option<Vec<usize>> {
     for caller in queue.order() {
         let (units, is_saved_for) = queue.head_of(&caller)?;
         if let Some(enough) = enough_for(queue, offers, taken, (&caller, units)) {
@@ -67,7 +71,7 @@ fn releases_for_next(queue: &FairQueue, offers: &[Offer], taken: &[usize]) -> Op
 
 fn enough_for(
     queue: &FairQueue,
-    offers: &[Offer],
+    offers: &[QueueReleaseOffer],
     taken: &[usize],
     (beneficiary, units): (&CallerKey, u64),
 ) -> Option<Vec<usize>> {

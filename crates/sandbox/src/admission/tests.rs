@@ -1,8 +1,8 @@
 //! The rules of sharing, without runners.
 
-use super::budget::Admission;
-use super::fair_queue::{CallerKey, FairQueue, OVERTAKEN_MAX, Ticket};
-use super::release_plan::{Offer, plan_releases};
+use super::budget::AdmissionQueue;
+use super::fair_queue::{CallerKey, DemandTicket, FairQueue, OVERTAKEN_MAX};
+use super::release_plan::{QueueReleaseOffer, plan_releases};
 use crate::error::LeaseError;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ fn caller(name: &str) -> CallerKey {
 }
 
 /// Enqueues as many demands of one unit.
-fn ask(queue: &mut FairQueue, name: &str, n: usize) -> Vec<Ticket> {
+fn ask(queue: &mut FairQueue, name: &str, n: usize) -> Vec<DemandTicket> {
     (0..n).map(|_| queue.enqueue(&caller(name), ONE, 1)).collect()
 }
 
@@ -143,7 +143,7 @@ proptest! {
 /// Grants what may start, and looks whether the rest has a reason to wait.
 fn grant(
     queue: &mut FairQueue,
-    waiting: &mut BTreeMap<Ticket, CallerKey>,
+    waiting: &mut BTreeMap<DemandTicket, CallerKey>,
     running: &mut VecDeque<(CallerKey, u64)>,
 ) {
     while let Some(grant) = queue.next_grant() {
@@ -161,9 +161,9 @@ fn grant(
     }
 }
 
-fn offer(name: &str, replay_ms: u64) -> Offer {
+fn offer(name: &str, replay_ms: u64) -> QueueReleaseOffer {
     let replay_cpu = Duration::from_millis(replay_ms);
-    Offer { caller: caller(name), units: 1, replay_cpu, is_asked: false }
+    QueueReleaseOffer { caller: caller(name), units: 1, replay_cpu, is_asked: false }
 }
 
 #[test]
@@ -178,8 +178,11 @@ fn runners_are_taken_from_callers_above_their_share_the_cheapest_replay_first() 
     assert_eq!(plan_releases(&queue, &offers), [2]);
     ask(&mut queue, "quiet", 1);
     assert_eq!(plan_releases(&queue, &offers), [2], "then greedy holds no more than its share");
-    let asked =
-        [offers[0].clone(), offers[1].clone(), Offer { is_asked: true, ..offers[2].clone() }];
+    let asked = [
+        offers[0].clone(),
+        offers[1].clone(),
+        QueueReleaseOffer { is_asked: true, ..offers[2].clone() },
+    ];
     assert!(plan_releases(&queue, &asked).is_empty(), "one was asked to end");
     queue.mark_ending(&caller("greedy"), 1);
     assert!(plan_releases(&queue, &offers[..2]).is_empty(), "one is about to be free");
@@ -212,7 +215,7 @@ fn an_attacker_with_many_demands_takes_nothing_from_a_caller_within_its_share() 
 #[test]
 fn a_dropped_demand_leaves_the_queue_and_a_closed_budget_refuses() {
     let mut context = Context::from_waker(Waker::noop());
-    let admission = Admission::new(4 * MIB, BTreeMap::new());
+    let admission = AdmissionQueue::new(4 * MIB, BTreeMap::new());
     let ann = caller("ann");
     let first = admission.try_admit(&ann, 3 * MIB).unwrap().unwrap();
     let mut large = Box::pin(admission.admit(&ann, 4 * MIB));
@@ -235,7 +238,7 @@ fn a_dropped_demand_leaves_the_queue_and_a_closed_budget_refuses() {
 
 #[test]
 fn what_can_never_fit_is_refused() {
-    let admission = Admission::new(4 * MIB + 5, BTreeMap::new());
+    let admission = AdmissionQueue::new(4 * MIB + 5, BTreeMap::new());
     for asked_bytes in [4 * MIB + 1, 4 * MIB + 6, u64::MAX] {
         let refused = LeaseError::TooLarge { asked_bytes, budget_bytes: 4 * MIB + 5 };
         assert_eq!(admission.try_admit(&None, asked_bytes).unwrap_err(), refused);

@@ -3,8 +3,8 @@
 
 use super::loss::RunnerLoss;
 use super::message::{ProgramFailure, RunnerMessage, SessionMessage, TaskFailure, TaskResult};
-use lifecycle::{BadToolPath, CallId, Json, Prepared, TimerId, ToolPath};
-use protocols::execbox::session::{FromSession, TaskFailed, TaskOutcome, Valued};
+use lifecycle::{BadToolPath, CallId, Json, PreparedProgram, TimerId, ToolPath};
+use protocols::execbox::session::{EvalValue, FromSession, TaskFailed, TaskOutcome};
 use protocols::execbox::wire::{Done, Failed, Log, RawJson, Started};
 use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX};
 
@@ -38,7 +38,7 @@ pub(super) fn decode_program(line: &[u8]) -> RunnerMessage {
             malformed("a start without a prepared program")
         }
         FromRunner::Started(Started { airlock: Some(ready), .. }) => {
-            RunnerMessage::Started(Some(Prepared {
+            RunnerMessage::Started(Some(PreparedProgram {
                 text: Some(ready.prepared.into_owned()),
                 prelude: ready.prelude,
                 fingerprint: ready.fingerprint.into_owned(),
@@ -166,7 +166,7 @@ fn result_of(done: Done<'_>) -> Result<Option<Json>, ProgramFailure> {
 
 fn task_result(outcome: TaskOutcome<'_>) -> TaskResult {
     match outcome {
-        TaskOutcome::Value(Valued { type_name, json, bytes }) => TaskResult::Value {
+        TaskOutcome::Value(EvalValue { type_name, json, bytes }) => TaskResult::Value {
             type_name: type_name.into(),
             bytes: usize::try_from(bytes).unwrap_or(usize::MAX).max(json.len()),
             json: json.into(),

@@ -1,7 +1,7 @@
 //! Why a runner is lost, what that means for its program, and the sentences that say so. All doors use these.
 
 use crate::error::LeaseError;
-use crate::exit::Exit;
+use crate::exit::RunnerExit;
 use lifecycle::{Failure, FailureCode};
 
 /// Why a runner is lost.
@@ -10,7 +10,7 @@ pub enum RunnerLoss {
     /// There was no runner.
     NotLeased(LeaseError),
     /// The runner's process ended before its work did.
-    Exited(Exit),
+    Exited(RunnerExit),
     /// The runner sent what no runner may send: what that was.
     Malformed(&'static str),
     /// The runner was told to stop and did not.
@@ -38,12 +38,16 @@ impl RunnerLoss {
     /// What it means for the program.
     pub const fn meaning(&self) -> LossMeaning {
         match self {
-            Self::Exited(Exit::Lost) => LossMeaning::Restart,
-            Self::Exited(Exit::KilledFromOutside) => LossMeaning::CountedRestart,
-            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => LossMeaning::OutOfMemory,
+            Self::Exited(RunnerExit::Lost) => LossMeaning::Restart,
+            Self::Exited(RunnerExit::KilledFromOutside) => LossMeaning::CountedRestart,
+            Self::Exited(RunnerExit::OutOfMemory) | Self::MemoryFull => LossMeaning::OutOfMemory,
             Self::Malformed(what) => LossMeaning::BrokeRules(what),
             Self::Exited(
-                Exit::Ended | Exit::Crashed { .. } | Exit::Violation | Exit::Unruly | Exit::Killed,
+                RunnerExit::Ended
+                | RunnerExit::Crashed { .. }
+                | RunnerExit::Violation
+                | RunnerExit::Unruly
+                | RunnerExit::Killed,
             )
             | Self::NotLeased(_)
             | Self::Unresponsive => LossMeaning::Failed,
@@ -56,23 +60,23 @@ impl RunnerLoss {
             Self::NotLeased(_) => {
                 (FailureCode::Internal, "No sandbox could be started for the program.")
             }
-            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => {
+            Self::Exited(RunnerExit::OutOfMemory) | Self::MemoryFull => {
                 (FailureCode::MemoryLimit, "needed more memory than there is")
             }
-            Self::Exited(Exit::Crashed { signal }) => {
+            Self::Exited(RunnerExit::Crashed { signal }) => {
                 let sentence = format!("The program crashed its sandbox (signal {signal}).");
                 return Failure::new(FailureCode::Internal, sentence);
             }
-            Self::Exited(Exit::Violation) => {
+            Self::Exited(RunnerExit::Violation) => {
                 (FailureCode::Internal, "The program tried something its sandbox forbids.")
             }
-            Self::Exited(Exit::Unruly) | Self::Malformed(_) => {
+            Self::Exited(RunnerExit::Unruly) | Self::Malformed(_) => {
                 (FailureCode::Internal, "The program broke its sandbox's rules.")
             }
-            Self::Exited(Exit::Lost | Exit::KilledFromOutside) => {
+            Self::Exited(RunnerExit::Lost | RunnerExit::KilledFromOutside) => {
                 (FailureCode::Internal, "The program's sandbox was lost; run it again.")
             }
-            Self::Exited(Exit::Ended | Exit::Killed) => {
+            Self::Exited(RunnerExit::Ended | RunnerExit::Killed) => {
                 (FailureCode::Internal, "The program's sandbox ended unexpectedly.")
             }
             Self::Unresponsive => (FailureCode::Timeout, "Execution timed out"),
@@ -110,7 +114,7 @@ impl RunnerLoss {
         };
         let code = match self {
             Self::Unresponsive => "timeout",
-            Self::Exited(Exit::OutOfMemory) | Self::MemoryFull => "memory_limit",
+            Self::Exited(RunnerExit::OutOfMemory) | Self::MemoryFull => "memory_limit",
             Self::NotLeased(_) | Self::Exited(_) | Self::Malformed(_) => "internal_error",
         };
         (code, sentence)
@@ -141,7 +145,7 @@ mod tests {
     fn a_host_reads_execbox_words() {
         let said = |loss: RunnerLoss| loss.host_failure();
         assert_eq!(
-            said(RunnerLoss::Exited(Exit::OutOfMemory)),
+            said(RunnerLoss::Exited(RunnerExit::OutOfMemory)),
             ("memory_limit", "needed more memory than there is".to_owned())
         );
         assert_eq!(said(RunnerLoss::Unresponsive), ("timeout", "Execution timed out".to_owned()));
@@ -158,10 +162,12 @@ mod tests {
     #[test]
     fn only_a_loss_that_the_program_cannot_cause_restarts_it() {
         let means = |exit| RunnerLoss::Exited(exit).meaning();
-        assert_eq!(means(Exit::Lost), LossMeaning::Restart);
-        assert_eq!(means(Exit::KilledFromOutside), LossMeaning::CountedRestart);
-        assert_eq!(means(Exit::OutOfMemory), LossMeaning::OutOfMemory);
-        for exit in [Exit::Ended, Exit::Killed, Exit::Violation, Exit::Unruly] {
+        assert_eq!(means(RunnerExit::Lost), LossMeaning::Restart);
+        assert_eq!(means(RunnerExit::KilledFromOutside), LossMeaning::CountedRestart);
+        assert_eq!(means(RunnerExit::OutOfMemory), LossMeaning::OutOfMemory);
+        for exit in
+            [RunnerExit::Ended, RunnerExit::Killed, RunnerExit::Violation, RunnerExit::Unruly]
+        {
             assert_eq!(means(exit), LossMeaning::Failed);
         }
     }

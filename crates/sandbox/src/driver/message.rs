@@ -2,10 +2,10 @@
 
 use super::loss::RunnerLoss;
 use lifecycle::{
-    CallId, Failure, FailureCode, InputIndex, Json, LimitKind, LogLevel, OutputMark, Prepared,
-    TimerId, ToolPath,
+    CallId, Failure, FailureCode, InputIndex, Json, LimitKind, LogLevel, OutputMark,
+    PreparedProgram, TimerId, ToolPath,
 };
-use protocols::execbox::session::Why;
+use protocols::execbox::session::TaskFailureKind;
 
 /// What happens on the link to a runner.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub enum RunnerMessage {
     /// The runner is gone, or cannot be used any more. Nothing follows.
     Lost(RunnerLoss),
     /// The program is ready and begins. An engine's program says what a replay of it needs.
-    Started(Option<Prepared>),
+    Started(Option<PreparedProgram>),
     /// An engine's program calls a tool.
     ToolCalled {
         /// The call's ordinal.
@@ -200,7 +200,7 @@ pub enum TaskResult {
 impl TaskResult {
     /// Whether the guest's memory was used up.
     pub fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::Failed(TaskFailure { why: Why::Memory, .. }))
+        matches!(self, Self::Failed(TaskFailure { why: TaskFailureKind::Memory, .. }))
     }
 }
 
@@ -208,7 +208,7 @@ impl TaskResult {
 #[derive(Debug)]
 pub struct TaskFailure {
     /// In short.
-    pub why: Why,
+    pub why: TaskFailureKind,
     /// A sentence.
     pub message: String,
     /// The guest's own lines.

@@ -11,11 +11,13 @@ pub use loss::{LossMeaning, RunnerLoss};
 pub use message::{ProgramFailure, RunnerMessage, SessionMessage, TaskFailure, TaskResult};
 
 use crate::error::LeaseError;
-use crate::lease::{CpuMeter, Lease, Received};
-use crate::sandbox::{Demand, Sandbox};
+use crate::lease::{CpuMeter, Lease, LeaseMessage};
+use crate::sandbox::{LeaseDemand, Sandbox};
 use decode::SessionLine;
 use lifecycle::Timestamp;
-use protocols::execbox::session::{Fire, Interrupt, Now, Open, ToSession, encode};
+use protocols::execbox::session::{
+    FireTimer, GuestTime, InterruptTask, OpenSession, ToSession, encode,
+};
 use protocols::execbox::wire::{Cancel, Execute, Sync, TimerFired};
 use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, ToRunner};
 use std::fmt;
@@ -50,7 +52,7 @@ impl Future for LeaseRequest {
 
 impl Sandbox {
     /// Asks for a runner without waiting for it.
-    pub fn request_lease(&self, demand: Demand) -> LeaseRequest {
+    pub fn request_lease(&self, demand: LeaseDemand) -> LeaseRequest {
         let sandbox = self.clone();
         LeaseRequest(Box::pin(async move { sandbox.lease(demand).await }))
     }
@@ -120,7 +122,7 @@ impl RunnerDriver {
     }
 
     /// Opens a session in the runner that was asked for.
-    pub fn open_session(request: LeaseRequest, open: Open) -> Self {
+    pub fn open_session(request: LeaseRequest, open: OpenSession) -> Self {
         let mut order = vec![];
         ToRunner::Session(open).encode(&mut order);
         let work = RunnerWork::Session { lines_sent: 0, busy_since: None };
@@ -201,7 +203,7 @@ impl RunnerDriver {
 
     /// Tells a session to stop a task; 0 is everything that runs. A runner that does not stop is given up.
     pub fn interrupt(&mut self, task: u64) {
-        self.send_to_session(&ToSession::Interrupt(Interrupt { task }));
+        self.send_to_session(&ToSession::Interrupt(InterruptTask { task }));
         let is_last = task == 0;
         self.stop.get_or_insert(StopDeadline { at: Instant::now() + STOP_GRACE, is_last });
     }
@@ -219,7 +221,7 @@ impl RunnerDriver {
     }
 
     /// Fires the timers that are due, at `guest_time`, and says so if the runner did not stop in time.
-    pub fn look_after(&mut self, now: Instant, guest_time: Now) -> Option<RunnerLoss> {
+    pub fn look_after(&mut self, now: Instant, guest_time: GuestTime) -> Option<RunnerLoss> {
         self.fire_timers(now, guest_time);
         let is_leasing = self.is_leasing();
         let stop = self.stop.as_mut().filter(|stop| stop.at <= now)?;
@@ -233,15 +235,15 @@ impl RunnerDriver {
         }
         // Perhaps it is another task's turn: then that one must stop.
         *stop = StopDeadline { at: now + STOP_GRACE, is_last: true };
-        self.send_to_session(&ToSession::Interrupt(Interrupt { task: 0 }));
+        self.send_to_session(&ToSession::Interrupt(InterruptTask { task: 0 }));
         None
     }
 
-    fn fire_timers(&mut self, now: Instant, guest_time: Now) {
+    fn fire_timers(&mut self, now: Instant, guest_time: GuestTime) {
         while let Some(timer) = self.timers.take_due(now) {
             match &self.work {
                 RunnerWork::Session { .. } => {
-                    let fire = Fire { timer: timer.0, now: guest_time };
+                    let fire = FireTimer { timer: timer.0, now: guest_time };
                     self.send_to_session(&ToSession::Fire(fire));
                 }
                 // The runner itself knows what time it is for a host's program.
@@ -275,10 +277,10 @@ impl RunnerDriver {
                 RunnerLink::Leased(..) | RunnerLink::Failed => return std::future::pending().await,
             };
             let message = match received {
-                Received::Line(line) => {
+                LeaseMessage::Line(line) => {
                     decode_line(&mut self.work, &mut self.timers, &mut self.stop, line)
                 }
-                Received::Gone(exit) => Some(RunnerMessage::Lost(RunnerLoss::Exited(exit))),
+                LeaseMessage::Gone(exit) => Some(RunnerMessage::Lost(RunnerLoss::Exited(exit))),
             };
             if let Some(message) = message {
                 return message;

@@ -1,7 +1,7 @@
 //! The walls one by one. Each function raises one and says whether it stands.
 
 use super::empty_root;
-use super::tier::{Layer, Tier};
+use super::tier::{JailLayer, JailTier};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, Ruleset,
     RulesetAttr, RulesetStatus, Scope,
@@ -16,13 +16,13 @@ const NOBODY: u32 = 65534;
 const CAPABILITIES_MAX: u64 = 64;
 
 /// The namespaces and the walls they are.
-const NAMESPACES: [(c_int, Layer); 6] = [
-    (libc::CLONE_NEWUSER, Layer::UserNamespace),
-    (libc::CLONE_NEWPID, Layer::PidNamespace),
-    (libc::CLONE_NEWNET, Layer::NetNamespace),
-    (libc::CLONE_NEWNS, Layer::MountNamespace),
-    (libc::CLONE_NEWIPC, Layer::IpcNamespace),
-    (libc::CLONE_NEWUTS, Layer::UtsNamespace),
+const NAMESPACES: [(c_int, JailLayer); 6] = [
+    (libc::CLONE_NEWUSER, JailLayer::UserNamespace),
+    (libc::CLONE_NEWPID, JailLayer::PidNamespace),
+    (libc::CLONE_NEWNET, JailLayer::NetNamespace),
+    (libc::CLONE_NEWNS, JailLayer::MountNamespace),
+    (libc::CLONE_NEWIPC, JailLayer::IpcNamespace),
+    (libc::CLONE_NEWUTS, JailLayer::UtsNamespace),
 ];
 
 /// Takes as many namespaces as the host allows, empties the root directory, becomes nobody and gives up every
@@ -30,7 +30,7 @@ const NAMESPACES: [(c_int, Layer); 6] = [
 ///
 /// With CAP_SYS_ADMIN the namespaces come first, owned by the host's users and thus out of reach from
 /// inside; the user namespace follows. Without it everything comes together with the user namespace.
-pub(crate) fn leave_the_host(tier: &mut Tier) {
+pub(crate) fn leave_the_host(tier: &mut JailTier) {
     let own =
         NAMESPACES.map(|(flag, _)| flag).into_iter().filter(|flag| *flag != libc::CLONE_NEWUSER);
     take_namespaces(tier, own.fold(0, |all, flag| all | flag));
@@ -39,28 +39,30 @@ pub(crate) fn leave_the_host(tier: &mut Tier) {
     // Root needs a capability for this that nobody has any more.
     drop(empty_bounding_set());
     if become_nobody().is_ok() {
-        tier.add(Layer::Unprivileged);
+        tier.add(JailLayer::Unprivileged);
     }
     let rest = NAMESPACES.iter().filter(|(_, layer)| !tier.has(*layer));
     take_namespaces(tier, rest.fold(0, |all, (flag, _)| all | flag));
     enter_empty_root(tier);
     // Last, because every step above may need one. The process that waits for the zygote loses them too.
     if empty_bounding_set().is_ok() {
-        tier.add(Layer::EmptyBoundingSet);
+        tier.add(JailLayer::EmptyBoundingSet);
     }
     if drop_capabilities().is_ok() {
-        tier.add(Layer::NoCapabilities);
+        tier.add(JailLayer::NoCapabilities);
     }
 }
 
-fn enter_empty_root(tier: &mut Tier) {
-    if tier.has(Layer::MountNamespace) && !tier.has(Layer::EmptyRoot) && empty_root::enter().is_ok()
+fn enter_empty_root(tier: &mut JailTier) {
+    if tier.has(JailLayer::MountNamespace)
+        && !tier.has(JailLayer::EmptyRoot)
+        && empty_root::enter().is_ok()
     {
-        tier.add(Layer::EmptyRoot);
+        tier.add(JailLayer::EmptyRoot);
     }
 }
 
-fn take_namespaces(tier: &mut Tier, flags: c_int) {
+fn take_namespaces(tier: &mut JailTier, flags: c_int) {
     let together = unshare(flags).is_ok();
     for (flag, layer) in NAMESPACES.into_iter().filter(|(flag, _)| flags & flag != 0) {
         // One forbidden namespace must not cost us the others.

@@ -11,7 +11,7 @@ mod tier;
 
 pub(crate) use filters::CLONE_FLAGS;
 pub(crate) use layers::{die_with_parent, leave_the_host};
-pub use tier::{Layer, Tier};
+pub use tier::{JailLayer, JailTier};
 
 use std::io;
 
@@ -30,23 +30,23 @@ const CPU_SECONDS_MAX: u64 = 3_600;
 
 /// A required layer that this host does not allow.
 #[derive(Debug)]
-pub(crate) struct Missing {
-    pub(crate) layer: Layer,
+pub(crate) struct MissingLayer {
+    pub(crate) layer: JailLayer,
     pub(crate) source: io::Error,
 }
 
 /// The zygote's last step: raises the walls that need no fork. From here on the filter is in force.
-pub(crate) fn shut(tier: &mut Tier) -> Result<(), Missing> {
-    raise(tier, Layer::NoNewPrivileges, layers::no_new_privileges())?;
+pub(crate) fn shut(tier: &mut JailTier) -> Result<(), MissingLayer> {
+    raise(tier, JailLayer::NoNewPrivileges, layers::no_new_privileges())?;
     // Best effort, and after every change of identity, for that resets it.
     drop(layers::become_unreadable());
-    raise(tier, Layer::Limits, limit_zygote())?;
+    raise(tier, JailLayer::Limits, limit_zygote())?;
     if let Some(abi) = layers::landlock() {
         tier.add_landlock(abi);
     }
     let filter = filters::zygote().map_err(io::Error::other);
     let taken = filter.and_then(|filter| seccompiler::apply_filter(&filter).map_err(bare));
-    raise(tier, Layer::Seccomp, taken)
+    raise(tier, JailLayer::Seccomp, taken)
 }
 
 /// Gives this process the stack that guests need, and says how much it has: less where the host allows no more.
@@ -65,8 +65,12 @@ pub(crate) fn shut_runner(own_pid: u32, mapped_bytes: u64, memory_bytes: u64) ->
     seccompiler::apply_filter(&filters::runner(own_pid)).map_err(bare)
 }
 
-fn raise(tier: &mut Tier, layer: Layer, raised: io::Result<()>) -> Result<(), Missing> {
-    raised.map_err(|source| Missing { layer, source })?;
+fn raise(
+    tier: &mut JailTier,
+    layer: JailLayer,
+    raised: io::Result<()>,
+) -> Result<(), MissingLayer> {
+    raised.map_err(|source| MissingLayer { layer, source })?;
     tier.add(layer);
     Ok(())
 }

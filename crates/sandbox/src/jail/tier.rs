@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One wall of the jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
+pub enum JailLayer {
     /// A short list of system calls; any other kills the process.
     Seccomp,
     /// No program can give back what was taken away.
@@ -35,7 +35,7 @@ pub enum Layer {
     EmptyBoundingSet,
 }
 
-impl Layer {
+impl JailLayer {
     /// All of them, the required ones first.
     pub const ALL: [Self; 14] = [
         Self::Seccomp,
@@ -90,7 +90,7 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for JailLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Seccomp => "seccomp",
@@ -113,38 +113,38 @@ impl fmt::Display for Layer {
 
 /// The layers that were reached on this host. Shown by `airlock doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tier {
+pub struct JailTier {
     reached: u16,
     landlock_abi: u8,
 }
 
-impl Tier {
+impl JailTier {
     /// Whether this wall stands.
-    pub const fn has(self, layer: Layer) -> bool {
+    pub const fn has(self, layer: JailLayer) -> bool {
         self.reached & layer.bit() != 0
     }
 
     /// The version of Landlock in force, where there is one.
     pub const fn landlock_abi(self) -> Option<u8> {
-        if self.has(Layer::Landlock) { Some(self.landlock_abi) } else { None }
+        if self.has(JailLayer::Landlock) { Some(self.landlock_abi) } else { None }
     }
 
     /// The walls that stand.
-    pub fn layers(self) -> impl Iterator<Item = Layer> {
-        Layer::ALL.into_iter().filter(move |layer| self.has(*layer))
+    pub fn layers(self) -> impl Iterator<Item = JailLayer> {
+        JailLayer::ALL.into_iter().filter(move |layer| self.has(*layer))
     }
 
     /// The walls that this host does not allow.
-    pub fn missing(self) -> impl Iterator<Item = Layer> {
-        Layer::ALL.into_iter().filter(move |layer| !self.has(*layer))
+    pub fn missing(self) -> impl Iterator<Item = JailLayer> {
+        JailLayer::ALL.into_iter().filter(move |layer| !self.has(*layer))
     }
 
-    pub(crate) const fn add(&mut self, layer: Layer) {
+    pub(crate) const fn add(&mut self, layer: JailLayer) {
         self.reached |= layer.bit();
     }
 
     pub(crate) const fn add_landlock(&mut self, abi: u8) {
-        self.add(Layer::Landlock);
+        self.add(JailLayer::Landlock);
         self.landlock_abi = abi;
     }
 
@@ -158,12 +158,12 @@ impl Tier {
 }
 
 /// One line: what stands, then what is missing.
-impl fmt::Display for Tier {
+impl fmt::Display for JailTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for layer in self.layers() {
             write!(f, "{separator}{layer}")?;
-            if layer == Layer::Landlock {
+            if layer == JailLayer::Landlock {
                 write!(f, " (ABI {})", self.landlock_abi)?;
             }
             separator = ", ";
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_tier_says_what_stands_and_what_is_missing() {
-        let mut tier = Tier::default();
-        for layer in Layer::ALL.into_iter().filter(|layer| *layer != Layer::UserNamespace) {
+        let mut tier = JailTier::default();
+        for layer in JailLayer::ALL.into_iter().filter(|layer| *layer != JailLayer::UserNamespace) {
             tier.add(layer);
         }
         tier.add_landlock(7);
@@ -198,10 +198,10 @@ mod tests {
 
     #[test]
     fn a_tier_survives_the_control_socket() {
-        let mut tier = Tier::default();
-        tier.add(Layer::Seccomp);
-        tier.add(Layer::NoCapabilities);
+        let mut tier = JailTier::default();
+        tier.add(JailLayer::Seccomp);
+        tier.add(JailLayer::NoCapabilities);
         tier.add_landlock(6);
-        assert_eq!(Tier::from_bits(tier.to_bits()), tier);
+        assert_eq!(JailTier::from_bits(tier.to_bits()), tier);
     }
 }

@@ -8,14 +8,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a runner needs to know of its zygote.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Birth {
+pub(super) struct ChildSetup {
     pub(super) zygote_pid: u32,
     pub(super) mapped_bytes: u64,
     pub(super) memory_bytes: u64,
 }
 
 /// Turns the process into a runner and serves until the link ends.
-pub(super) fn serve(birth: Birth, link: OwnedFd, serve: impl FnOnce(UnixStream) -> i32) -> ! {
+pub(super) fn serve(birth: ChildSetup, link: OwnedFd, serve: impl FnOnce(UnixStream) -> i32) -> ! {
     if shut(birth, &link).is_err() {
         leave(NOT_SHUT);
     }
@@ -27,7 +27,7 @@ pub(super) fn serve(birth: Birth, link: OwnedFd, serve: impl FnOnce(UnixStream) 
     }
 }
 
-fn shut(birth: Birth, link: &OwnedFd) -> std::io::Result<()> {
+fn shut(birth: ChildSetup, link: &OwnedFd) -> std::io::Result<()> {
     jail::die_with_parent()?;
     // The zygote may have ended before the wish was made.
     if std::os::unix::process::parent_id() != birth.zygote_pid {

@@ -1,6 +1,6 @@
 //! The control socket between the server and a zygote: small packets, some with a descriptor.
 
-use crate::jail::{Layer, Tier};
+use crate::jail::{JailLayer, JailTier};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -8,12 +8,12 @@ use tokio::io::unix::AsyncFd;
 
 /// Names one runner between a zygote and its keeper. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Token(pub(crate) u64);
+pub(crate) struct ForkToken(pub(crate) u64);
 
 /// Server to zygote: bear a runner. The descriptor that comes with it is the runner's end of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) token: Token,
+pub(crate) struct ForkOrder {
+    pub(crate) token: ForkToken,
     pub(crate) memory_bytes: u64,
     /// Whether the runner will wait for its lease, and so has time to get ready.
     pub(crate) will_wait: bool,
@@ -21,29 +21,29 @@ pub(crate) struct Order {
 
 /// Zygote to server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum ZygoteReport {
     /// The jail is shut and orders are awaited.
-    Ready(Tier),
+    Ready(JailTier),
     /// A required wall could not be raised.
-    Missing { layer: Layer, errno: i32 },
+    Missing { layer: JailLayer, errno: i32 },
     /// A runner was born; its pidfd comes along.
-    Born(Token),
+    Born(ForkToken),
     /// The kernel refused to clone.
-    NotBorn { token: Token, errno: i32 },
+    NotBorn { token: ForkToken, errno: i32 },
     /// A runner has ended and is reaped.
-    Ended { token: Token, end: End },
+    Ended { token: ForkToken, end: ProcessEnd },
 }
 
 /// How a process ended, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProcessEnd {
     Exited(i32),
     Signalled(i32),
 }
 
 /// Every packet: what it is, a number, a longer number, a token.
 const PACKET_BYTES: usize = 24;
-type Packet = [u8; PACKET_BYTES];
+type ControlPacket = [u8; PACKET_BYTES];
 
 const ORDER: u32 = 1;
 const READY: u32 = 2;
@@ -53,7 +53,7 @@ const NOT_BORN: u32 = 5;
 const EXITED: u32 = 6;
 const SIGNALLED: u32 = 7;
 
-fn packet(kind: u32, number: i32, value: u64, token: u64) -> Packet {
+fn packet(kind: u32, number: i32, value: u64, token: u64) -> ControlPacket {
     let mut packet = [0; PACKET_BYTES];
     packet[..4].copy_from_slice(&kind.to_ne_bytes());
     packet[4..8].copy_from_slice(&number.to_ne_bytes());
@@ -62,50 +62,52 @@ fn packet(kind: u32, number: i32, value: u64, token: u64) -> Packet {
     packet
 }
 
-fn fields(packet: &Packet) -> (u32, i32, u64, Token) {
+fn fields(packet: &ControlPacket) -> (u32, i32, u64, ForkToken) {
     let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| packet[at + i]));
     let kind = u32::from_ne_bytes(std::array::from_fn(|i| packet[i]));
     let number = i32::from_ne_bytes(std::array::from_fn(|i| packet[4 + i]));
-    (kind, number, long(8), Token(long(16)))
+    (kind, number, long(8), ForkToken(long(16)))
 }
 
-impl Order {
-    fn encode(self) -> Packet {
+impl ForkOrder {
+    fn encode(self) -> ControlPacket {
         packet(ORDER, i32::from(self.will_wait), self.memory_bytes, self.token.0)
     }
 
-    fn decode(bytes: &Packet) -> Option<Self> {
+    fn decode(bytes: &ControlPacket) -> Option<Self> {
         let (kind, will_wait, memory_bytes, token) = fields(bytes);
         (kind == ORDER).then_some(Self { token, memory_bytes, will_wait: will_wait != 0 })
     }
 }
 
-impl Report {
-    fn encode(self) -> Packet {
+impl ZygoteReport {
+    fn encode(self) -> ControlPacket {
         match self {
             Self::Ready(tier) => packet(READY, 0, tier.to_bits(), 0),
             Self::Missing { layer, errno } => packet(MISSING, errno, layer as u64, 0),
             Self::Born(token) => packet(BORN, 0, 0, token.0),
             Self::NotBorn { token, errno } => packet(NOT_BORN, errno, 0, token.0),
-            Self::Ended { token, end: End::Exited(code) } => packet(EXITED, code, 0, token.0),
-            Self::Ended { token, end: End::Signalled(signal) } => {
+            Self::Ended { token, end: ProcessEnd::Exited(code) } => {
+                packet(EXITED, code, 0, token.0)
+            }
+            Self::Ended { token, end: ProcessEnd::Signalled(signal) } => {
                 packet(SIGNALLED, signal, 0, token.0)
             }
         }
     }
 
-    fn decode(bytes: &Packet) -> Option<Self> {
+    fn decode(bytes: &ControlPacket) -> Option<Self> {
         let (kind, number, value, token) = fields(bytes);
         Some(match kind {
-            READY => Self::Ready(Tier::from_bits(value)),
+            READY => Self::Ready(JailTier::from_bits(value)),
             MISSING => {
-                let layer = Layer::ALL.into_iter().find(|layer| *layer as u64 == value)?;
+                let layer = JailLayer::ALL.into_iter().find(|layer| *layer as u64 == value)?;
                 Self::Missing { layer, errno: number }
             }
             BORN => Self::Born(token),
             NOT_BORN => Self::NotBorn { token, errno: number },
-            EXITED => Self::Ended { token, end: End::Exited(number) },
-            SIGNALLED => Self::Ended { token, end: End::Signalled(number) },
+            EXITED => Self::Ended { token, end: ProcessEnd::Exited(number) },
+            SIGNALLED => Self::Ended { token, end: ProcessEnd::Signalled(number) },
             _ => return None,
         })
     }
@@ -113,9 +115,9 @@ impl Report {
 
 /// One end of a control socket.
 #[derive(Debug)]
-pub(crate) struct Control(OwnedFd);
+pub(crate) struct ControlSocket(OwnedFd);
 
-impl Control {
+impl ControlSocket {
     /// Both ends; neither is inherited by accident.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let mut ends: [RawFd; 2] = [-1; 2];
@@ -142,35 +144,44 @@ impl Control {
     }
 
     /// The server's side: never waits.
-    pub(crate) fn order(&self, order: Order, link: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn order(&self, order: ForkOrder, link: BorrowedFd<'_>) -> io::Result<()> {
         self.send(&order.encode(), Some(link), libc::MSG_DONTWAIT)
     }
 
     /// The server's side: never waits. None when the zygote is gone.
-    pub(crate) fn next_report(&self) -> io::Result<Option<(Report, Option<OwnedFd>)>> {
+    pub(crate) fn next_report(&self) -> io::Result<Option<(ZygoteReport, Option<OwnedFd>)>> {
         self.receive()?.map_or(Ok(None), |(packet, passed)| {
-            let report = Report::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
+            let report = ZygoteReport::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Some((report, passed)))
         })
     }
 
     /// The zygote's side: waits until the server has room, which it always has soon.
-    pub(super) fn report(&self, report: Report, passed: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    pub(super) fn report(
+        &self,
+        report: ZygoteReport,
+        passed: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
         self.send(&report.encode(), passed, 0)
     }
 
     /// The zygote's side: never waits. None when the server is gone.
-    pub(super) fn next_order(&self) -> io::Result<Option<(Order, Option<OwnedFd>)>> {
+    pub(super) fn next_order(&self) -> io::Result<Option<(ForkOrder, Option<OwnedFd>)>> {
         self.receive()?.map_or(Ok(None), |(packet, passed)| {
-            let order = Order::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
+            let order = ForkOrder::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Some((order, passed)))
         })
     }
 
-    fn send(&self, packet: &Packet, passed: Option<BorrowedFd<'_>>, flags: i32) -> io::Result<()> {
+    fn send(
+        &self,
+        packet: &ControlPacket,
+        passed: Option<BorrowedFd<'_>>,
+        flags: i32,
+    ) -> io::Result<()> {
         let mut part =
             libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: PACKET_BYTES };
-        let mut room = Room::EMPTY;
+        let mut room = ControlBuffer::EMPTY;
         // SAFETY: an all-zero msghdr is a valid empty one.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_iov = &raw mut part;
@@ -202,16 +213,16 @@ impl Control {
         }
     }
 
-    fn receive(&self) -> io::Result<Option<(Packet, Option<OwnedFd>)>> {
+    fn receive(&self) -> io::Result<Option<(ControlPacket, Option<OwnedFd>)>> {
         let mut packet = [0; PACKET_BYTES];
         let mut part = libc::iovec { iov_base: packet.as_mut_ptr().cast(), iov_len: PACKET_BYTES };
-        let mut room = Room::EMPTY;
+        let mut room = ControlBuffer::EMPTY;
         // SAFETY: an all-zero msghdr is a valid empty one.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = room.0.as_mut_ptr().cast();
-        message.msg_controllen = size_of::<Room>();
+        message.msg_controllen = size_of::<ControlBuffer>();
         let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
         let received = loop {
             // SAFETY: `message` points to `part` and `room`, which live until the call returns and have the
@@ -256,19 +267,19 @@ fn interrupted(answer: isize) -> io::Result<bool> {
 const DESCRIPTOR_BYTES: u32 = size_of::<RawFd>() as u32;
 
 /// Room for the control message that carries one descriptor, aligned as its header needs.
-struct Room([u64; 3]);
+struct ControlBuffer([u64; 3]);
 
-impl Room {
+impl ControlBuffer {
     const EMPTY: Self = Self([0; 3]);
 }
 
-impl AsFd for Control {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl AsRawFd for Control {
+impl AsRawFd for ControlSocket {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -280,27 +291,27 @@ mod tests {
 
     #[test]
     fn every_packet_comes_out_as_it_went_in() {
-        let token = Token(u64::MAX - 1);
-        let order = Order { token, memory_bytes: 64 << 20, will_wait: true };
-        assert_eq!(Order::decode(&order.encode()), Some(order));
+        let token = ForkToken(u64::MAX - 1);
+        let order = ForkOrder { token, memory_bytes: 64 << 20, will_wait: true };
+        assert_eq!(ForkOrder::decode(&order.encode()), Some(order));
         for report in [
-            Report::Ready(Tier::from_bits(0x7_0fff)),
-            Report::Missing { layer: Layer::Limits, errno: 1 },
-            Report::Born(token),
-            Report::NotBorn { token, errno: 11 },
-            Report::Ended { token, end: End::Exited(3) },
-            Report::Ended { token, end: End::Signalled(31) },
+            ZygoteReport::Ready(JailTier::from_bits(0x7_0fff)),
+            ZygoteReport::Missing { layer: JailLayer::Limits, errno: 1 },
+            ZygoteReport::Born(token),
+            ZygoteReport::NotBorn { token, errno: 11 },
+            ZygoteReport::Ended { token, end: ProcessEnd::Exited(3) },
+            ZygoteReport::Ended { token, end: ProcessEnd::Signalled(31) },
         ] {
-            assert_eq!(Report::decode(&report.encode()), Some(report));
-            assert_eq!(Order::decode(&report.encode()), None);
+            assert_eq!(ZygoteReport::decode(&report.encode()), Some(report));
+            assert_eq!(ForkOrder::decode(&report.encode()), None);
         }
     }
 
     #[test]
     fn a_descriptor_travels_with_its_packet_and_a_closed_end_is_seen() {
-        let (server, zygote) = Control::pair().unwrap();
+        let (server, zygote) = ControlSocket::pair().unwrap();
         let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-        let order = Order { token: Token(7), memory_bytes: 1, will_wait: false };
+        let order = ForkOrder { token: ForkToken(7), memory_bytes: 1, will_wait: false };
         server.order(order, a.as_fd()).unwrap();
         let (received, passed) = zygote.next_order().unwrap().unwrap();
         assert_eq!(received, order);
@@ -308,9 +319,9 @@ mod tests {
         assert_eq!(io::Read::read(&mut &b, &mut [0]).unwrap(), 0);
 
         assert_eq!(zygote.next_order().unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        zygote.report(Report::Born(Token(7)), None).unwrap();
+        zygote.report(ZygoteReport::Born(ForkToken(7)), None).unwrap();
         drop(zygote);
-        assert!(matches!(server.next_report(), Ok(Some((Report::Born(Token(7)), None)))));
+        assert!(matches!(server.next_report(), Ok(Some((ZygoteReport::Born(ForkToken(7)), None)))));
         assert!(matches!(server.next_report(), Ok(None)));
     }
 }

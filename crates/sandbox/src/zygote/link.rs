@@ -13,13 +13,13 @@ use tokio::io::unix::AsyncFd;
 
 /// One end. Never waits by itself.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct ZygoteSocket {
     stream: Arc<UnixStream>,
     /// Its registration with the runtime; none before a lease first blocks. Most answers come while the lease still spins.
     watched: Option<AsyncFd<Arc<UnixStream>>>,
 }
 
-impl Link {
+impl ZygoteSocket {
     /// Ours and the runner's.
     pub(crate) fn pair() -> io::Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -86,7 +86,7 @@ pub(crate) async fn writable(socket: BorrowedFd<'_>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn fill(link: &Link) -> usize {
+    fn fill(link: &ZygoteSocket) -> usize {
         let mut n = 0;
         loop {
             match link.try_write(&[7; 4_096]) {
@@ -101,7 +101,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_finds_no_room_is_told_when_there_is() {
-        let (link, mut theirs) = Link::pair().unwrap();
+        let (link, mut theirs) = ZygoteSocket::pair().unwrap();
         let n = fill(&link);
         let reader = std::thread::spawn(move || {
             let mut read = vec![0; n];
@@ -114,7 +114,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_is_heard_and_so_is_the_end() {
-        let (mut link, mut theirs) = Link::pair().unwrap();
+        let (mut link, mut theirs) = ZygoteSocket::pair().unwrap();
         link.watch().unwrap();
         let mut into = [0; 8];
         assert_eq!(link.try_read(&mut into).unwrap_err().kind(), io::ErrorKind::WouldBlock);

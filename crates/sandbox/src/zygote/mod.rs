@@ -12,13 +12,13 @@ mod pages;
 mod process;
 mod signals;
 
-pub(crate) use control::{Control, End, Order, Report, Token};
-pub(crate) use link::{Link, writable};
-pub(crate) use process::Process;
+pub(crate) use control::{ControlSocket, ForkOrder, ForkToken, ProcessEnd, ZygoteReport};
+pub(crate) use link::{ZygoteSocket, writable};
+pub(crate) use process::PinnedProcess;
 
-use crate::jail::{self, Layer, Tier};
-use child::Birth;
-use pages::{Learning, Touched};
+use crate::jail::{self, JailLayer, JailTier};
+use child::ChildSetup;
+use pages::{LearningSide, TouchedPages};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -40,7 +40,7 @@ pub(crate) const NOT_SHUT: i32 = 70;
 
 /// What zygotes and runners do besides shutting jails. None of it may start a thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Play<W> {
+pub struct RunnerProgram<W> {
     /// Runs once, in the zygote, before the jail is shut.
     pub warm: fn() -> W,
     /// What a copy of the zygote is asked to do, so that runners know beforehand which pages they will touch.
@@ -52,7 +52,7 @@ pub struct Play<W> {
 }
 
 /// Becomes a zygote that plays `play`, if this process was started as one.
-pub fn enter_with<W>(play: Play<W>) {
+pub fn enter_with<W>(play: RunnerProgram<W>) {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
         return;
     }
@@ -60,18 +60,18 @@ pub fn enter_with<W>(play: Play<W>) {
     signals::leave_stopping_to_the_server().expect("a signal that exists can be ignored");
     let world = (play.warm)();
     give_back();
-    let touched = match Touched::learn() {
-        Ok(Learning::Copy(saying)) => {
+    let touched = match TouchedPages::learn() {
+        Ok(LearningSide::Copy(saying)) => {
             rehearse(play, world);
             leave(i32::from(saying.say().is_err()));
         }
-        Ok(Learning::Zygote(touched)) => touched,
-        Err(_) => Touched::default(),
+        Ok(LearningSide::Zygote(touched)) => touched,
+        Err(_) => TouchedPages::default(),
     };
     let mapped_bytes = mapped_bytes();
-    let mut tier = Tier::default();
+    let mut tier = JailTier::default();
     jail::leave_the_host(&mut tier);
-    if tier.has(Layer::PidNamespace) {
+    if tier.has(JailLayer::PidNamespace) {
         // The namespace is for children only: the first one is its init, the zygote proper.
         become_init(&control);
     }
@@ -79,7 +79,7 @@ pub fn enter_with<W>(play: Play<W>) {
     silence();
     if let Err(missing) = jail::shut(&mut tier) {
         let errno = missing.source.raw_os_error().unwrap_or(0);
-        drop(control.report(Report::Missing { layer: missing.layer, errno }, None));
+        drop(control.report(ZygoteReport::Missing { layer: missing.layer, errno }, None));
         leave(NOT_SHUT);
     }
     let own_pid = std::process::id();
@@ -88,22 +88,22 @@ pub fn enter_with<W>(play: Play<W>) {
 }
 
 struct Zygote {
-    control: Control,
-    runners: HashMap<i32, Token>,
+    control: ControlSocket,
+    runners: HashMap<i32, ForkToken>,
     own_pid: u32,
     mapped_bytes: u64,
-    touched: Touched,
+    touched: TouchedPages,
 }
 
 impl Zygote {
-    fn run<W>(mut self, world: W, tier: Tier, play: Play<W>) -> ! {
-        self.say(Report::Ready(tier), None);
+    fn run<W>(mut self, world: W, tier: JailTier, play: RunnerProgram<W>) -> ! {
+        self.say(ZygoteReport::Ready(tier), None);
         loop {
             let woken = signals::wait(&self.control).map(|()| self.reap());
             match woken.and_then(|()| self.control.next_order()) {
                 Ok(Some((order, Some(link)))) => match clone_runner() {
                     // From here it is the runner's own copy of the world; the zygote's stays as it was.
-                    Ok(Cloned::Runner) => {
+                    Ok(CloneSide::Runner) => {
                         if order.will_wait {
                             self.touched.take_now();
                         }
@@ -114,7 +114,7 @@ impl Zygote {
                             (play.serve)(world, link)
                         })
                     }
-                    Ok(Cloned::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
+                    Ok(CloneSide::Zygote { pid, pidfd }) => self.born(order.token, pid, &pidfd),
                     Err(error) => self.not_born(order.token, &error),
                 },
                 Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => {}
@@ -124,33 +124,33 @@ impl Zygote {
         }
     }
 
-    const fn birth(&self, order: Order) -> Birth {
-        Birth {
+    const fn birth(&self, order: ForkOrder) -> ChildSetup {
+        ChildSetup {
             zygote_pid: self.own_pid,
             mapped_bytes: self.mapped_bytes,
             memory_bytes: order.memory_bytes,
         }
     }
 
-    fn born(&mut self, token: Token, pid: i32, pidfd: &OwnedFd) {
+    fn born(&mut self, token: ForkToken, pid: i32, pidfd: &OwnedFd) {
         self.runners.insert(pid, token);
-        self.say(Report::Born(token), Some(pidfd));
+        self.say(ZygoteReport::Born(token), Some(pidfd));
     }
 
-    fn not_born(&self, token: Token, error: &io::Error) {
-        self.say(Report::NotBorn { token, errno: error.raw_os_error().unwrap_or(0) }, None);
+    fn not_born(&self, token: ForkToken, error: &io::Error) {
+        self.say(ZygoteReport::NotBorn { token, errno: error.raw_os_error().unwrap_or(0) }, None);
     }
 
     fn reap(&mut self) {
         while let Some((pid, end)) = next_ended(libc::WNOHANG) {
             if let Some(token) = self.runners.remove(&pid) {
-                self.say(Report::Ended { token, end }, None);
+                self.say(ZygoteReport::Ended { token, end }, None);
             }
         }
     }
 
     /// Tells the server, or ends: without a server there is nothing to do.
-    fn say(&self, report: Report, passed: Option<&OwnedFd>) {
+    fn say(&self, report: ZygoteReport, passed: Option<&OwnedFd>) {
         if self.control.report(report, passed.map(AsFd::as_fd)).is_err() {
             leave(0);
         }
@@ -167,7 +167,7 @@ fn give_back() {
 }
 
 /// Serves one order and throws away what comes of it.
-fn rehearse<W>(play: Play<W>, world: W) {
+fn rehearse<W>(play: RunnerProgram<W>, world: W) {
     let Ok((mut link, theirs)) = UnixStream::pair() else { return };
     if link.write_all(play.rehearsal.as_bytes()).is_ok() && link.shutdown(Shutdown::Write).is_ok() {
         (play.serve)(world, theirs);
@@ -175,7 +175,7 @@ fn rehearse<W>(play: Play<W>, world: W) {
 }
 
 /// Moves the control socket out of the way of the standard descriptors and closes what else was inherited.
-fn take_control() -> io::Result<Control> {
+fn take_control() -> io::Result<ControlSocket> {
     let mut found: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into `found`; dup3 and dup2 take numbers only, and the
@@ -200,7 +200,7 @@ fn take_control() -> io::Result<Control> {
     }
     close_range(CONTROL_DESCRIPTOR + 1, u32::MAX);
     // SAFETY: dup3 has just made this descriptor, and nobody else knows of it.
-    Ok(Control::from_descriptor(unsafe { OwnedFd::from_raw_fd(CONTROL_DESCRIPTOR as RawFd) }))
+    Ok(ControlSocket::from_descriptor(unsafe { OwnedFd::from_raw_fd(CONTROL_DESCRIPTOR as RawFd) }))
 }
 
 /// From here on nothing is printed: what a runner could say on standard error is nobody's business.
@@ -226,7 +226,7 @@ fn mapped_bytes() -> u64 {
 }
 
 /// Goes on as the first process of the new pid namespace. The old process waits for it and ends as it does.
-fn become_init(control: &Control) {
+fn become_init(control: &ControlSocket) {
     // SAFETY: the process is single-threaded, so the copy finds every lock free.
     match unsafe { libc::fork() } {
         0 => {
@@ -235,14 +235,17 @@ fn become_init(control: &Control) {
         }
         -1 => {
             let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
-            drop(control.report(Report::Missing { layer: Layer::PidNamespace, errno }, None));
+            drop(
+                control
+                    .report(ZygoteReport::Missing { layer: JailLayer::PidNamespace, errno }, None),
+            );
             leave(NOT_SHUT)
         }
         _init => {
             close_range(CONTROL_DESCRIPTOR, u32::MAX);
             match next_ended(0) {
-                Some((_, End::Exited(code))) => leave(code),
-                Some((_, End::Signalled(signal))) => leave(128 + signal),
+                Some((_, ProcessEnd::Exited(code))) => leave(code),
+                Some((_, ProcessEnd::Signalled(signal))) => leave(128 + signal),
                 None => leave(NOT_SHUT),
             }
         }
@@ -250,12 +253,12 @@ fn become_init(control: &Control) {
 }
 
 /// Who has gone on after a clone.
-enum Cloned {
+enum CloneSide {
     Runner,
     Zygote { pid: i32, pidfd: OwnedFd },
 }
 
-fn clone_runner() -> io::Result<Cloned> {
+fn clone_runner() -> io::Result<CloneSide> {
     let mut pidfd: RawFd = -1;
     let (no_stack, none) = (0_usize, 0_usize);
     // SAFETY: without CLONE_VM the child goes on with a copy of this stack, as after fork; the process is
@@ -265,18 +268,18 @@ fn clone_runner() -> io::Result<Cloned> {
         libc::syscall(libc::SYS_clone, jail::CLONE_FLAGS, no_stack, &raw mut pidfd, none, none)
     };
     match pid {
-        0 => Ok(Cloned::Runner),
+        0 => Ok(CloneSide::Runner),
         -1 => Err(io::Error::last_os_error()),
         pid => {
             // SAFETY: the kernel has just made this descriptor for us.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Zygote { pid: pid as i32, pidfd })
+            Ok(CloneSide::Zygote { pid: pid as i32, pidfd })
         }
     }
 }
 
 /// Reaps one child that has ended, waiting for it unless `options` say not to.
-fn next_ended(options: i32) -> Option<(i32, End)> {
+fn next_ended(options: i32) -> Option<(i32, ProcessEnd)> {
     let mut status = 0;
     let pid = loop {
         // SAFETY: the kernel writes one status, which is what is there.
@@ -286,9 +289,9 @@ fn next_ended(options: i32) -> Option<(i32, End)> {
         }
     };
     let end = if libc::WIFSIGNALED(status) {
-        End::Signalled(libc::WTERMSIG(status))
+        ProcessEnd::Signalled(libc::WTERMSIG(status))
     } else {
-        End::Exited(libc::WEXITSTATUS(status))
+        ProcessEnd::Exited(libc::WEXITSTATUS(status))
     };
     (pid > 0).then_some((pid, end))
 }

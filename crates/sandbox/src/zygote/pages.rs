@@ -4,7 +4,7 @@
 //! read. A runner that has time to wait takes just those beforehand: one page at a time, on the way to the first result,
 //! costs a trap each; all that the zygote has would cost more than the program.
 
-use super::mapped::{PAGE_BYTES, Range, mappings, maps, pages, read_only};
+use super::mapped::{AddressRange, PAGE_BYTES, mappings, maps, pages, read_only};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 
@@ -31,49 +31,49 @@ const WINDOWS_MAX: usize = 64;
 
 /// What a program writes to, and a page of each window of a file that it reads.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Touched {
-    written: Vec<Range>,
+pub(super) struct TouchedPages {
+    written: Vec<AddressRange>,
     read: Vec<usize>,
 }
 
-/// Who goes on after [`Touched::learn`].
-pub(super) enum Learning {
+/// Who goes on after [`TouchedPages::learn`].
+pub(super) enum LearningSide {
     /// The copy: runs the program, then says so.
-    Copy(Saying),
+    Copy(TouchReport),
     /// The zygote, which knows now.
-    Zygote(Touched),
+    Zygote(TouchedPages),
 }
 
 /// The copy's duty: to say what it touched.
-pub(super) struct Saying {
-    ranges: Vec<Range>,
-    files: Vec<Range>,
+pub(super) struct TouchReport {
+    ranges: Vec<AddressRange>,
+    files: Vec<AddressRange>,
     to: PipeWriter,
 }
 
-impl Touched {
+impl TouchedPages {
     /// Learns from a copy of this process. Where /proc is hidden nothing is learned.
-    pub(super) fn learn() -> io::Result<Learning> {
+    pub(super) fn learn() -> io::Result<LearningSide> {
         let maps = maps();
         let (ranges, files) = (writable(&maps), read_only(&maps).map(|file| file.range).collect());
         let (from, to) = io::pipe()?;
         // SAFETY: the process is single-threaded, so the copy finds every lock free.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => Ok(Learning::Copy(Saying { ranges, files, to })),
+            0 => Ok(LearningSide::Copy(TouchReport { ranges, files, to })),
             copy => {
                 drop(to);
                 let heard = Self::hear(from);
                 // SAFETY: the copy is our child; its status is of no interest and not written.
                 unsafe { libc::waitpid(copy, std::ptr::null_mut(), 0) };
-                Ok(Learning::Zygote(heard.unwrap_or_default()))
+                Ok(LearningSide::Zygote(heard.unwrap_or_default()))
             }
         }
     }
 
     /// Takes all of it at once.
     pub(super) fn take_now(&self) {
-        let populate = |(start, end): Range, how: libc::c_int| {
+        let populate = |(start, end): AddressRange, how: libc::c_int| {
             // SAFETY: populating a range changes no content, and one that is no longer mapped is refused.
             // An older kernel refuses all of them, which costs nothing but the time saved.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, how) };
@@ -90,8 +90,8 @@ impl Touched {
         let words = said.as_chunks::<WORD_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
         let words: Vec<usize> = words.collect();
         let (windows, words) = counted(&words).ok_or(io::ErrorKind::UnexpectedEof)?;
-        let written: Vec<Range> =
-            words.as_chunks::<2>().0.iter().copied().map(Range::from).collect();
+        let written: Vec<AddressRange> =
+            words.as_chunks::<2>().0.iter().copied().map(AddressRange::from).collect();
         let bytes: usize = written.iter().map(|(start, end)| end - start).sum();
         let written = if bytes <= TOUCHED_BYTES_MAX { written } else { vec![] };
         let read = windows.iter().take(WINDOWS_MAX).copied().collect();
@@ -105,7 +105,7 @@ fn counted(words: &[usize]) -> Option<(&[usize], &[usize])> {
     words.split_at_checked(*n)
 }
 
-impl Saying {
+impl TouchReport {
     /// Says what this process has touched since it is a copy.
     pub(super) fn say(mut self) -> io::Result<()> {
         let pagemap = File::open("/proc/self/pagemap")?;
@@ -120,8 +120,8 @@ impl Saying {
 }
 
 /// The parts of `ranges` that are this process's own.
-fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
-    let mut found: Vec<Range> = Vec::new();
+fn touched(pagemap: &File, ranges: &[AddressRange]) -> io::Result<Vec<AddressRange>> {
+    let mut found: Vec<AddressRange> = Vec::new();
     for range @ (start, _) in ranges {
         for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
             if page & OWN == OWN {
@@ -138,7 +138,7 @@ fn touched(pagemap: &File, ranges: &[Range]) -> io::Result<Vec<Range>> {
 }
 
 /// A page of each window of `files` that this process, a copy that has mapped nothing else, has looked through.
-fn windows(pagemap: &File, files: &[Range]) -> io::Result<Vec<usize>> {
+fn windows(pagemap: &File, files: &[AddressRange]) -> io::Result<Vec<usize>> {
     let mut found: Vec<usize> = Vec::new();
     for range @ (start, _) in files {
         for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
@@ -153,7 +153,7 @@ fn windows(pagemap: &File, files: &[Range]) -> io::Result<Vec<usize>> {
 }
 
 /// Every private, writable range.
-fn writable(maps: &str) -> Vec<Range> {
+fn writable(maps: &str) -> Vec<AddressRange> {
     let mut left = MAPPED_BYTES_MAX;
     let writable = mappings(maps).filter(|mapping| mapping.rights == "rw-p");
     let ranges = writable.map(|mapping| mapping.range).filter(|(start, end)| {
@@ -184,15 +184,15 @@ mod tests {
         const PAGES: usize = 64;
         let mut memory = vec![1_u8; PAGES * PAGE_BYTES];
         let first = memory.as_ptr() as usize;
-        match Touched::learn().unwrap() {
-            Learning::Copy(saying) => {
+        match TouchedPages::learn().unwrap() {
+            LearningSide::Copy(saying) => {
                 memory[20 * PAGE_BYTES] = 2;
                 memory[40 * PAGE_BYTES] = 2;
                 let said = std::hint::black_box(&memory).len() == PAGES * PAGE_BYTES
                     && saying.say().is_ok();
                 super::super::leave(i32::from(!said));
             }
-            Learning::Zygote(touched) => {
+            LearningSide::Zygote(touched) => {
                 let is_learned = |page: usize| {
                     let at = first + page * PAGE_BYTES;
                     touched.written.iter().any(|(start, end)| (*start..*end).contains(&at))

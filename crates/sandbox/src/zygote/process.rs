@@ -11,7 +11,7 @@ const BUSY_NICE: i32 = 5;
 
 /// A process that cannot be mistaken for a later one.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct PinnedProcess {
     pidfd: OwnedFd,
     /// Asked for when somebody wants to know: most runners end before.
     pid: OnceLock<Option<i32>>,
@@ -20,7 +20,7 @@ pub(crate) struct Process {
     caller_nice: AtomicI32,
 }
 
-impl Process {
+impl PinnedProcess {
     pub(crate) fn new(pidfd: OwnedFd) -> Self {
         let (busy_nice, caller_nice) = (AtomicI32::new(0), AtomicI32::new(0));
         Self { pidfd, pid: OnceLock::new(), busy_nice, caller_nice }

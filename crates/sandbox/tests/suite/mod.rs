@@ -1,6 +1,6 @@
 //! What the tests of runners share: a sandbox of obedient runners, and eyes on processes.
 
-use sandbox::{Config, Demand, Exit, Lease, Program, Received, Sandbox};
+use sandbox::{Config, Lease, LeaseDemand, LeaseMessage, RunnerExit, RunnerProgramPath, Sandbox};
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{FromRawFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
@@ -11,7 +11,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts-for-tests");
 
 pub(crate) fn config() -> Config {
-    Config { program: Program::At(ATTEMPTS.into()), warm_runners: 2, ..Config::default() }
+    Config { program: RunnerProgramPath::At(ATTEMPTS.into()), warm_runners: 2, ..Config::default() }
 }
 
 pub(crate) async fn start() -> Sandbox {
@@ -19,26 +19,26 @@ pub(crate) async fn start() -> Sandbox {
 }
 
 pub(crate) async fn lease(sandbox: &Sandbox) -> Lease {
-    sandbox.lease(Demand::default()).await.expect("one more runner fits")
+    sandbox.lease(LeaseDemand::default()).await.expect("one more runner fits")
 }
 
 /// Gives an order and returns the one line that answers it.
-pub(crate) async fn told(lease: &mut Lease, order: &str) -> Result<String, Exit> {
+pub(crate) async fn told(lease: &mut Lease, order: &str) -> Result<String, RunnerExit> {
     if lease.push(format!("{order}\n").as_bytes()).is_err() {
         return Err(end(lease).await);
     }
     match lease.receive().await {
-        Received::Line(line) => {
+        LeaseMessage::Line(line) => {
             Ok(String::from_utf8(line.to_vec()).expect("runners answer in text"))
         }
-        Received::Gone(exit) => Err(exit),
+        LeaseMessage::Gone(exit) => Err(exit),
     }
 }
 
 /// Reads on to the end.
-pub(crate) async fn end(lease: &mut Lease) -> Exit {
+pub(crate) async fn end(lease: &mut Lease) -> RunnerExit {
     loop {
-        if let Received::Gone(exit) = lease.receive().await {
+        if let LeaseMessage::Gone(exit) = lease.receive().await {
             return exit;
         }
     }

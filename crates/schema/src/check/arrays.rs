@@ -1,19 +1,19 @@
 //! Rules about the items of an array.
 
-use super::Check;
-use super::marks::Mark;
-use super::place::Place;
-use crate::misfit::Kind;
-use crate::node::{NodeId, Rule};
+use super::SchemaCheck;
+use super::marks::EvaluatedPart;
+use super::place::ValuePlace;
+use crate::misfit::MisfitKind;
+use crate::node::{NodeId, SchemaRule};
 use serde_json::Value;
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     pub(super) fn items(
         &mut self,
         prefix: &[NodeId],
         rest: Option<NodeId>,
         items: &[Value],
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let n_prefix = prefix.len().min(items.len());
         let mut fits = true;
@@ -24,11 +24,11 @@ impl Check<'_> {
             }
         }
         let Some(rest) = rest else {
-            self.mark(Mark::ItemsBefore(n_prefix));
+            self.mark(EvaluatedPart::ItemsBefore(n_prefix));
             return fits;
         };
         if self.schema.node(rest).is_never() && items.len() > n_prefix {
-            return self.tell(place, Kind::AdditionalItems { limit: n_prefix });
+            return self.tell(place, MisfitKind::AdditionalItems { limit: n_prefix });
         }
         for (idx, item) in items.iter().enumerate().skip(n_prefix) {
             fits &= self.check_inside(rest, &place.item(idx, item));
@@ -36,12 +36,19 @@ impl Check<'_> {
                 return false;
             }
         }
-        self.mark(Mark::All);
+        self.mark(EvaluatedPart::All);
         fits
     }
 
-    pub(super) fn contains(&mut self, rule: &Rule, items: &[Value], place: &Place<'_>) -> bool {
-        let Rule::Contains { item: node, least, most, is_evaluation } = *rule else { return true };
+    pub(super) fn contains(
+        &mut self,
+        rule: &SchemaRule,
+        items: &[Value],
+        place: &ValuePlace<'_>,
+    ) -> bool {
+        let SchemaRule::Contains { item: node, least, most, is_evaluation } = *rule else {
+            return true;
+        };
         let mut n_found = 0;
         let marks = self.marks.take();
         let mut found = vec![];
@@ -58,13 +65,13 @@ impl Check<'_> {
         }
         self.marks = marks;
         if is_evaluation {
-            found.into_iter().for_each(|idx| self.mark(Mark::Item(idx)));
+            found.into_iter().for_each(|idx| self.mark(EvaluatedPart::Item(idx)));
         }
         if n_found < least {
-            return self.tell(place, Kind::Contains { least });
+            return self.tell(place, MisfitKind::Contains { least });
         }
         match most {
-            Some(most) if n_found > most => self.tell(place, Kind::MaxContains { most }),
+            Some(most) if n_found > most => self.tell(place, MisfitKind::MaxContains { most }),
             Some(_) | None => true,
         }
     }

@@ -1,12 +1,12 @@
 //! Rules that apply other schemas to the same value: alternatives, conditions and references.
 
-use super::Check;
-use super::place::Place;
-use crate::misfit::Kind;
+use super::SchemaCheck;
+use super::place::ValuePlace;
+use crate::misfit::MisfitKind;
 use crate::node::NodeId;
 
-impl Check<'_> {
-    pub(super) fn all_of(&mut self, nodes: &[NodeId], place: &Place<'_>) -> bool {
+impl SchemaCheck<'_> {
+    pub(super) fn all_of(&mut self, nodes: &[NodeId], place: &ValuePlace<'_>) -> bool {
         let mut fits = true;
         for node in nodes {
             fits &= self.check(*node, place);
@@ -17,7 +17,7 @@ impl Check<'_> {
         fits
     }
 
-    pub(super) fn any_of(&mut self, nodes: &[NodeId], place: &Place<'_>) -> bool {
+    pub(super) fn any_of(&mut self, nodes: &[NodeId], place: &ValuePlace<'_>) -> bool {
         let mut fits = false;
         let mut context = vec![];
         for node in nodes {
@@ -29,21 +29,21 @@ impl Check<'_> {
             }
             context.push(misfits);
         }
-        fits || self.tell(place, Kind::AnyOf { context })
+        fits || self.tell(place, MisfitKind::AnyOf { context })
     }
 
-    pub(super) fn one_of(&mut self, nodes: &[NodeId], place: &Place<'_>) -> bool {
+    pub(super) fn one_of(&mut self, nodes: &[NodeId], place: &ValuePlace<'_>) -> bool {
         let mut n_fitting = 0;
         let mut context = vec![];
         for node in nodes {
             let (is_fitting, misfits) = self.check_apart(*node, place);
             n_fitting += usize::from(is_fitting);
             if n_fitting > 1 {
-                return self.tell(place, Kind::OneOfSeveral);
+                return self.tell(place, MisfitKind::OneOfSeveral);
             }
             context.push(misfits);
         }
-        n_fitting == 1 || self.tell(place, Kind::OneOfNone { context })
+        n_fitting == 1 || self.tell(place, MisfitKind::OneOfNone { context })
     }
 
     pub(super) fn condition(
@@ -51,7 +51,7 @@ impl Check<'_> {
         condition: NodeId,
         then: Option<NodeId>,
         otherwise: Option<NodeId>,
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         if then.is_none() && otherwise.is_none() && !self.is_collecting() {
             return true;
@@ -61,7 +61,7 @@ impl Check<'_> {
     }
 
     /// Follows a reference. One that leads back to itself at the same value demands nothing new.
-    pub(super) fn follow(&mut self, target: NodeId, place: &Place<'_>) -> bool {
+    pub(super) fn follow(&mut self, target: NodeId, place: &ValuePlace<'_>) -> bool {
         let here = std::ptr::from_ref(place.value);
         // Those at this value are the last ones: the value inside is never entered from within.
         let mut at_this_value = self.applied.iter().rev().take_while(|(_, value)| *value == here);
@@ -72,7 +72,7 @@ impl Check<'_> {
         &mut self,
         named: NodeId,
         targets: &[(usize, NodeId)],
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let target_in = |entered: &usize| targets.iter().find(|(resource, _)| resource == entered);
         let target = self.scope.iter().find_map(target_in).map_or(named, |(_, target)| *target);

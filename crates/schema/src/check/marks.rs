@@ -1,15 +1,15 @@
 //! Which members and items the rules at one place have spoken of, for `unevaluated…`. A log: what a
 //! branch wrote that does not fit is cut off again.
 
-use super::Check;
-use super::place::Place;
-use crate::misfit::{Kind, Names};
-use crate::node::{NodeId, Unevaluated};
+use super::SchemaCheck;
+use super::place::ValuePlace;
+use crate::misfit::{ExtraNames, MisfitKind};
+use crate::node::{NodeId, UnevaluatedRule};
 use serde_json::{Map, Value};
 
 /// One thing that was spoken of. Members are numbered in the order of their object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum EvaluatedPart {
     Member(usize),
     Item(usize),
     ItemsBefore(usize),
@@ -18,14 +18,14 @@ pub(super) enum Mark {
 
 /// Everything spoken of so far.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<Mark>);
+pub(super) struct EvaluatedParts(Vec<EvaluatedPart>);
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     pub(super) fn is_collecting(&self) -> bool {
         self.marks.is_some()
     }
 
-    pub(super) fn mark(&mut self, mark: Mark) {
+    pub(super) fn mark(&mut self, mark: EvaluatedPart) {
         if let Some(marks) = &mut self.marks {
             marks.0.push(mark);
         }
@@ -44,9 +44,9 @@ impl Check<'_> {
     /// Applies the rule for unevaluated parts to those without a mark since the first `n_before`.
     pub(super) fn unevaluated(
         &mut self,
-        rules: &Unevaluated,
+        rules: &UnevaluatedRule,
         n_before: usize,
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let fits = match (place.value, rules.properties, rules.items) {
             (Value::Object(object), Some(node), _) => {
@@ -57,7 +57,7 @@ impl Check<'_> {
             }
             _ => return true,
         };
-        self.mark(Mark::All);
+        self.mark(EvaluatedPart::All);
         fits
     }
 
@@ -66,11 +66,11 @@ impl Check<'_> {
         node: NodeId,
         object: &Map<String, Value>,
         n_before: usize,
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let spoken_of = self.spoken_of(object.len(), n_before);
         let is_never = self.schema.node(node).is_never();
-        let mut unexpected = Names::default();
+        let mut unexpected = ExtraNames::default();
         let mut fits = true;
         for ((name, value), _) in object.iter().zip(spoken_of).filter(|(_, is_marked)| !is_marked) {
             match is_never {
@@ -83,7 +83,7 @@ impl Check<'_> {
         }
         match unexpected.len() {
             0 => fits,
-            _ => self.tell(place, Kind::UnevaluatedProperties { unexpected }),
+            _ => self.tell(place, MisfitKind::UnevaluatedProperties { unexpected }),
         }
     }
 
@@ -92,12 +92,13 @@ impl Check<'_> {
         node: NodeId,
         items: &[Value],
         n_before: usize,
-        place: &Place<'_>,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let spoken_of = self.spoken_of(items.len(), n_before);
         if self.schema.node(node).is_never() {
             let n_unexpected = spoken_of.iter().filter(|is_marked| !**is_marked).count();
-            return n_unexpected == 0 || self.tell(place, Kind::UnevaluatedItems { n_unexpected });
+            return n_unexpected == 0
+                || self.tell(place, MisfitKind::UnevaluatedItems { n_unexpected });
         }
         let mut fits = true;
         for (idx, item) in items.iter().enumerate().filter(|(idx, _)| !spoken_of[*idx]) {
@@ -115,9 +116,9 @@ impl Check<'_> {
         let marks = self.marks.as_ref().map_or(&[][..], |marks| &marks.0[n_before..]);
         for mark in marks {
             match *mark {
-                Mark::Member(idx) | Mark::Item(idx) => spoken_of[idx] = true,
-                Mark::ItemsBefore(end) => spoken_of[..end.min(n)].fill(true),
-                Mark::All => spoken_of.fill(true),
+                EvaluatedPart::Member(idx) | EvaluatedPart::Item(idx) => spoken_of[idx] = true,
+                EvaluatedPart::ItemsBefore(end) => spoken_of[..end.min(n)].fill(true),
+                EvaluatedPart::All => spoken_of.fill(true),
             }
         }
         let n_steps = marks.len() + n;

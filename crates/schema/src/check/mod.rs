@@ -6,12 +6,12 @@ mod marks;
 mod objects;
 mod place;
 
-use crate::compiled::Schema;
-use crate::misfit::{Kind, Misfit};
-use crate::node::{NodeId, Rule};
-use crate::pattern::Pattern;
-use marks::Marks;
-use place::Place;
+use crate::compiled::CompiledSchema;
+use crate::misfit::{MisfitKind, SchemaMisfit};
+use crate::node::{NodeId, SchemaRule};
+use crate::pattern::CompiledPattern;
+use marks::EvaluatedParts;
+use place::ValuePlace;
 use serde_json::Value;
 
 /// A check that takes more steps is given up: alternatives inside alternatives may multiply.
@@ -25,25 +25,25 @@ pub(crate) const DEPTH_MAX: usize = 800;
 pub(crate) const MISFITS_MAX: usize = 10_000;
 
 /// One value being checked.
-pub(crate) struct Check<'s> {
-    schema: &'s Schema,
+pub(crate) struct SchemaCheck<'s> {
+    schema: &'s CompiledSchema,
     pub(crate) n_steps_left: usize,
     depth: usize,
-    given_up: Option<Kind>,
+    given_up: Option<MisfitKind>,
     /// The resources that were entered, outermost first.
     scope: Vec<usize>,
     /// The targets of references that are being applied, and to which value.
     applied: Vec<(NodeId, *const Value)>,
     /// The parts that rules evaluated at the present place, where that is needed.
-    marks: Option<Marks>,
+    marks: Option<EvaluatedParts>,
     /// How many misfits are wanted. None: whether there is one is all that counts.
     n_max: usize,
-    misfits: Vec<Misfit>,
+    misfits: Vec<SchemaMisfit>,
     n_written: usize,
 }
 
-impl<'s> Check<'s> {
-    pub(crate) fn new(schema: &'s Schema, n_max: usize) -> Self {
+impl<'s> SchemaCheck<'s> {
+    pub(crate) fn new(schema: &'s CompiledSchema, n_max: usize) -> Self {
         Self {
             schema,
             n_steps_left: STEPS_MAX,
@@ -59,20 +59,20 @@ impl<'s> Check<'s> {
     }
 
     /// Nothing, or the misfits: empty where they were not requested.
-    pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<Misfit>> {
-        let fits = self.check(self.schema.root, &Place::whole(value));
+    pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<SchemaMisfit>> {
+        let fits = self.check(self.schema.root, &ValuePlace::whole(value));
         match (self.given_up, fits) {
             // Earlier findings do not count: one `not` would invert them.
-            (Some(kind), _) => Err(vec![Misfit { path: String::new(), kind }]),
+            (Some(kind), _) => Err(vec![SchemaMisfit { path: String::new(), kind }]),
             (None, true) => Ok(()),
             (None, false) => Err(self.misfits),
         }
     }
 
     /// Applies a node. Marks of a node that does not fit are taken back.
-    fn check(&mut self, id: NodeId, place: &Place<'_>) -> bool {
+    fn check(&mut self, id: NodeId, place: &ValuePlace<'_>) -> bool {
         if self.depth >= DEPTH_MAX {
-            self.given_up.get_or_insert(Kind::TooDeep { depth_max: DEPTH_MAX });
+            self.given_up.get_or_insert(MisfitKind::TooDeep { depth_max: DEPTH_MAX });
         }
         if !self.spend(1) {
             return false;
@@ -88,7 +88,7 @@ impl<'s> Check<'s> {
         }
         let is_collector = node.unevaluated.is_some() && self.marks.is_none();
         if is_collector {
-            self.marks = Some(Marks::default());
+            self.marks = Some(EvaluatedParts::default());
         }
         let n_marks = self.n_marks();
         let mut fits = self.all_rules(&node.rules, place);
@@ -111,7 +111,7 @@ impl<'s> Check<'s> {
         fits
     }
 
-    fn all_rules(&mut self, rules: &'s [Rule], place: &Place<'_>) -> bool {
+    fn all_rules(&mut self, rules: &'s [SchemaRule], place: &ValuePlace<'_>) -> bool {
         let mut fits = true;
         for rule in rules {
             fits &= self.apply(rule, place);
@@ -122,32 +122,38 @@ impl<'s> Check<'s> {
         fits
     }
 
-    fn apply(&mut self, rule: &'s Rule, place: &Place<'_>) -> bool {
+    fn apply(&mut self, rule: &'s SchemaRule, place: &ValuePlace<'_>) -> bool {
         match (rule, place.value) {
-            (Rule::Members(members), Value::Object(object)) => self.members(members, object, place),
-            (Rule::DependentRequired(pairs), Value::Object(object)) => {
+            (SchemaRule::Members(members), Value::Object(object)) => {
+                self.members(members, object, place)
+            }
+            (SchemaRule::DependentRequired(pairs), Value::Object(object)) => {
                 self.dependent_required(pairs, object, place)
             }
-            (Rule::PropertyNames(node), Value::Object(object)) => {
+            (SchemaRule::PropertyNames(node), Value::Object(object)) => {
                 self.property_names(*node, object, place)
             }
-            (Rule::DependentSchemas(pairs), Value::Object(object)) => {
+            (SchemaRule::DependentSchemas(pairs), Value::Object(object)) => {
                 self.dependent_schemas(pairs, object, place)
             }
-            (Rule::Items { prefix, rest }, Value::Array(items)) => {
+            (SchemaRule::Items { prefix, rest }, Value::Array(items)) => {
                 self.items(prefix, *rest, items, place)
             }
-            (Rule::Contains { .. }, Value::Array(items)) => self.contains(rule, items, place),
-            (Rule::AllOf(nodes), _) => self.all_of(nodes, place),
-            (Rule::AnyOf(nodes), _) => self.any_of(nodes, place),
-            (Rule::OneOf(nodes), _) => self.one_of(nodes, place),
-            (Rule::Not(node), _) => !self.fits_quietly(*node, place) || self.fail(place, rule),
-            (Rule::If { condition, then, otherwise }, _) => {
+            (SchemaRule::Contains { .. }, Value::Array(items)) => self.contains(rule, items, place),
+            (SchemaRule::AllOf(nodes), _) => self.all_of(nodes, place),
+            (SchemaRule::AnyOf(nodes), _) => self.any_of(nodes, place),
+            (SchemaRule::OneOf(nodes), _) => self.one_of(nodes, place),
+            (SchemaRule::Not(node), _) => {
+                !self.fits_quietly(*node, place) || self.fail(place, rule)
+            }
+            (SchemaRule::If { condition, then, otherwise }, _) => {
                 self.condition(*condition, *then, *otherwise, place)
             }
-            (Rule::Ref(target), _) => self.follow(*target, place),
-            (Rule::DynamicRef { named, targets }, _) => self.follow_dynamic(*named, targets, place),
-            (Rule::Pattern(pattern), Value::String(text)) => {
+            (SchemaRule::Ref(target), _) => self.follow(*target, place),
+            (SchemaRule::DynamicRef { named, targets }, _) => {
+                self.follow_dynamic(*named, targets, place)
+            }
+            (SchemaRule::Pattern(pattern), Value::String(text)) => {
                 self.matches(pattern, text) == Some(true) || self.fail(place, rule)
             }
             (rule, value) => {
@@ -157,14 +163,14 @@ impl<'s> Check<'s> {
     }
 
     /// Whether a pattern matches; nothing where matching takes too long.
-    fn matches(&mut self, pattern: &Pattern, text: &str) -> Option<bool> {
+    fn matches(&mut self, pattern: &CompiledPattern, text: &str) -> Option<bool> {
         let verdict = pattern.verdict(text);
         self.spend(1 + verdict.n_steps);
         verdict.is_match
     }
 
     /// Applies a node to a value inside the present one, whose marks are its own business.
-    fn check_inside(&mut self, node: NodeId, place: &Place<'_>) -> bool {
+    fn check_inside(&mut self, node: NodeId, place: &ValuePlace<'_>) -> bool {
         let marks = self.marks.take();
         let fits = self.check(node, place);
         self.marks = marks;
@@ -172,7 +178,7 @@ impl<'s> Check<'s> {
     }
 
     /// Whether a node fits, without recording misfits.
-    fn fits_quietly(&mut self, node: NodeId, place: &Place<'_>) -> bool {
+    fn fits_quietly(&mut self, node: NodeId, place: &ValuePlace<'_>) -> bool {
         let n_max = std::mem::take(&mut self.n_max);
         let fits = self.check(node, place);
         self.n_max = n_max;
@@ -180,7 +186,7 @@ impl<'s> Check<'s> {
     }
 
     /// Whether a node fits, with what does not set apart.
-    fn check_apart(&mut self, node: NodeId, place: &Place<'_>) -> (bool, Vec<Misfit>) {
+    fn check_apart(&mut self, node: NodeId, place: &ValuePlace<'_>) -> (bool, Vec<SchemaMisfit>) {
         if self.n_max == 0 || self.n_written >= MISFITS_MAX {
             return (self.fits_quietly(node, place), vec![]);
         }
@@ -189,7 +195,7 @@ impl<'s> Check<'s> {
         (fits, std::mem::replace(&mut self.misfits, misfits))
     }
 
-    fn fail(&mut self, place: &Place<'_>, rule: &Rule) -> bool {
+    fn fail(&mut self, place: &ValuePlace<'_>, rule: &SchemaRule) -> bool {
         if self.is_telling() {
             self.tell(place, rule.kind());
         }
@@ -197,10 +203,10 @@ impl<'s> Check<'s> {
     }
 
     /// Writes a misfit down. Ask [`Self::is_telling`] first: making one costs.
-    fn tell(&mut self, place: &Place<'_>, kind: Kind) -> bool {
+    fn tell(&mut self, place: &ValuePlace<'_>, kind: MisfitKind) -> bool {
         if self.is_telling() {
             self.n_written += 1;
-            self.misfits.push(Misfit { path: place.pointer(), kind });
+            self.misfits.push(SchemaMisfit { path: place.pointer(), kind });
         }
         false
     }
@@ -217,17 +223,17 @@ impl<'s> Check<'s> {
     fn spend(&mut self, n_steps: usize) -> bool {
         match self.n_steps_left.checked_sub(n_steps) {
             Some(n_left) => self.n_steps_left = n_left,
-            None => drop(self.given_up.get_or_insert(Kind::TooLong { steps_max: STEPS_MAX })),
+            None => drop(self.given_up.get_or_insert(MisfitKind::TooLong { steps_max: STEPS_MAX })),
         }
         self.given_up.is_none()
     }
 }
 
 /// How many steps a rule takes that is about the value alone.
-fn cost(rule: &Rule, value: &Value) -> usize {
+fn cost(rule: &SchemaRule, value: &Value) -> usize {
     match (rule, value) {
-        (Rule::Enum(options), _) => options.n_others(),
-        (Rule::UniqueItems, Value::Array(items)) => items.len(),
+        (SchemaRule::Enum(options), _) => options.n_others(),
+        (SchemaRule::UniqueItems, Value::Array(items)) => items.len(),
         _ => 0,
     }
 }

@@ -1,17 +1,22 @@
 //! Rules about the members of an object.
 
-use super::Check;
-use super::marks::Mark;
-use super::place::Place;
-use crate::misfit::{Kind, Names};
-use crate::node::{Members, NodeId};
+use super::SchemaCheck;
+use super::marks::EvaluatedPart;
+use super::place::ValuePlace;
+use crate::misfit::{ExtraNames, MisfitKind};
+use crate::node::{MemberRules, NodeId};
 use serde_json::{Map, Value};
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     /// First what should not be there, then what is missing, then what is wrong inside.
-    pub(super) fn members(&mut self, rule: &Members, object: &Object, place: &Place<'_>) -> bool {
+    pub(super) fn members(
+        &mut self,
+        rule: &MemberRules,
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
+    ) -> bool {
         let mut fits = self.nothing_unexpected(rule, object, place);
         if (fits || self.is_telling()) && !self.all_present(&rule.required, object, place) {
             fits = false;
@@ -31,11 +36,16 @@ impl Check<'_> {
         fits
     }
 
-    fn nothing_unexpected(&mut self, rule: &Members, object: &Object, place: &Place<'_>) -> bool {
+    fn nothing_unexpected(
+        &mut self,
+        rule: &MemberRules,
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
+    ) -> bool {
         if !rule.additional.is_some_and(|node| self.schema.node(node).is_never()) {
             return true;
         }
-        let mut unexpected = Names::default();
+        let mut unexpected = ExtraNames::default();
         for name in object.keys() {
             let mut patterns = rule.patterned.iter();
             if rule.named.contains_key(name)
@@ -48,23 +58,34 @@ impl Check<'_> {
             }
             unexpected.push(name);
         }
-        unexpected.len() == 0 || self.tell(place, Kind::AdditionalProperties { unexpected })
+        unexpected.len() == 0 || self.tell(place, MisfitKind::AdditionalProperties { unexpected })
     }
 
-    fn all_present(&mut self, names: &[String], object: &Object, place: &Place<'_>) -> bool {
+    fn all_present(
+        &mut self,
+        names: &[String],
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
+    ) -> bool {
         let mut fits = true;
         for name in names.iter().filter(|name| !object.contains_key(*name)) {
             fits = false;
             if self.has_enough() {
                 break;
             }
-            self.tell(place, Kind::Required { property: name.clone() });
+            self.tell(place, MisfitKind::Required { property: name.clone() });
         }
         fits
     }
 
     /// One member by whichever of the three speak of it.
-    fn member(&mut self, rule: &Members, idx: usize, place: &Place<'_>, name: &str) -> bool {
+    fn member(
+        &mut self,
+        rule: &MemberRules,
+        idx: usize,
+        place: &ValuePlace<'_>,
+        name: &str,
+    ) -> bool {
         let mut is_spoken_of = false;
         let mut fits = true;
         if let Some(node) = rule.named.get(name) {
@@ -76,7 +97,10 @@ impl Check<'_> {
                 Some(false) => continue,
                 Some(true) => fits &= self.check_inside(*node, place),
                 // A name that takes too long to match fits nothing.
-                None => fits = self.tell(place, Kind::Pattern { pattern: pattern.source().into() }),
+                None => {
+                    fits =
+                        self.tell(place, MisfitKind::Pattern { pattern: pattern.source().into() })
+                }
             }
             is_spoken_of = true;
         }
@@ -89,7 +113,7 @@ impl Check<'_> {
             Some(_) | None => {}
         }
         if is_spoken_of {
-            self.mark(Mark::Member(idx));
+            self.mark(EvaluatedPart::Member(idx));
         }
         fits
     }
@@ -97,8 +121,8 @@ impl Check<'_> {
     pub(super) fn dependent_required(
         &mut self,
         pairs: &[(String, Vec<String>)],
-        object: &Object,
-        place: &Place<'_>,
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let present = pairs.iter().filter(|(name, _)| object.contains_key(name));
         present.fold(true, |fits, (_, names)| self.all_present(names, object, place) && fits)
@@ -107,8 +131,8 @@ impl Check<'_> {
     pub(super) fn dependent_schemas(
         &mut self,
         pairs: &[(String, NodeId)],
-        object: &Object,
-        place: &Place<'_>,
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let present = pairs.iter().filter(|(name, _)| object.contains_key(name));
         present.fold(true, |fits, (_, node)| self.check(*node, place) && fits)
@@ -117,14 +141,14 @@ impl Check<'_> {
     pub(super) fn property_names(
         &mut self,
         node: NodeId,
-        object: &Object,
-        place: &Place<'_>,
+        object: &JsonObject,
+        place: &ValuePlace<'_>,
     ) -> bool {
         let mut fits = true;
         let marks = self.marks.take();
         for name in object.keys() {
             let value = Value::String(name.clone());
-            let (is_fitting, misfits) = self.check_apart(node, &Place::whole(&value));
+            let (is_fitting, misfits) = self.check_apart(node, &ValuePlace::whole(&value));
             if is_fitting {
                 continue;
             }
@@ -132,7 +156,7 @@ impl Check<'_> {
             if self.has_enough() {
                 break;
             }
-            self.tell(place, Kind::PropertyNames { name: name.clone(), misfits });
+            self.tell(place, MisfitKind::PropertyNames { name: name.clone(), misfits });
         }
         self.marks = marks;
         fits

@@ -4,28 +4,28 @@ use crate::defect::joined;
 use serde_json::Value;
 
 /// A value, and how one comes to it.
-pub(crate) struct Place<'p> {
+pub(crate) struct ValuePlace<'p> {
     pub(crate) value: &'p Value,
-    above: Option<(&'p Self, Step<'p>)>,
+    above: Option<(&'p Self, PathStep<'p>)>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum PathStep<'p> {
     Member(&'p str),
     Item(usize),
 }
 
-impl<'p> Place<'p> {
+impl<'p> ValuePlace<'p> {
     pub(crate) fn whole(value: &'p Value) -> Self {
         Self { value, above: None }
     }
 
     pub(crate) fn member(&'p self, name: &'p str, value: &'p Value) -> Self {
-        Self { value, above: Some((self, Step::Member(name))) }
+        Self { value, above: Some((self, PathStep::Member(name))) }
     }
 
     pub(crate) fn item(&'p self, idx: usize, value: &'p Value) -> Self {
-        Self { value, above: Some((self, Step::Item(idx))) }
+        Self { value, above: Some((self, PathStep::Item(idx))) }
     }
 
     /// The place as a JSON pointer.
@@ -37,8 +37,8 @@ impl<'p> Place<'p> {
             below = above;
         }
         steps.iter().rev().fold(String::new(), |path, step| match step {
-            Step::Member(name) => joined(&path, name),
-            Step::Item(idx) => format!("{path}/{idx}"),
+            PathStep::Member(name) => joined(&path, name),
+            PathStep::Item(idx) => format!("{path}/{idx}"),
         })
     }
 }

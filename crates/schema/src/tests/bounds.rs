@@ -1,7 +1,7 @@
 use super::compiled;
-use crate::check::{Check, DEPTH_MAX, MISFITS_MAX, STEPS_MAX};
+use crate::check::{DEPTH_MAX, MISFITS_MAX, STEPS_MAX, SchemaCheck};
 use crate::readable::NESTING_MAX;
-use crate::{Kind, Misfit};
+use crate::{MisfitKind, SchemaMisfit};
 use serde_json::{Map, Value, json};
 
 /// Half of what a thread of the runtime has.
@@ -16,8 +16,8 @@ fn nested(depth: usize) -> Value {
     (0..depth).fold(json!({"v": 1}), |inner, _| json!({"next": [inner]}))
 }
 
-fn given_up(kind: Kind) -> Vec<Misfit> {
-    vec![Misfit { path: String::new(), kind }]
+fn given_up(kind: MisfitKind) -> Vec<SchemaMisfit> {
+    vec![SchemaMisfit { path: String::new(), kind }]
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn schemas_inside_each_other_without_end_are_given_up() {
         defs.insert(format!("d{n_defs}"), json!({"type": "null"}));
         let compiled = compiled(&json!({"$ref": "#/$defs/d0", "$defs": defs}));
         assert!(!compiled.is_valid(&json!(null)));
-        let expected = given_up(Kind::TooDeep { depth_max: DEPTH_MAX });
+        let expected = given_up(MisfitKind::TooDeep { depth_max: DEPTH_MAX });
         assert_eq!(compiled.misfits(&json!(null), 5), expected);
     });
 }
@@ -64,9 +64,9 @@ fn alternatives_that_multiply_are_given_up() {
     let mut defs: Map<String, Value> = (0..60).map(link).collect();
     defs.insert("d60".into(), json!(false));
     let compiled = compiled(&json!({"$ref": "#/$defs/d0", "$defs": defs}));
-    let mut check = Check::new(&compiled, 5);
+    let mut check = SchemaCheck::new(&compiled, 5);
     check.n_steps_left = 100_000;
-    let expected = given_up(Kind::TooLong { steps_max: STEPS_MAX });
+    let expected = given_up(MisfitKind::TooLong { steps_max: STEPS_MAX });
     assert_eq!(check.run(&json!(1)), Err(expected));
 }
 
@@ -103,7 +103,7 @@ fn alternatives_of_alternatives_do_not_fill_the_memory() {
     assert!((1_000..=MISFITS_MAX + 100).contains(&n_told), "{n_told}");
 }
 
-fn n_told(misfit: &Misfit) -> usize {
-    let Kind::AnyOf { context } = &misfit.kind else { return 1 };
+fn n_told(misfit: &SchemaMisfit) -> usize {
+    let MisfitKind::AnyOf { context } = &misfit.kind else { return 1 };
     1 + context.iter().flatten().map(n_told).sum::<usize>()
 }

@@ -1,9 +1,10 @@
-use crate::{Formats, Schema};
+use crate::{CompiledSchema, FormatMode};
 use serde_json::{Value, json};
 
 #[track_caller]
 fn check(schema: &Value, expected: &str) {
-    let told = Schema::compile(schema, Formats::Ignored).map_err(|defect| defect.to_string());
+    let told =
+        CompiledSchema::compile(schema, FormatMode::Ignored).map_err(|defect| defect.to_string());
     assert_eq!(told.err().as_deref(), Some(expected), "{schema}");
 }
 
@@ -51,13 +52,15 @@ fn defects_are_found_wherever_they_are() {
     check(&json!({"$defs": {"unused": {"not": wrong}}}), &format!("/$defs/unused/not/{what}"));
     check(&json!({"oneOf": [true, {"items": wrong}]}), &format!("/oneOf/1/items/{what}"));
     check(&json!({"x": wrong, "$ref": "#/x"}), &format!("/x/{what}"));
-    assert!(Schema::compile(&json!({"x": wrong, "const": wrong}), Formats::Ignored).is_ok());
+    assert!(
+        CompiledSchema::compile(&json!({"x": wrong, "const": wrong}), FormatMode::Ignored).is_ok()
+    );
 }
 
 #[test]
 fn patterns_must_compile() {
     for schema in [json!({"pattern": "("}), json!({"patternProperties": {"[b-a]": true}})] {
-        let defect = Schema::compile(&schema, Formats::Ignored).unwrap_err();
+        let defect = CompiledSchema::compile(&schema, FormatMode::Ignored).unwrap_err();
         assert!(defect.what.starts_with("is no pattern: "), "{defect}");
     }
 }
@@ -65,5 +68,5 @@ fn patterns_must_compile() {
 #[test]
 fn remarks_may_be_anything() {
     let schema = json!({"title": 1, "description": null, "default": [], "format": "shoe-size", "x-mine": {"type": 1}});
-    assert!(Schema::compile(&schema, Formats::Checked).is_ok());
+    assert!(CompiledSchema::compile(&schema, FormatMode::Checked).is_ok());
 }

@@ -6,11 +6,11 @@ mod drafts;
 mod references;
 mod words;
 
-use crate::{Formats, Schema};
+use crate::{CompiledSchema, FormatMode};
 use serde_json::Value;
 
-fn compiled(schema: &Value) -> Schema {
-    match Schema::compile(schema, Formats::Ignored) {
+fn compiled(schema: &Value) -> CompiledSchema {
+    match CompiledSchema::compile(schema, FormatMode::Ignored) {
         Ok(compiled) => compiled,
         Err(defect) => panic!("{defect}: {schema}"),
     }

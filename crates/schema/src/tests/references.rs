@@ -1,5 +1,5 @@
 use super::{check, compiled};
-use crate::{Formats, Schema};
+use crate::{CompiledSchema, FormatMode};
 use serde_json::json;
 use std::slice::from_ref;
 
@@ -95,8 +95,8 @@ fn nothing_outside_the_document_is_looked_for() {
     for url in
         ["https://example.com/s.json", "http://127.0.0.1/s", "file:///etc/passwd", "other", "#x"]
     {
-        let defect =
-            Schema::compile(&json!({"items": {"$ref": url}}), Formats::Ignored).unwrap_err();
+        let defect = CompiledSchema::compile(&json!({"items": {"$ref": url}}), FormatMode::Ignored)
+            .unwrap_err();
         let expected =
             format!("/items/$ref of the schema refers to {url}, which is not in the schema");
         assert_eq!(defect.to_string(), expected);

@@ -1,10 +1,10 @@
 use super::compiled;
-use crate::{Formats, Kind, Misfit, Schema};
+use crate::{CompiledSchema, FormatMode, MisfitKind, SchemaMisfit};
 use serde_json::{Value, json};
 
 #[track_caller]
 fn check(schema: &Value, value: &Value, expected: &[(&str, &str)]) {
-    let misfits = Schema::compile(schema, Formats::Checked).unwrap().misfits(value, 10);
+    let misfits = CompiledSchema::compile(schema, FormatMode::Checked).unwrap().misfits(value, 10);
     let told: Vec<_> =
         misfits.iter().map(|misfit| (misfit.path.as_str(), misfit.kind.to_string())).collect();
     let told: Vec<_> = told.iter().map(|(path, kind)| (*path, kind.as_str())).collect();
@@ -165,7 +165,7 @@ fn long_lists_are_cut() {
 fn alternatives_say_what_is_wrong_by_each() {
     let schema = json!({"anyOf": [{"type": "null"}, {"properties": {"a": {"minimum": 1}}, "required": ["b"]}]});
     let misfits = compiled(&schema).misfits(&json!({"a": 0}), 5);
-    let [Misfit { path, kind: Kind::AnyOf { context } }] = &misfits[..] else {
+    let [SchemaMisfit { path, kind: MisfitKind::AnyOf { context } }] = &misfits[..] else {
         panic!("{misfits:?}")
     };
     let told: Vec<Vec<_>> = context

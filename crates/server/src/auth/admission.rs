@@ -1,8 +1,8 @@
 //! Whom a listener answers at all, before it asks for a token: `Host` must name it, and no page of a foreign origin may ask.
 
-use super::host::Hosts;
+use super::host::AllowedHosts;
 use super::origins::{OriginRules, WebOrigin};
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 /// The rules of one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestAdmission {
-    hosts: Hosts,
+    hosts: AllowedHosts,
     origins: OriginRules,
 }
 
@@ -25,7 +25,7 @@ impl RequestAdmission {
         let public_host = public.map(|public| public.host().to_owned());
         let hosts: Vec<_> = allowed_hosts.iter().cloned().chain(public_host).collect();
         let origins = OriginRules::new(listen, public, named, allowed_hosts);
-        Self { hosts: Hosts::new(listen, &hosts), origins }
+        Self { hosts: AllowedHosts::new(listen, &hosts), origins }
     }
 
     /// The rules of a listener that has no settings.
@@ -34,9 +34,9 @@ impl RequestAdmission {
     }
 
     /// Whether a request names us and comes from no page that may not call.
-    pub(crate) fn admit(&self, request: &Request) -> Result<(), Problem> {
+    pub(crate) fn admit(&self, request: &Request) -> Result<(), RequestError> {
         let Some(host) = self.checked_host(request) else {
-            return Err(Problem::forbidden(
+            return Err(RequestError::forbidden(
                 "The header Host must name this server: a loopback name, its listen address, or a name \
                  given with --allowed-host.",
             ));
@@ -83,8 +83,8 @@ impl RequestAdmission {
     }
 }
 
-fn foreign_origin(origin: &str) -> Problem {
-    Problem::forbidden(match origin.parse::<WebOrigin>() {
+fn foreign_origin(origin: &str) -> RequestError {
+    RequestError::forbidden(match origin.parse::<WebOrigin>() {
         Ok(origin) => format!(
             "Pages of {origin} may not call this server; to allow them, start it with --allowed-origin {origin}."
         ),

@@ -1,14 +1,14 @@
 //! The first start: somebody must be able to get in.
 
-use super::scope::{Scope, Scopes};
+use super::scope::{Scope, TokenScopes};
 use super::token_names::TokenName;
-use super::tokens::{self, Secret, TokenError};
+use super::tokens::{self, MintedSecret, TokenError};
 use lifecycle::{AnswerRole, Timestamp};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use store::Records;
+use store::RecordStore;
 
 /// What is minted when there is no token at all: one for the operator, one for an agent.
 const FIRST: [(&str, Scope); 2] = [("admin", Scope::Admin), ("run", Scope::Run)];
@@ -32,7 +32,7 @@ pub fn secret_file(data_dir: &Path, name: &str) -> PathBuf {
 /// Mints an `admin` and a `run` token where there is none, and writes their secrets to files that only
 /// this user can read. Returns the folder if it did.
 pub async fn first_tokens(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     data_dir: &Path,
     now: Timestamp,
 ) -> Result<Option<PathBuf>, FirstTokensError> {
@@ -41,11 +41,11 @@ pub async fn first_tokens(
     }
     let folder = data_dir.join("tokens");
     for (name, scope) in FIRST {
-        let secret = Secret::new()?;
+        let secret = MintedSecret::new()?;
         // The file first: a token whose secret nobody can read would be worse than the reverse.
         write_secret(data_dir, name, secret.text())?;
         let name = TokenName::parse(name)?;
-        let scopes = (Scopes::from([scope].as_slice()), AnswerRole::Person);
+        let scopes = (TokenScopes::from([scope].as_slice()), AnswerRole::Person);
         tokens::add(records, &name, scopes, &secret, now).await?;
     }
     Ok(Some(folder))
@@ -70,7 +70,7 @@ pub(super) fn write_private_file(path: &Path, secret: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::tokens::Tokens;
+    use crate::auth::tokens::TokenRegistry;
     use std::sync::Arc;
     use store::sqlite::SqliteStore;
 
@@ -81,7 +81,7 @@ mod tests {
         let folder = first_tokens(&*store, dir.path(), Timestamp(1)).await.unwrap().unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&folder), 0o700);
-        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        let tokens = TokenRegistry::new(Arc::clone(&store) as _, None);
         for name in ["admin", "run"] {
             let path = secret_file(dir.path(), name);
             assert_eq!(mode(&path), 0o600);

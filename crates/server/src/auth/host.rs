@@ -7,12 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The names of this server.
 #[derive(Debug, Clone)]
-pub(crate) struct Hosts {
+pub(crate) struct AllowedHosts {
     listen: IpAddr,
     allowed: Vec<String>,
 }
 
-impl Hosts {
+impl AllowedHosts {
     pub(crate) fn new(listen: SocketAddr, allowed: &[String]) -> Self {
         let allowed = allowed.iter().map(|name| name.to_ascii_lowercase()).collect();
         Self { listen: listen.ip(), allowed }
@@ -38,8 +38,8 @@ impl Hosts {
 mod tests {
     use super::*;
 
-    fn hosts() -> Hosts {
-        Hosts::new("192.168.1.5:4788".parse().unwrap(), &["Box.example".into()])
+    fn hosts() -> AllowedHosts {
+        AllowedHosts::new("192.168.1.5:4788".parse().unwrap(), &["Box.example".into()])
     }
 
     #[test]

@@ -17,19 +17,19 @@ pub(crate) use admission::RequestAdmission;
 pub use first::{FirstTokensError, first_tokens, secret_file, write_secret};
 pub use origins::{BadOrigin, WebOrigin};
 pub use rotate::{is_minted_secret, rotate_admin_tokens};
-pub use scope::{BadScope, Caller, Scope, Scopes};
-pub(crate) use scope::{CallerCredential, Denied};
+pub(crate) use scope::{AccessDenied, CallerCredential};
+pub use scope::{BadScope, Caller, Scope, TokenScopes};
 pub use sessions::end_all_sessions;
 pub(crate) use sign_in_key::{PeerAddress, is_loopback, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
 pub use token_names::{TokenName, check_name};
-pub use tokens::{Secret, Token, TokenError, add, list, remove, set_answers};
-pub(crate) use tokens::{Tokens, digest, same};
+pub use tokens::{MintedSecret, TokenError, TokenInfo, add, list, remove, set_answers};
+pub(crate) use tokens::{TokenRegistry, digest, same};
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::door::Door;
-use crate::edge::{ConnectionHandle, Refusal, opens_stream};
-use crate::error::Problem;
+use crate::edge::{ConnectionHandle, ConnectionRefusal, opens_stream};
+use crate::error::RequestError;
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
@@ -40,7 +40,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How callers are told apart.
-pub(crate) enum Gate {
+pub(crate) enum AuthGate {
     /// By their tokens.
     Tokens,
     /// Not at all: everybody may do everything.
@@ -49,26 +49,26 @@ pub(crate) enum Gate {
 
 impl<S: Sync> FromRequestParts<S> for Caller
 where
-    Arc<App>: FromRef<S>,
+    Arc<AppState>: FromRef<S>,
 {
-    type Rejection = Problem;
+    type Rejection = RequestError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let caller = identify(parts, &Arc::<App>::from_ref(state)).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RequestError> {
+        let caller = identify(parts, &Arc::<AppState>::from_ref(state)).await?;
         if let Some(ConnectionHandle(connection)) = parts.extensions.get() {
             connection.authenticate();
             if opens_stream(parts) {
-                connection.admit_stream(&caller.name).map_err(Refusal::problem)?;
+                connection.admit_stream(&caller.name).map_err(ConnectionRefusal::problem)?;
             }
         }
         Ok(caller)
     }
 }
 
-async fn identify(parts: &Parts, app: &Arc<App>) -> Result<Caller, Problem> {
-    if matches!(app.gate, Gate::Open) {
+async fn identify(parts: &Parts, app: &Arc<AppState>) -> Result<Caller, RequestError> {
+    if matches!(app.gate, AuthGate::Open) {
         let name = BuiltinCaller::Anybody.into();
-        let scopes = Scopes::from([Scope::Admin].as_slice());
+        let scopes = TokenScopes::from([Scope::Admin].as_slice());
         let credential = CallerCredential::NotAsked;
         return Ok(Caller { name, scopes, answers: app.answers.get(), credential });
     }
@@ -81,7 +81,7 @@ async fn identify(parts: &Parts, app: &Arc<App>) -> Result<Caller, Problem> {
 }
 
 /// The caller of a browser session's request, or of one with a ticket; none where it claims to be neither.
-async fn session_caller(parts: &Parts, app: &App) -> Result<Option<Caller>, Problem> {
+async fn session_caller(parts: &Parts, app: &AppState) -> Result<Option<Caller>, RequestError> {
     let ticket = ticket_in_url(parts);
     let claim = sessions::claim_in(&parts.headers);
     let Some(claim) = claim.or_else(|| ticket.as_deref().map(SessionClaim::Ticket)) else {
@@ -89,8 +89,8 @@ async fn session_caller(parts: &Parts, app: &App) -> Result<Option<Caller>, Prob
     };
     let caller = app.sessions.caller(&app.tokens, claim, parts, app.clock.now()).await;
     caller.map(Some).map_err(|refusal| match refusal {
-        SessionRefusal::Unknown => Problem::unauthorized(),
-        SessionRefusal::TooMany => Problem::too_many_requests(),
+        SessionRefusal::Unknown => RequestError::unauthorized(),
+        SessionRefusal::TooMany => RequestError::too_many_requests(),
         SessionRefusal::Store(error) => engine::Fault::from(error).into(),
     })
 }
@@ -105,12 +105,12 @@ fn ticket_in_url(parts: &Parts) -> Option<Cow<'_, str>> {
 }
 
 /// The caller of a request with a token.
-async fn token_caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
-    let presented = presented(parts, &app.doors).ok_or_else(Problem::unauthorized)?;
+async fn token_caller(parts: &Parts, app: &AppState) -> Result<Caller, RequestError> {
+    let presented = presented(parts, &app.doors).ok_or_else(RequestError::unauthorized)?;
     let caller = app.tokens.caller(&presented.secret).await.map_err(engine::Fault::from)?;
-    let caller = caller.ok_or_else(Problem::unauthorized)?;
+    let caller = caller.ok_or_else(RequestError::unauthorized)?;
     match presented.is_in_url && caller.scopes.has(Scope::Admin) {
-        true => Err(Problem::forbidden(ADMIN_IN_URL)),
+        true => Err(RequestError::forbidden(ADMIN_IN_URL)),
         false => Ok(caller),
     }
 }
@@ -156,18 +156,18 @@ fn in_query(parts: &Parts) -> Option<Cow<'_, str>> {
 }
 
 /// Lets administrators pass.
-pub(crate) fn require_admin(caller: &Caller) -> Result<(), Problem> {
-    caller.may_administer().map_err(|denied| Problem::denied(denied, ""))
+pub(crate) fn require_admin(caller: &Caller) -> Result<(), RequestError> {
+    caller.may_administer().map_err(|denied| RequestError::denied(denied, ""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Doors;
+    use crate::config::DoorSelection;
     use crate::doors::{self, DoorSettings};
     use axum::http::Request;
 
-    fn open_doors(which: Doors) -> Vec<Arc<dyn Door>> {
+    fn open_doors(which: DoorSelection) -> Vec<Arc<dyn Door>> {
         doors::open(DoorSettings { which, ..DoorSettings::default() })
     }
 
@@ -194,7 +194,7 @@ mod tests {
         for (uri, header, expected) in cases {
             let headers = header.map(|header| ("authorization", header));
             let parts = parts(uri, headers.as_slice());
-            let seen = presented(&parts, &open_doors(Doors::All));
+            let seen = presented(&parts, &open_doors(DoorSelection::All));
             let seen = seen.as_ref().map(|seen| (&*seen.secret, seen.is_in_url));
             assert_eq!((uri, seen), (uri, expected));
         }
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn a_token_in_the_url_counts_on_the_routes_of_protocols_and_nowhere_else() {
-        let taking = |doors: Doors, path: &str| {
+        let taking = |doors: DoorSelection, path: &str| {
             let upgrade = [("connection", "upgrade"), ("upgrade", "websocket")];
             let parts = parts(&format!("{path}?token=alk_x"), &upgrade);
             presented(&parts, &open_doors(doors)).is_some()
         };
         let protocols = ["/mcp", "/exec", "/repl", "/execbox", "/enclave/ws"];
         for path in protocols.into_iter().chain(["/api/executions/run_1/events"]) {
-            assert!(taking(Doors::All, path), "{path}");
+            assert!(taking(DoorSelection::All, path), "{path}");
         }
         let others = [
             "/",
@@ -224,13 +224,13 @@ mod tests {
             "/repl/artifacts/a/b",
         ];
         for path in others {
-            assert!(!taking(Doors::All, path), "{path}");
+            assert!(!taking(DoorSelection::All, path), "{path}");
         }
         for (path, expected) in [("/", true), ("/repl", true), ("/any", true)] {
-            assert_eq!(taking(Doors::Repl, path), expected, "{path}");
+            assert_eq!(taking(DoorSelection::Repl, path), expected, "{path}");
         }
         for path in ["/api/executions", "/api/executions/run_1/resume", "/repl/artifacts/a/b"] {
-            assert!(!taking(Doors::Repl, path), "{path}");
+            assert!(!taking(DoorSelection::Repl, path), "{path}");
         }
     }
 }

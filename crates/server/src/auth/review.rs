@@ -5,7 +5,7 @@
 use super::Scope;
 use super::tokens;
 use engine::Fault;
-use engine::policies::{KeptRule, ManagementOrigin, Policies, PolicyError};
+use engine::policies::{KeptRule, ManagementOrigin, PolicyError, PolicySet};
 use lifecycle::{
     Answer, CallId, CallOutcome, Event, ExecutionId, Json, Policy, Seq, Timestamp, ToolPath,
 };
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::{Journal, ListFilter, Records, StoreError};
+use store::{Journal, ListFilter, RecordStore, StoreError};
 
 /// The kind of record in which the review is kept.
 pub const KIND: &str = "management_review";
@@ -72,15 +72,15 @@ impl FindingKind {
 
 /// Reviews what management calls made, unless that was done before. Must run before the engine starts, so that nothing
 /// goes on by a policy that does not count.
-pub async fn review_management<S: Journal + Records + Clone + 'static>(
+pub async fn review_management<S: Journal + RecordStore + Clone + 'static>(
     store: &S,
     now: Timestamp,
 ) -> Result<Option<ManagementReview>, Fault> {
     if store.get(KIND, KEY).await?.is_some() {
         return Ok(None);
     }
-    let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await?;
-    let kept = Kept::read(store, &policies).await?;
+    let policies = PolicySet::open(Arc::new(store.clone()), Policy::default()).await?;
+    let kept = ReviewItems::read(store, &policies).await?;
     let mut findings = vec![];
     if !kept.is_empty() {
         let trusted = trusted(store).await?;
@@ -106,12 +106,12 @@ pub async fn review_management<S: Journal + Records + Clone + 'static>(
 }
 
 /// The review as it is recorded; none before the first start of this version.
-pub fn recorded_review(records: &[store::Record]) -> Option<ManagementReview> {
+pub fn recorded_review(records: &[store::StoredRecord]) -> Option<ManagementReview> {
     records.iter().find_map(|record| serde_json::from_str(&record.value).ok())
 }
 
 /// Names of callers whose tokens may answer.
-async fn trusted(records: &dyn Records) -> Result<BTreeSet<String>, StoreError> {
+async fn trusted(records: &dyn RecordStore) -> Result<BTreeSet<String>, StoreError> {
     let tokens = tokens::list(records).await?;
     let may_answer = tokens.iter().filter(|token| token.scopes.has(Scope::Answer));
     let names = may_answer.map(|token| token.name.as_str().to_owned());
@@ -119,14 +119,14 @@ async fn trusted(records: &dyn Records) -> Result<BTreeSet<String>, StoreError> 
 }
 
 /// What there is that a management call may have made.
-struct Kept {
+struct ReviewItems {
     rules: Vec<KeptRule>,
     sources: BTreeSet<String>,
     connections: BTreeSet<String>,
 }
 
-impl Kept {
-    async fn read(records: &dyn Records, policies: &Policies) -> Result<Self, Fault> {
+impl ReviewItems {
+    async fn read(records: &dyn RecordStore, policies: &PolicySet) -> Result<Self, Fault> {
         let rules = policies.list().await?;
         let mut names = vec![];
         for kind in [FindingKind::Source, FindingKind::Connection] {
@@ -304,13 +304,14 @@ fn parsed(json: &Json) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Scopes, Secret, TokenName};
-    use engine::policies::{NewRule, Owner};
+    use crate::auth::{MintedSecret, TokenName, TokenScopes};
+    use engine::policies::{NewRule, PolicyOwner};
     use lifecycle::{
-        Action, CallerName, Entry, Limits, Nature, Pattern, Phase, Program, Question, QuestionId,
-        QuestionKind, Runs, Seed, Standing, Strength, Verdict,
+        CallerName, Entry, ExecutionLimits, ExecutionPhase, ExecutionSummary, PolicyAction,
+        PolicyVerdict, Program, Question, QuestionId, QuestionKind, RandomSeed, ToolHost,
+        ToolNature, ToolPattern, WriteStrength,
     };
-    use store::Append;
+    use store::JournalAppend;
     use store::sqlite::SqliteStore;
     use uuid::Uuid;
 
@@ -328,15 +329,17 @@ mod tests {
         let execution = ExecutionId::from_uuid(Uuid::now_v7());
         let (call, question) = (CallId(1), QuestionId::from_uuid(Uuid::now_v7()));
         let caller = CallerName("run".into());
-        let program =
-            Program { source: String::new(), convention: lifecycle::Convention::LastExpression };
-        let nature = Nature { read_only: false, runs: Runs::Here };
+        let program = Program {
+            source: String::new(),
+            convention: lifecycle::ValueConvention::LastExpression,
+        };
+        let nature = ToolNature { read_only: false, runs: ToolHost::Here };
         let mut events = vec![
             Event::Started {
                 program,
                 caller: caller.clone(),
-                limits: Limits::default(),
-                seed: Seed([0; 32]),
+                limits: ExecutionLimits::default(),
+                seed: RandomSeed([0; 32]),
                 terms: Box::default(),
             },
             Event::CallMade {
@@ -372,18 +375,21 @@ mod tests {
             .zip(1..)
             .map(|(event, seq)| Entry { seq: Seq(seq), at: Timestamp(at), event })
             .collect();
-        let standing = Standing { phase: Phase::Running, caller, due: None };
-        let (expected, strength) = (Seq(0), Strength::Written);
-        store.append(Append { execution, expected, entries, standing, strength }).await.unwrap();
+        let standing = ExecutionSummary { phase: ExecutionPhase::Running, caller, due: None };
+        let (expected, strength) = (Seq(0), WriteStrength::Written);
+        store
+            .append(JournalAppend { execution, expected, entries, standing, strength })
+            .await
+            .unwrap();
         execution
     }
 
     async fn add_rule(store: &SqliteStore, pattern: &str, at: i64) -> (String, Value) {
-        let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
+        let policies = PolicySet::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
         let new = NewRule {
-            owner: Owner::Org,
-            pattern: Pattern::parse(pattern).unwrap(),
-            action: Action::Approve,
+            owner: PolicyOwner::Org,
+            pattern: ToolPattern::parse(pattern).unwrap(),
+            action: PolicyAction::Approve,
             editable: false,
             position: None,
         };
@@ -396,8 +402,8 @@ mod tests {
     async fn what_tokens_without_answer_approved_is_found_once_and_approves_nothing() {
         let store = SqliteStore::temporary().unwrap();
         for (name, scopes) in [("run", "run"), ("ann", "run,answer")] {
-            let scopes = Scopes::parse(scopes.split(',')).unwrap();
-            let (name, secret) = (TokenName::parse(name).unwrap(), Secret::new().unwrap());
+            let scopes = TokenScopes::parse(scopes.split(',')).unwrap();
+            let (name, secret) = (TokenName::parse(name).unwrap(), MintedSecret::new().unwrap());
             let answers = lifecycle::AnswerRole::Person;
             tokens::add(&store, &name, (scopes, answers), &secret, Timestamp(0)).await.unwrap();
         }
@@ -431,10 +437,11 @@ mod tests {
         expected.sort();
         assert_eq!(found, expected);
 
-        let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
+        let policies = PolicySet::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
         let runs = |tool: &str| {
             let tool = ToolPath::parse(tool).unwrap();
-            policies.live().verdict(&tool, lifecycle::Traits::lasting(true)) == Verdict::Allow
+            policies.live().verdict(&tool, lifecycle::ToolTraits::lasting(true))
+                == PolicyVerdict::Allow
         };
         let verdicts = ["t0.x", "t1.x", "t2.x", "t3.x", "t4.x", "hand.x"].map(runs);
         assert_eq!(verdicts, [false, true, false, false, true, true]);
@@ -450,9 +457,11 @@ mod tests {
         let (id, args) = add_rule(&store, "mail.*", 10).await;
         let call = ("executor.coreTools.policies.create", args, serde_json::json!({ "id": id }));
         write_call(&store, call, Some("run"), 10).await;
-        let policies = Policies::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
-        let again =
-            engine::policies::Change { action: Some(Action::Approve), ..Default::default() };
+        let policies = PolicySet::open(Arc::new(store.clone()), Policy::default()).await.unwrap();
+        let again = engine::policies::RuleChange {
+            action: Some(PolicyAction::Approve),
+            ..Default::default()
+        };
         policies.change(&id, again, Timestamp(20)).await.unwrap();
         let review = review_management(&store, Timestamp(30)).await.unwrap().unwrap();
         assert_eq!(review.findings, []);

@@ -1,13 +1,13 @@
 //! The secrets of tokens as a whole: recognised in the environment, and replaced where operator mode begins.
 
-use super::tokens::{Secret, TokenError};
+use super::tokens::{MintedSecret, TokenError};
 use super::{Scope, digest};
 use serde_json::Value;
-use store::Records;
+use store::RecordStore;
 
 /// Gives every admin token a secret that is not shown: the old ones open nothing any more, and a person signs in with
 /// `airlock sign-in` under the server's account. Returns how many there were.
-pub async fn rotate_admin_tokens(records: &dyn Records) -> Result<usize, TokenError> {
+pub async fn rotate_admin_tokens(records: &dyn RecordStore) -> Result<usize, TokenError> {
     let mut n_rotated = 0;
     for record in records.all("token").await? {
         let Ok(mut token) = serde_json::from_str::<Value>(&record.value) else { continue };
@@ -15,7 +15,7 @@ pub async fn rotate_admin_tokens(records: &dyn Records) -> Result<usize, TokenEr
         if !scopes.iter().any(|scope| scope == Scope::Admin.name()) {
             continue;
         }
-        let sha256 = digest(Secret::new()?.text());
+        let sha256 = digest(MintedSecret::new()?.text());
         let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
         token["sha256"] = sha256.into();
         records.put("token", &record.key, token.to_string(), record.version).await?;
@@ -25,10 +25,10 @@ pub async fn rotate_admin_tokens(records: &dyn Records) -> Result<usize, TokenEr
 }
 
 /// Whether this is the secret of a token. Such a secret must not be an administrator's from the environment too.
-pub async fn is_minted_secret(records: &dyn Records, secret: &str) -> Result<bool, TokenError> {
+pub async fn is_minted_secret(records: &dyn RecordStore, secret: &str) -> Result<bool, TokenError> {
     let sha256: String = digest(secret).iter().map(|byte| format!("{byte:02x}")).collect();
     let tokens = records.all("token").await?;
-    let is_its = |record: &store::Record| {
+    let is_its = |record: &store::StoredRecord| {
         serde_json::from_str::<Value>(&record.value).is_ok_and(|token| token["sha256"] == sha256)
     };
     Ok(tokens.iter().any(is_its))
@@ -38,8 +38,8 @@ pub async fn is_minted_secret(records: &dyn Records, secret: &str) -> Result<boo
 mod tests {
     use super::*;
     use crate::auth::token_names::TokenName;
-    use crate::auth::tokens::{self, Tokens};
-    use crate::auth::{Scopes, add};
+    use crate::auth::tokens::{self, TokenRegistry};
+    use crate::auth::{TokenScopes, add};
     use lifecycle::Timestamp;
     use std::sync::Arc;
     use store::sqlite::SqliteStore;
@@ -49,8 +49,8 @@ mod tests {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let mut secrets = vec![];
         for (name, scopes) in [("admin", "admin"), ("ops", "run,admin"), ("run", "run")] {
-            let (name, secret) = (TokenName::parse(name).unwrap(), Secret::new().unwrap());
-            let scopes = Scopes::parse(scopes.split(',')).unwrap();
+            let (name, secret) = (TokenName::parse(name).unwrap(), MintedSecret::new().unwrap());
+            let scopes = TokenScopes::parse(scopes.split(',')).unwrap();
             let rights = (scopes, lifecycle::AnswerRole::Person);
             add(&*store, &name, rights, &secret, Timestamp(1)).await.unwrap();
             secrets.push(secret);
@@ -58,7 +58,7 @@ mod tests {
         assert!(is_minted_secret(&*store, secrets[2].text()).await.unwrap());
         assert!(!is_minted_secret(&*store, "another").await.unwrap());
         assert_eq!(rotate_admin_tokens(&*store).await.unwrap(), 2);
-        let known = Tokens::new(Arc::clone(&store) as _, None);
+        let known = TokenRegistry::new(Arc::clone(&store) as _, None);
         let mut are_known = vec![];
         for secret in &secrets {
             are_known.push(known.caller(secret.text()).await.unwrap().is_some());

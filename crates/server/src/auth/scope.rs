@@ -2,7 +2,7 @@
 
 use super::sessions::SessionCredential;
 use super::tokens::TokenId;
-use crate::error::Problem;
+use crate::error::RequestError;
 use lifecycle::{AnswerRole, CallerName};
 use std::fmt;
 use std::str::FromStr;
@@ -64,9 +64,9 @@ impl FromStr for Scope {
 
 /// What one token is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scopes(u8);
+pub struct TokenScopes(u8);
 
-impl Scopes {
+impl TokenScopes {
     /// At least one scope, by name.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, BadScope> {
         let scopes: Vec<Scope> =
@@ -85,13 +85,13 @@ impl Scopes {
     }
 }
 
-impl From<&[Scope]> for Scopes {
+impl From<&[Scope]> for TokenScopes {
     fn from(scopes: &[Scope]) -> Self {
         Self(scopes.iter().fold(0, |bits, scope| bits | scope.bit()))
     }
 }
 
-impl fmt::Display for Scopes {
+impl fmt::Display for TokenScopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.given().map(Scope::name).collect::<Vec<_>>().join(","))
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Scopes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub(crate) name: CallerName,
-    pub(crate) scopes: Scopes,
+    pub(crate) scopes: TokenScopes,
     /// Who may answer with this token at most: its own value, bounded by the server's.
     pub(crate) answers: AnswerRole,
     pub(crate) credential: CallerCredential,
@@ -120,7 +120,7 @@ pub(crate) enum CallerCredential {
 
 /// Why a caller may not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Denied {
+pub(crate) enum AccessDenied {
     /// It belongs to somebody else: as if it did not exist.
     Hidden,
     /// The token is not good for this.
@@ -140,22 +140,22 @@ impl Caller {
     }
 
     /// Lets callers pass whose token is good for `scope`.
-    pub fn require(&self, scope: Scope) -> Result<(), Problem> {
-        self.needs(scope).map_err(|denied| Problem::denied(denied, ""))
+    pub fn require(&self, scope: Scope) -> Result<(), RequestError> {
+        self.needs(scope).map_err(|denied| RequestError::denied(denied, ""))
     }
 
     /// Start an execution.
-    pub(crate) const fn may_run(&self) -> Result<(), Denied> {
+    pub(crate) const fn may_run(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Run)
     }
 
     /// Spawn processes.
-    pub(crate) const fn may_spawn(&self) -> Result<(), Denied> {
+    pub(crate) const fn may_spawn(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Process)
     }
 
     /// See an execution. Whoever answers questions sees those who ask.
-    pub(crate) fn may_see(&self, owner: &CallerName, has_asked: bool) -> Result<(), Denied> {
+    pub(crate) fn may_see(&self, owner: &CallerName, has_asked: bool) -> Result<(), AccessDenied> {
         if self.sees_all() || (has_asked && self.scopes.has(Scope::Answer)) {
             return Ok(());
         }
@@ -164,7 +164,7 @@ impl Caller {
     }
 
     /// End an execution.
-    pub(crate) fn may_cancel(&self, owner: &CallerName) -> Result<(), Denied> {
+    pub(crate) fn may_cancel(&self, owner: &CallerName) -> Result<(), AccessDenied> {
         if self.sees_all() {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl Caller {
     }
 
     /// Mint and remove tokens, read the metrics.
-    pub(crate) const fn may_administer(&self) -> Result<(), Denied> {
+    pub(crate) const fn may_administer(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Admin)
     }
 
@@ -195,12 +195,12 @@ impl Caller {
     }
 
     /// Lets the owner of an execution pass; to others it is as if it did not exist.
-    pub(crate) fn owns(&self, owner: &CallerName) -> Result<(), Denied> {
-        if self.name == *owner { Ok(()) } else { Err(Denied::Hidden) }
+    pub(crate) fn owns(&self, owner: &CallerName) -> Result<(), AccessDenied> {
+        if self.name == *owner { Ok(()) } else { Err(AccessDenied::Hidden) }
     }
 
-    const fn needs(&self, scope: Scope) -> Result<(), Denied> {
-        if self.scopes.has(scope) { Ok(()) } else { Err(Denied::Needs(scope)) }
+    const fn needs(&self, scope: Scope) -> Result<(), AccessDenied> {
+        if self.scopes.has(scope) { Ok(()) } else { Err(AccessDenied::Needs(scope)) }
     }
 }
 
@@ -209,14 +209,14 @@ mod tests {
     use super::*;
 
     fn caller(name: &str, scopes: &str) -> Caller {
-        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+        let scopes = TokenScopes::parse(scopes.split(',')).unwrap();
         let (answers, credential) = (AnswerRole::Person, CallerCredential::NotAsked);
         Caller { name: CallerName(name.into()), scopes, answers, credential }
     }
 
     #[test]
     fn who_may_do_what_to_whose_execution() {
-        use Denied::{Hidden, Needs};
+        use AccessDenied::{Hidden, Needs};
         use Scope::{Admin, Run};
         let ok = Ok(());
         // who, scopes: run, see, see one that asked, cancel, administer
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn scopes_read_back_as_written() {
-        assert_eq!(Scopes::parse(["answer", " run"]).unwrap().to_string(), "run,answer");
-        assert_eq!(Scopes::parse([]), Err(BadScope));
-        assert_eq!(Scopes::parse(["root"]), Err(BadScope));
+        assert_eq!(TokenScopes::parse(["answer", " run"]).unwrap().to_string(), "run,answer");
+        assert_eq!(TokenScopes::parse([]), Err(BadScope));
+        assert_eq!(TokenScopes::parse(["root"]), Err(BadScope));
     }
 }

@@ -3,9 +3,9 @@
 //! A person who lost every secret regains access with `airlock sign-in`, run under the account of the server.
 
 use super::first::write_private_file;
-use super::tokens::{Secret, digest, same};
+use super::tokens::{MintedSecret, digest, same};
 use super::{FirstTokensError, in_header};
-use crate::app::App;
+use crate::app::AppState;
 use axum::http::request::Parts;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +30,7 @@ pub fn sign_in_key_file(data_dir: &Path) -> PathBuf {
 impl SignInKey {
     /// Writes a new key that only this account can read. Keys of earlier runs no longer count.
     pub fn create(data_dir: &Path) -> Result<Self, FirstTokensError> {
-        let key = format!("{PREFIX}{}", Secret::bare()?);
+        let key = format!("{PREFIX}{}", MintedSecret::bare()?);
         write_private_file(&sign_in_key_file(data_dir), &key)?;
         Ok(Self(digest(&key)))
     }
@@ -43,7 +43,7 @@ impl fmt::Debug for SignInKey {
 }
 
 /// Whether a request comes from this machine and presents the key of this run.
-pub(crate) fn presents_sign_in_key(app: &App, parts: &Parts) -> bool {
+pub(crate) fn presents_sign_in_key(app: &AppState, parts: &Parts) -> bool {
     let Some(SignInKey(known)) = &app.sign_in_key else { return false };
     let peer = parts.extensions.get::<PeerAddress>();
     peer.is_some_and(|PeerAddress(peer)| is_loopback(peer.ip()))

@@ -3,7 +3,7 @@
 use super::tokens::{TOKENS_MAX, TokenError, list};
 use lifecycle::{BuiltinCaller, CallerName};
 use std::fmt;
-use store::{ListFilter, Records};
+use store::{ListFilter, RecordStore};
 
 /// Longest name.
 const NAME_CHARS_MAX: usize = 64;
@@ -43,7 +43,7 @@ impl fmt::Display for TokenName {
 }
 
 /// Whether a new token may have this name now.
-pub async fn check_name(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
+pub async fn check_name(records: &dyn RecordStore, name: &TokenName) -> Result<(), TokenError> {
     if BuiltinCaller::reserves(&name.0) {
         return Err(TokenError::Reserved(name.clone()));
     }
@@ -57,8 +57,8 @@ pub async fn check_name(records: &dyn Records, name: &TokenName) -> Result<(), T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::scope::{Scope, Scopes};
-    use crate::auth::tokens::{Secret, Tokens, add, digest, remove};
+    use crate::auth::scope::{Scope, TokenScopes};
+    use crate::auth::tokens::{MintedSecret, TokenRegistry, add, digest, remove};
     use lifecycle::{AnswerRole, Timestamp};
     use std::sync::Arc;
     use store::sqlite::SqliteStore;
@@ -66,8 +66,8 @@ mod tests {
     #[tokio::test]
     async fn a_token_with_the_name_of_a_built_in_caller_continues_under_another() {
         let store = Arc::new(SqliteStore::temporary().unwrap());
-        let rights = (Scopes::from([Scope::Run].as_slice()), AnswerRole::Person);
-        let secret = Secret::new().unwrap();
+        let rights = (TokenScopes::from([Scope::Run].as_slice()), AnswerRole::Person);
+        let secret = MintedSecret::new().unwrap();
         for name in BuiltinCaller::ALL.map(BuiltinCaller::name).into_iter().chain(["token.x"]) {
             let name = TokenName::parse(name).unwrap();
             let refused = add(&*store, &name, rights, &secret, Timestamp(5)).await.unwrap_err();
@@ -78,7 +78,7 @@ mod tests {
         let old =
             format!(r#"{{"name":"terminal","scopes":["run"],"sha256":"{sha256}","created":1}}"#);
         store.put("token", "terminal", old, 0).await.unwrap();
-        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        let tokens = TokenRegistry::new(Arc::clone(&store) as _, None);
         let caller = tokens.caller("alk_old").await.unwrap().unwrap();
         assert_eq!(caller.name.0, "token.terminal");
         remove(&*store, &TokenName::parse("terminal").unwrap()).await.unwrap();

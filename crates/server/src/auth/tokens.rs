@@ -1,6 +1,6 @@
 //! Named, scoped tokens: minted once, kept as digests.
 
-use super::scope::{Caller, CallerCredential, Scope, Scopes};
+use super::scope::{Caller, CallerCredential, Scope, TokenScopes};
 use super::token_names::{TokenName, check_name};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 const KIND: &str = "token";
 
@@ -29,11 +29,11 @@ const TOKEN_ID_BYTES: usize = 16;
 
 /// A token as it is shown to administrators. The secret is not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
+pub struct TokenInfo {
     /// Its name: the caller that it speaks for.
     pub name: TokenName,
     /// What it is good for.
-    pub scopes: Scopes,
+    pub scopes: TokenScopes,
     /// Who may answer with it at most; the server's setting bounds it.
     pub answers: AnswerRole,
     /// When it was minted.
@@ -94,9 +94,9 @@ pub enum TokenError {
 }
 
 /// A secret nobody has seen yet. It is shown once; we keep its digest.
-pub struct Secret(String);
+pub struct MintedSecret(String);
 
-impl Secret {
+impl MintedSecret {
     /// Thirty-two random bytes.
     pub fn new() -> Result<Self, TokenError> {
         Ok(Self(format!("{PREFIX}{}", Self::bare()?)))
@@ -115,7 +115,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for MintedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -123,7 +123,7 @@ impl fmt::Debug for Secret {
 
 /// The format of the record.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct TokenRecord {
     name: String,
     scopes: Vec<String>,
     /// Left out for `person`, as records of earlier versions do.
@@ -135,16 +135,16 @@ struct Kept {
 
 /// Keeps a token for `secret`.
 pub async fn add(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     name: &TokenName,
-    (scopes, answers): (Scopes, AnswerRole),
-    secret: &Secret,
+    (scopes, answers): (TokenScopes, AnswerRole),
+    secret: &MintedSecret,
     created: Timestamp,
-) -> Result<Token, TokenError> {
+) -> Result<TokenInfo, TokenError> {
     check_name(records, name).await?;
     let digest = digest(secret.text());
-    let token = Token { name: name.clone(), scopes, answers, created, digest };
-    let kept = Kept {
+    let token = TokenInfo { name: name.clone(), scopes, answers, created, digest };
+    let kept = TokenRecord {
         name: name.as_str().to_owned(),
         scopes: scopes.given().map(|scope| scope.name().to_owned()).collect(),
         answers,
@@ -160,7 +160,7 @@ pub async fn add(
 }
 
 /// Every token, by name.
-pub async fn list(records: &dyn Records) -> Result<Vec<Token>, StoreError> {
+pub async fn list(records: &dyn RecordStore) -> Result<Vec<TokenInfo>, StoreError> {
     let kept = records.all(KIND).await?;
     kept.iter()
         .map(|record| {
@@ -173,14 +173,14 @@ pub async fn list(records: &dyn Records) -> Result<Vec<Token>, StoreError> {
 
 /// Changes who may answer with a token.
 pub async fn set_answers(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     name: &TokenName,
     answers: AnswerRole,
-) -> Result<Token, TokenError> {
+) -> Result<TokenInfo, TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
     let record = records.get(KIND, name.as_str()).await?.ok_or_else(unknown)?;
     let damaged = || StoreError::Damaged(format!("the record of token {name} cannot be read"));
-    let mut kept: Kept = serde_json::from_str(&record.value).map_err(|_| damaged())?;
+    let mut kept: TokenRecord = serde_json::from_str(&record.value).map_err(|_| damaged())?;
     kept.answers = answers;
     let value = serde_json::to_string(&kept).expect("texts and numbers can be written as JSON");
     let token = read(&value).ok_or_else(damaged)?;
@@ -189,10 +189,10 @@ pub async fn set_answers(
 }
 
 /// Removes a token, unless nobody could mint another then.
-pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), TokenError> {
+pub async fn remove(records: &dyn RecordStore, name: &TokenName) -> Result<(), TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
     let tokens = list(records).await?;
-    let is_admin = |token: &&Token| token.scopes.has(Scope::Admin);
+    let is_admin = |token: &&TokenInfo| token.scopes.has(Scope::Admin);
     let removed = tokens.iter().find(|token| token.name == *name).ok_or_else(unknown)?;
     if is_admin(&removed) && tokens.iter().filter(is_admin).count() == 1 {
         return Err(TokenError::LastAdmin(name.clone()));
@@ -202,26 +202,26 @@ pub async fn remove(records: &dyn Records, name: &TokenName) -> Result<(), Token
 }
 
 /// Says who a secret speaks for.
-pub(crate) struct Tokens {
-    records: Arc<dyn Records>,
+pub(crate) struct TokenRegistry {
+    records: Arc<dyn RecordStore>,
     environment: Option<[u8; 32]>,
-    known: Mutex<Known>,
+    known: Mutex<CachedTokens>,
 }
 
 #[derive(Default)]
-struct Known {
-    tokens: Option<(Instant, Arc<[Token]>)>,
+struct CachedTokens {
+    tokens: Option<(Instant, Arc<[TokenInfo]>)>,
     /// Told apart by it: what was read before something changed and is known only after is known no more.
     n_forgotten: u64,
 }
 
-impl Tokens {
+impl TokenRegistry {
     /// `environment` is a secret that is good for everything.
-    pub(crate) fn new(records: Arc<dyn Records>, environment: Option<&str>) -> Self {
+    pub(crate) fn new(records: Arc<dyn RecordStore>, environment: Option<&str>) -> Self {
         Self { records, environment: environment.map(digest), known: Mutex::default() }
     }
 
-    pub(crate) fn records(&self) -> &dyn Records {
+    pub(crate) fn records(&self) -> &dyn RecordStore {
         &*self.records
     }
 
@@ -248,7 +248,7 @@ impl Tokens {
             return Ok(Some(environment_caller(&environment)));
         }
         let known = self.known().await?;
-        Ok(known.iter().find(|token| token.id() == *id).map(Token::caller))
+        Ok(known.iter().find(|token| token.id() == *id).map(TokenInfo::caller))
     }
 
     /// The digest of the minted token with this key; none where there is no such token. The environment's secret has no
@@ -263,7 +263,7 @@ impl Tokens {
     pub(crate) async fn operator(&self) -> Result<Option<Caller>, StoreError> {
         let known = self.known().await?;
         let admins = known.iter().filter(|token| token.scopes.has(Scope::Admin));
-        let oldest = admins.min_by_key(|token| token.created.0).map(Token::caller);
+        let oldest = admins.min_by_key(|token| token.created.0).map(TokenInfo::caller);
         Ok(oldest.or_else(|| self.environment.as_ref().map(environment_caller)))
     }
 
@@ -274,7 +274,7 @@ impl Tokens {
         known.n_forgotten += 1;
     }
 
-    async fn known(&self) -> Result<Arc<[Token]>, StoreError> {
+    async fn known(&self) -> Result<Arc<[TokenInfo]>, StoreError> {
         let asked_at = Instant::now();
         let n_forgotten = {
             let known = self.lock();
@@ -285,7 +285,7 @@ impl Tokens {
                 Some(_) | None => known.n_forgotten,
             }
         };
-        let tokens: Arc<[Token]> = list(&*self.records).await?.into();
+        let tokens: Arc<[TokenInfo]> = list(&*self.records).await?.into();
         let mut known = self.lock();
         if known.n_forgotten == n_forgotten {
             known.tokens = Some((asked_at, Arc::clone(&tokens)));
@@ -294,12 +294,12 @@ impl Tokens {
         Ok(tokens)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, CachedTokens> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Token {
+impl TokenInfo {
     pub(super) fn id(&self) -> TokenId {
         TokenId::of_digest(&self.digest)
     }
@@ -315,17 +315,17 @@ impl Token {
 }
 
 fn environment_caller(digest: &[u8; 32]) -> Caller {
-    let scopes = Scopes::from([Scope::Admin].as_slice());
+    let scopes = TokenScopes::from([Scope::Admin].as_slice());
     let credential = CallerCredential::Token(TokenId::of_digest(digest));
     let (name, answers) = (BuiltinCaller::Environment.into(), AnswerRole::Person);
     Caller { name, scopes, answers, credential }
 }
 
-fn read(value: &str) -> Option<Token> {
-    let kept: Kept = serde_json::from_str(value).ok()?;
-    Some(Token {
+fn read(value: &str) -> Option<TokenInfo> {
+    let kept: TokenRecord = serde_json::from_str(value).ok()?;
+    Some(TokenInfo {
         name: TokenName::parse(&kept.name).ok()?,
-        scopes: Scopes::parse(kept.scopes.iter().map(String::as_str)).ok()?,
+        scopes: TokenScopes::parse(kept.scopes.iter().map(String::as_str)).ok()?,
         answers: kept.answers,
         created: Timestamp(kept.created),
         digest: unhex(&kept.sha256)?,
@@ -357,13 +357,17 @@ pub(crate) fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
 mod tests {
     use super::*;
     use futures_util::future::BoxFuture;
-    use store::Record;
+    use store::StoredRecord;
     use store::sqlite::SqliteStore;
     use tokio::sync::Notify;
 
-    async fn mint(records: &dyn Records, name: &str, scopes: &str) -> Result<Secret, TokenError> {
-        let secret = Secret::new()?;
-        let scopes = Scopes::parse(scopes.split(',')).unwrap();
+    async fn mint(
+        records: &dyn RecordStore,
+        name: &str,
+        scopes: &str,
+    ) -> Result<MintedSecret, TokenError> {
+        let secret = MintedSecret::new()?;
+        let scopes = TokenScopes::parse(scopes.split(',')).unwrap();
         let scopes = (scopes, AnswerRole::Person);
         add(records, &TokenName::parse(name)?, scopes, &secret, Timestamp(5)).await?;
         Ok(secret)
@@ -374,7 +378,7 @@ mod tests {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let secret = mint(&*store, "agent-1", "run,answer").await.unwrap();
         assert!(secret.text().starts_with("alk_") && secret.text().len() == 47);
-        let tokens = Tokens::new(Arc::clone(&store) as _, Some("from outside"));
+        let tokens = TokenRegistry::new(Arc::clone(&store) as _, Some("from outside"));
 
         let caller = tokens.caller(secret.text()).await.unwrap().unwrap();
         assert_eq!(
@@ -394,12 +398,12 @@ mod tests {
     /// A store that reads at once and tells late.
     struct Late(Arc<SqliteStore>, Arc<Notify>);
 
-    impl Records for Late {
+    impl RecordStore for Late {
         fn get(
             &self,
             kind: &'static str,
             key: &str,
-        ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+        ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>> {
             self.0.get(kind, key)
         }
         fn put(
@@ -419,7 +423,10 @@ mod tests {
         ) -> BoxFuture<'static, Result<(), StoreError>> {
             self.0.remove(kind, key, expected)
         }
-        fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+        fn all(
+            &self,
+            kind: &'static str,
+        ) -> BoxFuture<'static, Result<Vec<StoredRecord>, StoreError>> {
             let (reading, told) = (self.0.all(kind), Arc::clone(&self.1));
             Box::pin(async move {
                 let read = reading.await;
@@ -434,7 +441,7 @@ mod tests {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let told = Arc::new(Notify::new());
         let late = Late(Arc::clone(&store), Arc::clone(&told));
-        let tokens = Tokens::new(Arc::new(late), None);
+        let tokens = TokenRegistry::new(Arc::new(late), None);
         let meanwhile = async {
             let first = store.all(KIND).await.unwrap();
             let secret = mint(&*store, "bot", "run").await.unwrap();
@@ -478,7 +485,7 @@ mod tests {
         let secret = mint(&*store, "bot", "run").await.unwrap();
         let record = store.get(KIND, "bot").await.unwrap().unwrap();
         assert!(!record.value.contains("answers"), "as earlier versions wrote it");
-        let tokens = Tokens::new(Arc::clone(&store) as _, None);
+        let tokens = TokenRegistry::new(Arc::clone(&store) as _, None);
         let answers = async || tokens.caller(secret.text()).await.unwrap().unwrap().answers;
         assert_eq!(answers().await, AnswerRole::Person);
         let name = TokenName::parse("bot").unwrap();

@@ -8,7 +8,7 @@ mod executor;
 mod hotrepl;
 pub(crate) mod mcp;
 
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::Door;
 use ::exec_server::ExecServer;
 use lifecycle::ToolPath;
@@ -19,13 +19,13 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct DoorSettings {
     /// Which of the server's own doors there are.
-    pub which: Doors,
+    pub which: DoorSelection,
     /// Other names by which enclave's programs call tools of the catalogue.
     pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
     /// What serves processes; without one `/exec` is closed.
     pub exec_server: Option<ExecServer>,
     /// What the REPL's evaluators are given.
-    pub repl: repl::Settings,
+    pub repl: repl::ReplSettings,
     /// Doors that the embedding program adds.
     pub added: Vec<Arc<dyn Door>>,
 }

@@ -2,7 +2,7 @@
 
 use super::limits::ConnectionLimits;
 use super::peer::{PeerKey, RequestPeer};
-use super::refusal::Refusal;
+use super::refusal::ConnectionRefusal;
 use super::streams::StreamPlace;
 use super::table::{AddressPlace, ConnectionTable};
 use axum::body::{Body, Bytes, HttpBody};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Phase {
+pub(crate) enum ConnectionPhase {
     /// Nothing but a part of its first head has come.
     FirstHead = 0,
     /// A request is being answered.
@@ -32,7 +32,7 @@ pub(crate) enum Phase {
     Stream = 3,
 }
 
-impl Phase {
+impl ConnectionPhase {
     pub(crate) const ALL: [(Self, &str); 4] = [
         (Self::FirstHead, "head"),
         (Self::Request, "request"),
@@ -61,14 +61,14 @@ pub(crate) struct ConnectionEntry {
     /// When its phase changed last, in the order of all changes.
     changed: AtomicU64,
     table: Arc<ConnectionTable>,
-    held: Mutex<Held>,
+    held: Mutex<ConnectionHold>,
     ending: CancellationToken,
-    refusal: OnceLock<Refusal>,
+    refusal: OnceLock<ConnectionRefusal>,
 }
 
 /// What a connection holds for the request that it serves, or for as long as it is a stream.
 #[derive(Debug, Default)]
-struct Held {
+struct ConnectionHold {
     stream: Option<StreamPlace>,
     address: Option<AddressPlace>,
 }
@@ -91,7 +91,7 @@ impl ConnectionEntry {
             id,
             peer,
             is_reserve,
-            phase: AtomicU8::new(Phase::FirstHead as u8),
+            phase: AtomicU8::new(ConnectionPhase::FirstHead as u8),
             is_authenticated: AtomicBool::new(false),
             is_blocked: AtomicBool::new(false),
             changed: AtomicU64::new(id),
@@ -102,8 +102,8 @@ impl ConnectionEntry {
         }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
-        Phase::of(self.phase.load(Ordering::Relaxed))
+    pub(crate) fn phase(&self) -> ConnectionPhase {
+        ConnectionPhase::of(self.phase.load(Ordering::Relaxed))
     }
 
     pub(crate) const fn is_reserve(&self) -> bool {
@@ -129,26 +129,27 @@ impl ConnectionEntry {
     /// are unknown: unfinished heads, then the others. Of each kind, the one that changed longest ago.
     pub(super) fn rank(&self) -> Option<(u8, u64)> {
         let class = match (self.phase(), self.is_authenticated()) {
-            (Phase::FirstHead, _) => 0,
-            (Phase::Request | Phase::Idle, false) => 1,
-            (Phase::Idle, true) if !self.is_blocked.load(Ordering::Relaxed) => 2,
-            (Phase::Request | Phase::Idle, true) | (Phase::Stream, _) => return None,
+            (ConnectionPhase::FirstHead, _) => 0,
+            (ConnectionPhase::Request | ConnectionPhase::Idle, false) => 1,
+            (ConnectionPhase::Idle, true) if !self.is_blocked.load(Ordering::Relaxed) => 2,
+            (ConnectionPhase::Request | ConnectionPhase::Idle, true)
+            | (ConnectionPhase::Stream, _) => return None,
         };
         Some((class, self.changed.load(Ordering::Relaxed)))
     }
 
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: ConnectionPhase) {
         self.changed.store(self.table.next_change(), Ordering::Relaxed);
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
     /// The head of a request has arrived.
     pub(crate) fn begin_request(&self) {
-        self.enter(Phase::Request);
+        self.enter(ConnectionPhase::Request);
     }
 
     /// Counts the request for the peer that a trusted proxy names, if one did.
-    pub(crate) fn admit_peer(&self, peer: RequestPeer) -> Result<(), Refusal> {
+    pub(crate) fn admit_peer(&self, peer: RequestPeer) -> Result<(), ConnectionRefusal> {
         let Some(key) = peer.key() else { return Ok(()) };
         let place = self.table.admit_request(key)?;
         self.held().address = Some(place);
@@ -156,7 +157,7 @@ impl ConnectionEntry {
     }
 
     /// Counts a WebSocket or an event stream for its caller.
-    pub(crate) fn admit_stream(&self, caller: &CallerName) -> Result<(), Refusal> {
+    pub(crate) fn admit_stream(&self, caller: &CallerName) -> Result<(), ConnectionRefusal> {
         let mut held = self.held();
         if held.stream.is_none() {
             held.stream = Some(self.table.admit_stream(caller)?);
@@ -175,24 +176,24 @@ impl ConnectionEntry {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            self.enter(Phase::Stream);
+            self.enter(ConnectionPhase::Stream);
             return response;
         }
         if response.body().size_hint().exact().is_some() {
             self.end_request();
             return response;
         }
-        self.enter(Phase::Stream);
+        self.enter(ConnectionPhase::Stream);
         let connection = RequestEnd(Arc::clone(self));
         response.map(|body| Body::new(FollowedBody { body, _end: connection }))
     }
 
     fn end_request(&self) {
-        *self.held() = Held::default();
-        self.enter(Phase::Idle);
+        *self.held() = ConnectionHold::default();
+        self.enter(ConnectionPhase::Idle);
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, ConnectionHold> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -204,7 +205,7 @@ impl ConnectionEntry {
     }
 
     /// Ends the connection for this reason.
-    pub(crate) fn end(&self, refusal: Refusal) {
+    pub(crate) fn end(&self, refusal: ConnectionRefusal) {
         if self.refusal.set(refusal).is_ok() {
             self.table.refused().count(refusal);
         }
@@ -217,8 +218,8 @@ impl ConnectionEntry {
     }
 
     /// Why it is to end, where its client has seen no answer yet and can be told.
-    pub(crate) fn last_words(&self) -> Option<Refusal> {
-        self.refusal.get().copied().filter(|_| self.phase() == Phase::FirstHead)
+    pub(crate) fn last_words(&self) -> Option<ConnectionRefusal> {
+        self.refusal.get().copied().filter(|_| self.phase() == ConnectionPhase::FirstHead)
     }
 }
 
@@ -226,7 +227,7 @@ impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.table.remove(&self.0);
         // Requests may hold the entry a little longer than the socket.
-        *self.0.held() = Held::default();
+        *self.0.held() = ConnectionHold::default();
     }
 }
 

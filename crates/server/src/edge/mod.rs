@@ -8,9 +8,9 @@ mod refusal;
 mod streams;
 mod table;
 
-pub(crate) use entry::{ConnectionEntry, ConnectionGuard, ConnectionHandle, Phase};
+pub(crate) use entry::{ConnectionEntry, ConnectionGuard, ConnectionHandle, ConnectionPhase};
 pub use limits::ConnectionLimits;
 pub(crate) use limits::descriptors_max;
-pub(crate) use refusal::Refusal;
+pub(crate) use refusal::ConnectionRefusal;
 pub(crate) use streams::opens_stream;
 pub(crate) use table::ConnectionTable;

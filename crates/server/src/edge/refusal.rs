@@ -1,7 +1,7 @@
 //! Why a connection or a request is refused, and how that is said on a socket that no HTTP library reads.
 
 use super::peer::PeerKey;
-use crate::error::Problem;
+use crate::error::RequestError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const IGNORED_BYTES_MAX: u64 = 16 << 10;
 
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ConnectionRefusal {
     /// All places are taken by connections that may stay.
     Places(usize),
     /// It had not sent a request, or was idle, and another connection needed its place.
@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
     Head(Duration),
 }
 
-impl Refusal {
+impl ConnectionRefusal {
     /// What the metrics call each of them.
     pub(crate) const REASONS: [&str; 5] = ["places", "displaced", "address", "caller", "head"];
 
@@ -46,25 +46,25 @@ impl Refusal {
     }
 
     /// The answer to a request.
-    pub(crate) fn problem(self) -> Problem {
+    pub(crate) fn problem(self) -> RequestError {
         match self {
-            Self::Places(n_max) => Problem::unavailable(format!(
+            Self::Places(n_max) => RequestError::unavailable(format!(
                 "The server has {n_max} connections, the most that it takes (listener.connections_max); only /healthz and \
                  /readyz are answered until one is closed."
             )),
-            Self::Displaced(n_max) => Problem::unavailable(format!(
+            Self::Displaced(n_max) => RequestError::unavailable(format!(
                 "The server has {n_max} connections, the most that it takes (listener.connections_max), and this one had \
                  sent no whole request: it gave way to another. Try again."
             )),
-            Self::Address(peer, n_max) => Problem::over_limit(format!(
+            Self::Address(peer, n_max) => RequestError::over_limit(format!(
                 "There are {n_max} connections from {peer}, the most that one address may have \
                  (listener.connections_per_address_max); close some."
             )),
-            Self::Caller(n_max) => Problem::over_limit(format!(
+            Self::Caller(n_max) => RequestError::over_limit(format!(
                 "This caller has {n_max} WebSockets and event streams open, the most that one caller may have \
                  (listener.streams_per_caller_max); close some."
             )),
-            Self::Head(time_max) => Problem::too_late(format!(
+            Self::Head(time_max) => RequestError::too_late(format!(
                 "The head of a request did not arrive within {} s (listener.head_ms_max).",
                 time_max.as_secs_f32()
             )),
@@ -98,7 +98,7 @@ impl Refusal {
 /// Counts refusals by reason, and answers connections that never got a place.
 #[derive(Debug)]
 pub(crate) struct RefusedConnections {
-    counts: [AtomicU64; Refusal::REASONS.len()],
+    counts: [AtomicU64; ConnectionRefusal::REASONS.len()],
     answering: Arc<Semaphore>,
 }
 
@@ -109,20 +109,22 @@ impl Default for RefusedConnections {
 }
 
 impl RefusedConnections {
-    pub(crate) fn count(&self, refusal: Refusal) {
+    pub(crate) fn count(&self, refusal: ConnectionRefusal) {
         self.counts[refusal.reason_idx()].fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many there were, by reason.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); Refusal::REASONS.len()] {
-        std::array::from_fn(|idx| (Refusal::REASONS[idx], self.counts[idx].load(Ordering::Relaxed)))
+    pub(crate) fn counts(&self) -> [(&'static str, u64); ConnectionRefusal::REASONS.len()] {
+        std::array::from_fn(|idx| {
+            (ConnectionRefusal::REASONS[idx], self.counts[idx].load(Ordering::Relaxed))
+        })
     }
 
     /// Answers a connection that is refused, as long as there are not too many of them.
     pub(crate) fn answer(
         &self,
         mut stream: TcpStream,
-        refusal: Refusal,
+        refusal: ConnectionRefusal,
     ) -> Option<impl Future<Output = ()> + Send + 'static> {
         let place = Arc::clone(&self.answering).try_acquire_owned().ok()?;
         Some(async move {
@@ -147,9 +149,9 @@ mod tests {
     #[test]
     fn a_connection_without_a_request_is_refused_in_the_words_of_every_protocol() {
         for (refusal, status, code) in [
-            (Refusal::Places(8), 503, "SERVICE_UNAVAILABLE"),
-            (Refusal::Caller(3), 429, "TOO_MANY_REQUESTS"),
-            (Refusal::Head(Duration::from_secs(10)), 408, "REQUEST_TIMEOUT"),
+            (ConnectionRefusal::Places(8), 503, "SERVICE_UNAVAILABLE"),
+            (ConnectionRefusal::Caller(3), 429, "TOO_MANY_REQUESTS"),
+            (ConnectionRefusal::Head(Duration::from_secs(10)), 408, "REQUEST_TIMEOUT"),
         ] {
             let answer = String::from_utf8(refusal.bytes()).unwrap();
             let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -1,6 +1,6 @@
 //! WebSockets and event streams, counted by caller: each may last for days, and one caller must not have them all.
 
-use super::refusal::Refusal;
+use super::refusal::ConnectionRefusal;
 use axum::http::header::{ACCEPT, UPGRADE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method};
@@ -28,11 +28,14 @@ impl CallerStreams {
         Arc::new(Self { open: Mutex::default(), per_caller_max })
     }
 
-    pub(super) fn admit(self: &Arc<Self>, caller: &CallerName) -> Result<StreamPlace, Refusal> {
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        caller: &CallerName,
+    ) -> Result<StreamPlace, ConnectionRefusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let n_open = open.get(caller).copied().unwrap_or(0);
         if n_open >= self.per_caller_max {
-            return Err(Refusal::Caller(self.per_caller_max));
+            return Err(ConnectionRefusal::Caller(self.per_caller_max));
         }
         open.insert(caller.clone(), n_open + 1);
         Ok(StreamPlace { streams: Arc::clone(self), caller: caller.clone() })
@@ -84,7 +87,7 @@ mod tests {
         let (ann, bob) = (CallerName("ann".into()), CallerName("bob".into()));
         let first = streams.admit(&ann).unwrap();
         let _second = streams.admit(&ann).unwrap();
-        assert_eq!(streams.admit(&ann).unwrap_err(), Refusal::Caller(2));
+        assert_eq!(streams.admit(&ann).unwrap_err(), ConnectionRefusal::Caller(2));
         let _other = streams.admit(&bob).unwrap();
         assert_eq!(streams.n_open(), 3);
         drop(first);

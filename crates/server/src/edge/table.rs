@@ -1,9 +1,9 @@
 //! All connections of a listener. Decides who gets a place, and who loses one when there is none left.
 
-use super::entry::{ConnectionEntry, ConnectionGuard, Phase};
+use super::entry::{ConnectionEntry, ConnectionGuard, ConnectionPhase};
 use super::limits::{CLOSING_MAX, ConnectionLimits, HEALTH_CONNECTIONS_MAX};
 use super::peer::PeerKey;
-use super::refusal::{Refusal, RefusedConnections};
+use super::refusal::{ConnectionRefusal, RefusedConnections};
 use super::streams::{CallerStreams, StreamPlace};
 use lifecycle::CallerName;
 use std::collections::HashMap;
@@ -66,7 +66,10 @@ impl ConnectionTable {
     }
 
     /// Gives a new connection a place, or says why it has none. Another connection may lose its place for it.
-    pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Result<ConnectionGuard, Refusal> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+    ) -> Result<ConnectionGuard, ConnectionRefusal> {
         self.n_accepted.fetch_add(1, Ordering::Relaxed);
         let admitted = self.place(peer);
         if let Err(refusal) = &admitted {
@@ -75,24 +78,27 @@ impl ConnectionTable {
         admitted
     }
 
-    fn place(self: &Arc<Self>, peer: SocketAddr) -> Result<ConnectionGuard, Refusal> {
+    fn place(self: &Arc<Self>, peer: SocketAddr) -> Result<ConnectionGuard, ConnectionRefusal> {
         let (mut open, peer) = (self.lock(), self.limits.counted_key(peer.ip()));
         if let Some(key) = peer
             && open.by_address.get(&key).is_some_and(|n| *n >= self.limits.per_address_max)
         {
-            let refusal = Refusal::Address(key, self.limits.per_address_max);
+            let refusal = ConnectionRefusal::Address(key, self.limits.per_address_max);
             // An address's own connections give way before it is refused another one.
             let own = |entry: &ConnectionEntry| entry.peer == Some(key);
             open.displace(own, refusal).ok_or(refusal)?;
         }
         let n_max = self.limits.connections_max;
         let has_place = open.entries.len() - open.n_reserve < n_max
-            || open.displace(|entry| !entry.is_reserve(), Refusal::Displaced(n_max)).is_some();
+            || open
+                .displace(|entry| !entry.is_reserve(), ConnectionRefusal::Displaced(n_max))
+                .is_some();
         if !has_place && open.n_reserve >= HEALTH_CONNECTIONS_MAX {
-            let unfinished =
-                |entry: &ConnectionEntry| entry.is_reserve() && entry.phase() == Phase::FirstHead;
-            let displaced = open.displace(unfinished, Refusal::Displaced(n_max));
-            displaced.ok_or(Refusal::Places(n_max))?;
+            let unfinished = |entry: &ConnectionEntry| {
+                entry.is_reserve() && entry.phase() == ConnectionPhase::FirstHead
+            };
+            let displaced = open.displace(unfinished, ConnectionRefusal::Displaced(n_max));
+            displaced.ok_or(ConnectionRefusal::Places(n_max))?;
         }
         let id = self.next_change();
         let entry = ConnectionEntry::new((id, !has_place), peer, Arc::clone(self));
@@ -100,11 +106,14 @@ impl ConnectionTable {
     }
 
     /// Counts a request that a trusted proxy brings.
-    pub(super) fn admit_request(self: &Arc<Self>, key: PeerKey) -> Result<AddressPlace, Refusal> {
+    pub(super) fn admit_request(
+        self: &Arc<Self>,
+        key: PeerKey,
+    ) -> Result<AddressPlace, ConnectionRefusal> {
         let mut open = self.lock();
         let n_open = open.by_address.entry(key).or_default();
         if *n_open >= self.limits.per_address_max {
-            let refusal = Refusal::Address(key, self.limits.per_address_max);
+            let refusal = ConnectionRefusal::Address(key, self.limits.per_address_max);
             self.refused.count(refusal);
             return Err(refusal);
         }
@@ -113,7 +122,10 @@ impl ConnectionTable {
     }
 
     /// Counts a WebSocket or an event stream.
-    pub(super) fn admit_stream(&self, caller: &CallerName) -> Result<StreamPlace, Refusal> {
+    pub(super) fn admit_stream(
+        &self,
+        caller: &CallerName,
+    ) -> Result<StreamPlace, ConnectionRefusal> {
         self.streams.admit(caller).inspect_err(|refusal| self.refused.count(*refusal))
     }
 
@@ -129,7 +141,7 @@ impl ConnectionTable {
     /// Takes a connection's place when the system has no descriptor for another one, and waits a moment until it is gone.
     pub(crate) async fn make_way(&self, patience: Duration) {
         let n_max = self.limits.connections_max;
-        let displaced = self.lock().displace(|_| true, Refusal::Displaced(n_max));
+        let displaced = self.lock().displace(|_| true, ConnectionRefusal::Displaced(n_max));
         match displaced {
             // Whatever else frees a descriptor is not noticed: then the next attempt fails too.
             Some(()) => drop(tokio::time::timeout(patience, self.closed.notified()).await),
@@ -149,10 +161,10 @@ impl ConnectionTable {
     }
 
     /// How many connections there are, by what they do.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); Phase::ALL.len()] {
+    pub(crate) fn counts(&self) -> [(&'static str, u64); ConnectionPhase::ALL.len()] {
         let open = self.lock();
         let n_in = |phase| open.entries.values().filter(|entry| entry.phase() == phase).count();
-        Phase::ALL.map(|(phase, name)| (name, n_in(phase) as u64))
+        ConnectionPhase::ALL.map(|(phase, name)| (name, n_in(phase) as u64))
     }
 
     /// How many there were.
@@ -199,7 +211,11 @@ impl OpenConnections {
 
     /// Takes the place of the first connection that gives way among those that `may` lose theirs. Looks at all of them: it
     /// is done only when places run out.
-    fn displace(&mut self, may: impl Fn(&ConnectionEntry) -> bool, why: Refusal) -> Option<()> {
+    fn displace(
+        &mut self,
+        may: impl Fn(&ConnectionEntry) -> bool,
+        why: ConnectionRefusal,
+    ) -> Option<()> {
         let candidates = self.entries.values().filter(|entry| may(entry));
         let ranked = candidates.filter_map(|entry| Some((entry.rank()?, Arc::clone(entry))));
         let (_, victim) = ranked.min_by_key(|(rank, _)| *rank)?;
@@ -231,7 +247,7 @@ mod tests {
         ConnectionTable::new(limits)
     }
 
-    fn admit(table: &Arc<ConnectionTable>, ip: &str) -> Result<ConnectionGuard, Refusal> {
+    fn admit(table: &Arc<ConnectionTable>, ip: &str) -> Result<ConnectionGuard, ConnectionRefusal> {
         table.admit(SocketAddr::new(ip.parse().unwrap(), 1_000))
     }
 
@@ -260,12 +276,16 @@ mod tests {
                 guard.0.authenticate();
                 Ok(guard)
             });
-            opened.collect::<Vec<Result<_, Refusal>>>()
+            opened.collect::<Vec<Result<_, ConnectionRefusal>>>()
         };
         for ip in ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.7"] {
             let mut opened = streams(ip);
             let key = PeerKey::of(ip.parse().unwrap());
-            assert_eq!(opened.pop().unwrap().unwrap_err(), Refusal::Address(key, 2), "{ip}");
+            assert_eq!(
+                opened.pop().unwrap().unwrap_err(),
+                ConnectionRefusal::Address(key, 2),
+                "{ip}"
+            );
             if ip.starts_with("2001") {
                 // Another address of the same half.
                 assert!(admit(&table, "2001:db8::2").is_err());

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 /// A listener with small limits.
 struct Listening {
     address: SocketAddr,
-    accepting: Accepting,
+    accepting: AcceptControl,
 }
 
 impl Listening {
@@ -20,7 +20,8 @@ impl Listening {
             .route("/ws", any(open))
             .route("/", get(async || "hello"))
             .route("/readyz", get(async || "ok"));
-        let accepting = Accepting { table: ConnectionTable::new(limits), ..Accepting::alone() };
+        let accepting =
+            AcceptControl { table: ConnectionTable::new(limits), ..AcceptControl::alone() };
         accepting.tasks.spawn(accept(listener, router, accepting.clone()));
         Self { address, accepting }
     }

@@ -8,9 +8,9 @@ use lifecycle::QuotaKind;
 const OTHERS: &str = "(others)";
 
 /// Name, kind, help and lines of a metric.
-type Family = (&'static str, &'static str, &'static str, Vec<(String, u64)>);
+type CallerMetricFamily = (&'static str, &'static str, &'static str, Vec<(String, u64)>);
 
-pub(super) fn families(callers: &[CallerReport]) -> [Family; 4] {
+pub(super) fn families(callers: &[CallerReport]) -> [CallerMetricFamily; 4] {
     let executions = callers.iter().flat_map(|line| {
         [(QuotaKind::Running, "running"), (QuotaKind::Waiting, "waiting")].map(|(kind, state)| {
             let labels = format!("{{caller=\"{}\",state=\"{state}\"}}", label(line));

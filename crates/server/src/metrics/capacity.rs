@@ -4,9 +4,9 @@
 use engine::CapacityUse;
 
 /// Name, kind, help and lines of a metric.
-type Family = (&'static str, &'static str, &'static str, Vec<(String, u64)>);
+type CapacityMetricFamily = (&'static str, &'static str, &'static str, Vec<(String, u64)>);
 
-pub(super) fn families(used: &CapacityUse) -> [Family; 3] {
+pub(super) fn families(used: &CapacityUse) -> [CapacityMetricFamily; 3] {
     let replays = [("restored", used.replays), ("failed", used.replays_failed)];
     let replays = replays.map(|(outcome, n)| (format!("{{outcome=\"{outcome}\"}}"), n));
     let cpu = used.replay_cpu.iter().map(|(caller, cpu)| {

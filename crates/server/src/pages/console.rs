@@ -2,8 +2,8 @@
 //!
 //! They hold no data: the scripts fetch it from the public API with the browser's own session.
 
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_FRAME_OPTIONS};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -59,13 +59,14 @@ pub(crate) async fn missing(uri: Uri, headers: HeaderMap) -> Response {
     if accepts.contains("text/html") {
         return page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", MISSING);
     }
-    Problem::no_route(uri.path()).into_response()
+    RequestError::no_route(uri.path()).into_response()
 }
 
 /// `/console/{name}`.
-pub(crate) async fn asset(Id(name): Id) -> Result<Response, Problem> {
+pub(crate) async fn asset(PathId(name): PathId) -> Result<Response, RequestError> {
     let asset = ASSETS.iter().find(|(known, ..)| *known == name);
-    let (_, kind, text) = asset.ok_or_else(|| Problem::no_route(&format!("/console/{name}")))?;
+    let (_, kind, text) =
+        asset.ok_or_else(|| RequestError::no_route(&format!("/console/{name}")))?;
     Ok(page(StatusCode::OK, kind, text))
 }
 

@@ -1,17 +1,17 @@
 //! `GET /api/questions`: what waits for a person, once or as it changes.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _, stream};
-use lifecycle::Phase;
+use lifecycle::ExecutionPhase;
 use serde_json::{Value, json};
-use sources::Sources;
+use sources::SourceRegistry;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +28,10 @@ const BETWEEN_TWO_LISTS: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) async fn questions(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let accepts = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if !accepts.contains("text/event-stream") {
         let body = open(&app, &caller).await?.to_string();
@@ -42,8 +42,8 @@ pub(crate) async fn questions(
 }
 
 /// A stream of lists on its way.
-struct Lists {
-    app: Arc<App>,
+struct QuestionListStream {
+    app: Arc<AppState>,
     caller: Caller,
     changes: watch::Receiver<u64>,
     is_first: bool,
@@ -52,17 +52,17 @@ struct Lists {
 /// The list now, and again whenever a question was asked or closed, until the server stops or the caller's
 /// credential ends.
 fn lists(
-    app: Arc<App>,
+    app: Arc<AppState>,
     caller: Caller,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let ended = Arc::clone(&app).connection_end(caller.clone());
     let mut changes = app.engine.question_changes();
     changes.mark_changed();
-    let lists = Lists { app, caller, changes, is_first: true };
-    stream::unfold(lists, Lists::next).take_until(Box::pin(ended))
+    let lists = QuestionListStream { app, caller, changes, is_first: true };
+    stream::unfold(lists, QuestionListStream::next).take_until(Box::pin(ended))
 }
 
-impl Lists {
+impl QuestionListStream {
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         self.changes.changed().await.ok()?;
         if !std::mem::take(&mut self.is_first) {
@@ -78,16 +78,16 @@ impl Lists {
 
 /// How many questions are open, and whether that is all of them.
 pub(crate) async fn count_open_questions(
-    app: &App,
+    app: &AppState,
     caller: &Caller,
-) -> Result<(usize, bool), Problem> {
+) -> Result<(usize, bool), RequestError> {
     let list = open(app, caller).await?;
     Ok((list["questions"].as_array().map_or(0, Vec::len), list["complete"] == true))
 }
 
-async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
+async fn open(app: &AppState, caller: &Caller) -> Result<Value, RequestError> {
     let owner = (!caller.sees_all_questions()).then(|| caller.name.clone());
-    let phases = vec![Phase::Running, Phase::Paused, Phase::Parked];
+    let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused, ExecutionPhase::Parked];
     let n_max = EXECUTIONS_LOOKED_AT_MAX;
     let listed = app.engine.list(ListFilter { phases, caller: owner, after: None, n_max }).await?;
     let is_all = listed.len() < n_max;
@@ -113,7 +113,7 @@ async fn open(app: &App, caller: &Caller) -> Result<Value, Problem> {
     }
     let mut list = json!({ "questions": open, "complete": is_all, "time": app.clock.now() });
     // For those who decide: what of the configuration does not count, and what to do about it.
-    let notice = app.sources.as_ref().and_then(Sources::trouble);
+    let notice = app.sources.as_ref().and_then(SourceRegistry::trouble);
     if let Some(notice) = notice.filter(|_| caller.sees_all_questions()) {
         list["notice"] = notice.into();
     }

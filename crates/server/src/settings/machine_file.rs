@@ -20,7 +20,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Contents {
+struct MachineFileContents {
     format: u32,
     settings: BTreeMap<String, StoredSetting>,
 }
@@ -35,7 +35,7 @@ pub(super) fn read(data_dir: &Path) -> io::Result<BTreeMap<SettingName, StoredSe
         Err(error) => return Err(error),
     };
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let contents: Contents =
+    let contents: MachineFileContents =
         serde_json::from_str(&text).map_err(|error| wrong(format!("it is damaged: {error}")))?;
     if contents.format != FORMAT {
         return Err(wrong(format!(
@@ -54,7 +54,7 @@ pub(super) fn write(
     settings: &BTreeMap<SettingName, StoredSetting>,
 ) -> io::Result<()> {
     let named = settings.iter().map(|(name, setting)| (name.name().to_owned(), setting.clone()));
-    let contents = Contents { format: FORMAT, settings: named.collect() };
+    let contents = MachineFileContents { format: FORMAT, settings: named.collect() };
     let text = serde_json::to_string_pretty(&contents)?;
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
     let partial = data_dir.join(format!("{MACHINE_FILE}.new"));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use store::sqlite::{OpenError, SqliteStore};
-use store::{Record, Records, StoreError};
+use store::{RecordStore, StoreError, StoredRecord};
 
 /// The kinds of records.
 const SETTING: &str = "setting";
@@ -74,7 +74,7 @@ pub enum SettingsError {
 
 /// Every recorded setting.
 pub async fn read_settings(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     data_dir: &Path,
 ) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
     let stored = records.all(SETTING).await?;
@@ -89,7 +89,7 @@ pub fn look_up_settings(
 }
 
 fn merged(
-    stored: &[Record],
+    stored: &[StoredRecord],
     data_dir: &Path,
 ) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
     let mut settings = read_file(data_dir)?;
@@ -109,7 +109,7 @@ fn read_file(data_dir: &Path) -> Result<BTreeMap<SettingName, StoredSetting>, Se
 
 /// Records new values, each with its entry in the history. All of it is on the disk when this returns.
 pub async fn write_settings(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     data_dir: &Path,
     values: &[(SettingName, SettingValue)],
     author: &SettingAuthor,
@@ -151,7 +151,10 @@ fn written(value: &impl Serialize) -> String {
 }
 
 /// Keys are numbers of fixed width, so that their order is the order of the changes.
-async fn append_change(records: &dyn Records, change: &SettingChange) -> Result<(), StoreError> {
+async fn append_change(
+    records: &dyn RecordStore,
+    change: &SettingChange,
+) -> Result<(), StoreError> {
     let all = records.all(CHANGE).await?;
     let last = all.last().and_then(|record| record.key.parse::<u64>().ok()).unwrap_or(0);
     records.put(CHANGE, &format!("{:020}", last + 1), written(change), 0).await?;
@@ -163,8 +166,8 @@ async fn append_change(records: &dyn Records, change: &SettingChange) -> Result<
 }
 
 /// The changes of settings, the oldest first.
-pub async fn read_history(records: &dyn Records) -> Result<Vec<SettingChange>, SettingsError> {
-    let read = |record: &Record| {
+pub async fn read_history(records: &dyn RecordStore) -> Result<Vec<SettingChange>, SettingsError> {
+    let read = |record: &StoredRecord| {
         serde_json::from_str(&record.value)
             .map_err(|_| SettingsError::Unreadable(format!("change {}", record.key)))
     };

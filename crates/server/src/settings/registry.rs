@@ -10,15 +10,15 @@ use crate::auth;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::Records;
+use store::RecordStore;
 use tokio::sync::Mutex;
 
 /// The settings of a data directory. Clones share them.
 #[derive(Clone)]
-pub struct SettingsRegistry(Arc<Inner>);
+pub struct SettingsRegistry(Arc<SettingsInner>);
 
-struct Inner {
-    records: Arc<dyn Records>,
+struct SettingsInner {
+    records: Arc<dyn RecordStore>,
     data_dir: PathBuf,
     /// One change at a time.
     changing: Mutex<()>,
@@ -37,9 +37,9 @@ pub struct AppliedSetting {
 
 impl SettingsRegistry {
     /// The settings in these records and in the file of this directory.
-    pub fn new(records: Arc<dyn Records>, data_dir: &Path) -> Self {
+    pub fn new(records: Arc<dyn RecordStore>, data_dir: &Path) -> Self {
         let data_dir = data_dir.to_owned();
-        Self(Arc::new(Inner { records, data_dir, changing: Mutex::default() }))
+        Self(Arc::new(SettingsInner { records, data_dir, changing: Mutex::default() }))
     }
 
     /// Every recorded setting.
@@ -86,7 +86,7 @@ impl SettingsRegistry {
 
 /// Replaces the secret of every admin token by one that is not shown, and deletes the file with the first one.
 pub async fn close_admin_access(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     data_dir: &Path,
 ) -> Result<(), SettingsError> {
     auth::rotate_admin_tokens(records).await.map_err(|error| {

@@ -13,7 +13,7 @@ const HEAD_MS_MAX: u64 = 75_000;
 /// Where requests to APIs may go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Network {
+pub struct NetworkConfig {
     /// Addresses, networks and single ports that are not refused although the rule says so.
     pub allow: Option<Vec<String>>,
     /// An HTTP proxy for addresses on the internet.
@@ -34,7 +34,7 @@ pub struct ListenerLimits {
     pub head_ms_max: Option<u64>,
 }
 
-impl Network {
+impl NetworkConfig {
     pub(super) fn check(&self) -> Result<(), String> {
         self.allowed()?;
         self.proxy()?;

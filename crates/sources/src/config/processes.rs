@@ -15,7 +15,7 @@ pub const RETENTION_SECONDS_MAX: u64 = 24 * 3_600;
 /// Processes of clients and of programs. Read when a server starts.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Processes {
+pub struct ProcessesConfig {
     /// What every one of them is kept to.
     pub sandbox: Option<ProcessSandbox>,
     /// Lets programs run commands by `tools.process.run`; where it is not said, they cannot.
@@ -85,7 +85,7 @@ impl ProcessRun {
     }
 }
 
-impl Processes {
+impl ProcessesConfig {
     /// These settings, and those of `other` where these say nothing.
     pub(super) fn over(self, other: Self) -> Self {
         Self {
@@ -129,20 +129,21 @@ impl Processes {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::File;
+    use crate::config::ConfigDocument;
 
     #[track_caller]
     fn refused(text: &str, why: &str) {
-        assert_eq!(File::parse(text).unwrap_err(), why);
+        assert_eq!(ConfigDocument::parse(text).unwrap_err(), why);
     }
 
     #[test]
     fn commands_are_off_until_a_file_says_otherwise_and_the_first_file_counts() {
-        assert_eq!(File::parse("").unwrap().processes.run, None);
+        assert_eq!(ConfigDocument::parse("").unwrap().processes.run, None);
         let [one, two] = ["1", "2"].map(|ms| format!("[processes.run]\ntime_ms_max = {ms}\n"));
-        let merged = File::parse(&one).unwrap().over(File::parse(&two).unwrap());
+        let merged =
+            ConfigDocument::parse(&one).unwrap().over(ConfigDocument::parse(&two).unwrap());
         assert_eq!(merged.processes.run.unwrap().time_ms_max, 1);
-        let plain = File::parse("[processes.run]\n").unwrap().processes.run.unwrap();
+        let plain = ConfigDocument::parse("[processes.run]\n").unwrap().processes.run.unwrap();
         assert_eq!(plain.time_max().as_secs(), 600);
     }
 

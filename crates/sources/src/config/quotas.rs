@@ -11,7 +11,7 @@ const CALLERS_MAX: usize = 1_000;
 /// Quotas for all callers, and for some of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Quotas {
+pub struct QuotasConfig {
     /// Executions that run, including those that wait for a runner.
     pub running_max: Option<u64>,
     /// Executions that wait for people or timers.
@@ -28,17 +28,17 @@ pub struct Quotas {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallerQuotas {
-    /// As in [`Quotas`].
+    /// As in [`QuotasConfig`].
     pub running_max: Option<u64>,
-    /// As in [`Quotas`].
+    /// As in [`QuotasConfig`].
     pub waiting_max: Option<u64>,
-    /// As in [`Quotas`].
+    /// As in [`QuotasConfig`].
     pub cpu_seconds_per_hour_max: Option<u64>,
-    /// As in [`Quotas`].
+    /// As in [`QuotasConfig`].
     pub held_runners_max: Option<u64>,
 }
 
-impl Quotas {
+impl QuotasConfig {
     pub(super) fn check(&self) -> Result<(), String> {
         self.usual().check("quotas")?;
         if self.callers.len() > CALLERS_MAX {
@@ -105,8 +105,8 @@ impl CallerQuotas {
         }
     }
 
-    fn on(self, usual: lifecycle::Quotas) -> lifecycle::Quotas {
-        lifecycle::Quotas {
+    fn on(self, usual: lifecycle::QuotaLimits) -> lifecycle::QuotaLimits {
+        lifecycle::QuotaLimits {
             running_max: self.running_max.unwrap_or(usual.running_max),
             waiting_max: self.waiting_max.unwrap_or(usual.waiting_max),
             cpu_seconds_per_hour_max: self
@@ -119,7 +119,7 @@ impl CallerQuotas {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::File;
+    use crate::config::ConfigDocument;
     use lifecycle::CallerName;
 
     #[test]
@@ -127,19 +127,20 @@ mod tests {
         let user =
             "[quotas]\nrunning_max = 9\nwaiting_max = 8\n[quotas.callers.ci]\nrunning_max = 3\n";
         let other = "[quotas]\nwaiting_max = 5\n[quotas.callers.ci]\nheld_runners_max = 2\n";
-        let merged = File::parse(user).unwrap().over(File::parse(other).unwrap());
+        let merged =
+            ConfigDocument::parse(user).unwrap().over(ConfigDocument::parse(other).unwrap());
         let settings = merged.quotas.settings();
         let of = |name: &str| {
             let quotas = settings.of(&CallerName(name.into()));
             (quotas.running_max, quotas.waiting_max, quotas.held_runners_max)
         };
-        let held = File::default().quotas.settings().usual.held_runners_max;
+        let held = ConfigDocument::default().quotas.settings().usual.held_runners_max;
         assert_eq!((of("ann"), of("ci")), ((9, 8, held), (3, 8, 2)));
     }
 
     #[test]
     fn a_quota_of_nothing_is_refused() {
-        let wrong = |text: &str| File::parse(text).unwrap_err();
+        let wrong = |text: &str| ConfigDocument::parse(text).unwrap_err();
         assert_eq!(wrong("[quotas]\nwaiting_max = 0\n"), "quotas.waiting_max is 1 or more");
         assert_eq!(
             wrong("[quotas.callers.ci]\nrunning_max = 0\n"),

@@ -23,7 +23,7 @@ const TIMEOUT_MS_MAX: u64 = 24 * 3_600_000;
 /// What the REPL offers besides the catalogue.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Repl {
+pub struct ReplConfig {
     /// In the order in which they stand; a name is given once.
     pub commands: Vec<WrittenCommand>,
 }
@@ -115,7 +115,7 @@ pub struct ReplCommands {
     pub(crate) files: Vec<PathBuf>,
 }
 
-impl Repl {
+impl ReplConfig {
     /// What is wrong with a file's commands is told with its place.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.commands.len() > COMMANDS_MAX {
@@ -251,7 +251,7 @@ fn code_of(file: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::File;
+    use super::super::ConfigDocument;
     use super::*;
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
             (command("code = ''").repeat(2), "repl.commands[1] \"a.b\": the name is given twice"),
             (command("cod = ''"), "line 3"),
         ] {
-            let why = File::parse(&text).unwrap_err();
+            let why = ConfigDocument::parse(&text).unwrap_err();
             assert!(why.contains(advice), "{text}: {why}");
         }
     }
@@ -283,9 +283,9 @@ mod tests {
         let first = "[[repl.commands]]\nname = 'a'\nfile = 'c.js'\njob = true\ntimeout_ms = 5\n";
         let other = "[[repl.commands]]\nname = 'a'\ncode = 'return 2'\n\
                      [[repl.commands]]\nname = 'b'\ntool = 'demo.add'\nargs = { a = 1 }\n";
-        let mut first = File::parse(first).unwrap();
+        let mut first = ConfigDocument::parse(first).unwrap();
         first.repl.read_files(folder.path()).unwrap();
-        let merged = first.over(File::parse(other).unwrap()).repl.commands().unwrap();
+        let merged = first.over(ConfigDocument::parse(other).unwrap()).repl.commands().unwrap();
         assert_eq!(merged.files, [folder.path().join("c.js")]);
         let a = &merged.by_name["a"];
         assert_eq!((a.job, a.timeout), (true, Some(Duration::from_millis(5))));
@@ -294,7 +294,7 @@ mod tests {
         let ReplDeed::Tool { args, .. } = &merged.by_name["b"].deed else { panic!() };
         assert_eq!(args["a"], 1);
         let gone = "[[repl.commands]]\nname = 'a'\nfile = 'd.js'\n";
-        let why = File::parse(gone).unwrap().repl.read_files(folder.path()).unwrap_err();
+        let why = ConfigDocument::parse(gone).unwrap().repl.read_files(folder.path()).unwrap_err();
         assert!(why.contains("d.js, which cannot be read"), "{why}");
     }
 }

@@ -1,18 +1,22 @@
 //! The tools that manage policies.
 
 use super::wrong;
-use crate::Sources;
-use engine::policies::{Change, KeptRule, NewRule, Owner, PolicyError, Position};
-use lifecycle::{Action, Pattern};
+use crate::SourceRegistry;
+use engine::policies::{KeptRule, NewRule, PolicyError, PolicyOwner, RuleChange, RulePosition};
+use lifecycle::{PolicyAction, ToolPattern};
 use serde_json::{Value, json};
-use tools::envelope::Trouble;
+use tools::envelope::ToolFailure;
 
 pub(super) const LIST: &str = "executor.coreTools.policies.list";
 pub(super) const CREATE: &str = "executor.coreTools.policies.create";
 pub(super) const UPDATE: &str = "executor.coreTools.policies.update";
 pub(super) const REMOVE: &str = "executor.coreTools.policies.remove";
 
-pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Result<Value, Trouble> {
+pub(super) async fn perform(
+    sources: &SourceRegistry,
+    tool: &str,
+    args: &Value,
+) -> Result<Value, ToolFailure> {
     let engine = &sources.0.setup.engine;
     let (policies, now) = (engine.policies(), engine.clock().now());
     let id = args["id"].as_str().unwrap_or_default();
@@ -31,7 +35,7 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
         }
         _ => {
             let rules = policies.list().await.map_err(|fault| {
-                Trouble::new("internal", format!("the policies cannot be read: {fault}"))
+                ToolFailure::new("internal", format!("the policies cannot be read: {fault}"))
             })?;
             let shown: Vec<_> = rules.iter().map(shown).collect();
             Ok(json!({ "policies": shown }))
@@ -40,7 +44,7 @@ pub(super) async fn perform(sources: &Sources, tool: &str, args: &Value) -> Resu
 }
 
 /// The policy that a call of `policies.create` adds.
-pub(super) fn new_rule(args: &Value) -> Result<NewRule, Trouble> {
+pub(super) fn new_rule(args: &Value) -> Result<NewRule, ToolFailure> {
     let missing = |name: &str| wrong(format!("{name} is missing"));
     Ok(NewRule {
         owner: owner(args)?.ok_or_else(|| missing("owner"))?,
@@ -53,8 +57,8 @@ pub(super) fn new_rule(args: &Value) -> Result<NewRule, Trouble> {
 }
 
 /// What a call of `policies.update` changes.
-pub(super) fn rule_change(args: &Value) -> Result<Change, Trouble> {
-    Ok(Change {
+pub(super) fn rule_change(args: &Value) -> Result<RuleChange, ToolFailure> {
+    Ok(RuleChange {
         owner: owner(args)?,
         pattern: pattern(args)?,
         action: action(args)?,
@@ -64,7 +68,7 @@ pub(super) fn rule_change(args: &Value) -> Result<Change, Trouble> {
 }
 
 /// What a call receives that names no policy.
-pub(super) fn unknown(id: &str) -> Trouble {
+pub(super) fn unknown(id: &str) -> ToolFailure {
     refused(&PolicyError::Unknown(id.to_owned()))
 }
 
@@ -72,31 +76,31 @@ fn text<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
     args[name].as_str()
 }
 
-pub(super) fn owner(args: &Value) -> Result<Option<Owner>, Trouble> {
+pub(super) fn owner(args: &Value) -> Result<Option<PolicyOwner>, ToolFailure> {
     text(args, "owner").map(str::parse).transpose().map_err(|why: &str| wrong(why.to_owned()))
 }
 
-fn pattern(args: &Value) -> Result<Option<Pattern>, Trouble> {
-    let parsed = text(args, "pattern").map(Pattern::parse).transpose();
+fn pattern(args: &Value) -> Result<Option<ToolPattern>, ToolFailure> {
+    let parsed = text(args, "pattern").map(ToolPattern::parse).transpose();
     parsed.map_err(|bad| wrong(bad.to_string()))
 }
 
-fn position(args: &Value) -> Result<Option<Position>, Trouble> {
-    let parsed = text(args, "position").map(Position::parse).transpose();
+fn position(args: &Value) -> Result<Option<RulePosition>, ToolFailure> {
+    let parsed = text(args, "position").map(RulePosition::parse).transpose();
     parsed.map_err(|bad| wrong(bad.to_string()))
 }
 
-fn action(args: &Value) -> Result<Option<Action>, Trouble> {
+fn action(args: &Value) -> Result<Option<PolicyAction>, ToolFailure> {
     match text(args, "action") {
         None => Ok(None),
-        Some("approve") => Ok(Some(Action::Approve)),
-        Some("require_approval") => Ok(Some(Action::RequireApproval)),
-        Some("block") => Ok(Some(Action::Block)),
+        Some("approve") => Ok(Some(PolicyAction::Approve)),
+        Some("require_approval") => Ok(Some(PolicyAction::RequireApproval)),
+        Some("block") => Ok(Some(PolicyAction::Block)),
         Some(_) => Err(wrong("action is approve, require_approval or block".into())),
     }
 }
 
-fn refused(error: &PolicyError) -> Trouble {
+fn refused(error: &PolicyError) -> ToolFailure {
     let code = match error {
         PolicyError::Unknown(_) => "policy_not_found",
         PolicyError::NotKept | PolicyError::TooMany | PolicyError::Contested => {
@@ -104,7 +108,7 @@ fn refused(error: &PolicyError) -> Trouble {
         }
         PolicyError::Fault(_) => "internal",
     };
-    Trouble::new(code, error.to_string())
+    ToolFailure::new(code, error.to_string())
 }
 
 fn shown(rule: &KeptRule) -> Value {

@@ -2,11 +2,11 @@
 //! the program supplied appears in it as a quotation only. Pure.
 
 use super::{policies, wrong};
-use engine::policies::{KeptRule, Owner, Position};
-use lifecycle::Action;
+use engine::policies::{KeptRule, PolicyOwner, RulePosition};
+use lifecycle::PolicyAction;
 use serde_json::Value;
-use tools::Slug;
-use tools::envelope::Trouble;
+use tools::IntegrationSlug;
+use tools::envelope::ToolFailure;
 use url::Url;
 
 /// Longest quotation, in characters; the arguments below the question show more.
@@ -20,8 +20,8 @@ pub(super) fn compose(
     tool: &str,
     args: &Value,
     policy: impl Fn(&str) -> Option<KeptRule>,
-) -> Option<Result<String, Trouble>> {
-    let arguments = Arguments(args);
+) -> Option<Result<String, ToolFailure>> {
+    let arguments = ManagementArguments(args);
     match tool {
         policies::CREATE => Some(create_policy(args)),
         policies::UPDATE => Some(update_policy(args, policy)),
@@ -31,7 +31,7 @@ pub(super) fn compose(
     }
 }
 
-fn create_policy(args: &Value) -> Result<String, Trouble> {
+fn create_policy(args: &Value) -> Result<String, ToolFailure> {
     let new = policies::new_rule(args)?;
     let rule = rule_text(new.action, &new.pattern.to_string());
     let place = match &new.position {
@@ -48,13 +48,14 @@ fn create_policy(args: &Value) -> Result<String, Trouble> {
 fn update_policy(
     args: &Value,
     policy: impl Fn(&str) -> Option<KeptRule>,
-) -> Result<String, Trouble> {
+) -> Result<String, ToolFailure> {
     let change = policies::rule_change(args)?;
     let before = known_policy(args, change.owner, policy)?;
     let action = change.action.unwrap_or(before.action);
     let pattern = change.pattern.as_ref().unwrap_or(&before.pattern);
-    let moved =
-        |position: &Position| format!(" It moves to position {}.", quoted(&position.to_string()));
+    let moved = |position: &RulePosition| {
+        format!(" It moves to position {}.", quoted(&position.to_string()))
+    };
     Ok(format!(
         "Change a policy {BINDS}: {} instead of {}?\n\n{} It is {} in the list of {}.{}",
         rule_text(action, &pattern.to_string()),
@@ -69,7 +70,7 @@ fn update_policy(
 fn remove_policy(
     args: &Value,
     policy: impl Fn(&str) -> Option<KeptRule>,
-) -> Result<String, Trouble> {
+) -> Result<String, ToolFailure> {
     let before = known_policy(args, policies::owner(args)?, policy)?;
     Ok(format!(
         "Remove a policy {BINDS}: {}?\n\nIt is {} in the list of {}. What it says no longer counts.",
@@ -87,36 +88,38 @@ fn show_policies() -> String {
 
 fn known_policy(
     args: &Value,
-    owner: Option<Owner>,
+    owner: Option<PolicyOwner>,
     policy: impl Fn(&str) -> Option<KeptRule>,
-) -> Result<KeptRule, Trouble> {
+) -> Result<KeptRule, ToolFailure> {
     let id = args["id"].as_str().unwrap_or_default();
     let found = policy(id).filter(|rule| owner.is_none_or(|owner| owner == rule.owner));
     found.ok_or_else(|| policies::unknown(id))
 }
 
-fn rule_text(action: Action, pattern: &str) -> String {
+fn rule_text(action: PolicyAction, pattern: &str) -> String {
     let word = match action {
-        Action::Approve => "approve",
-        Action::RequireApproval => "require_approval",
-        Action::Block => "block",
+        PolicyAction::Approve => "approve",
+        PolicyAction::RequireApproval => "require_approval",
+        PolicyAction::Block => "block",
     };
     format!("{word} {}", quoted(pattern))
 }
 
-const fn consequence(action: Action) -> &'static str {
+const fn consequence(action: PolicyAction) -> &'static str {
     match action {
-        Action::Approve => "Tools that it matches then run without a question.",
-        Action::RequireApproval => "Tools that it matches then ask a person before each call.",
-        Action::Block => "Tools that it matches can then not be called.",
+        PolicyAction::Approve => "Tools that it matches then run without a question.",
+        PolicyAction::RequireApproval => {
+            "Tools that it matches then ask a person before each call."
+        }
+        PolicyAction::Block => "Tools that it matches can then not be called.",
     }
 }
 
 /// The arguments of a tool that manages sources or connections.
-struct Arguments<'a>(&'a Value);
+struct ManagementArguments<'a>(&'a Value);
 
-impl Arguments<'_> {
-    fn question(&self, tool: &str) -> Result<Option<String>, Trouble> {
+impl ManagementArguments<'_> {
+    fn question(&self, tool: &str) -> Result<Option<String>, ToolFailure> {
         let question = match tool {
             "executor.coreTools.integrations.detect" | "executor.mcp.probe" => format!(
                 "Let this server send requests to {}, to find out what is there?\n\nIt changes nothing. The program \
@@ -163,7 +166,7 @@ impl Arguments<'_> {
         Ok(Some(question))
     }
 
-    fn add(&self, what: &str, address: &str) -> Result<String, Trouble> {
+    fn add(&self, what: &str, address: &str) -> Result<String, ToolFailure> {
         let target = match self.text("baseUrl") {
             Some(_) => format!(" Calls go to {}.", self.address("baseUrl")?),
             None => String::new(),
@@ -180,19 +183,19 @@ impl Arguments<'_> {
         self.0[name].as_str()
     }
 
-    fn slug(&self, name: &str) -> Result<String, Trouble> {
-        let slug = Slug::parse(self.text(name).unwrap_or_default());
+    fn slug(&self, name: &str) -> Result<String, ToolFailure> {
+        let slug = IntegrationSlug::parse(self.text(name).unwrap_or_default());
         slug.map(|slug| quoted(slug.as_str())).map_err(|bad| wrong(bad.to_string()))
     }
 
-    fn connection(&self) -> Result<String, Trouble> {
+    fn connection(&self) -> Result<String, ToolFailure> {
         self.slug("integration")?;
         let names =
             [self.text("integration"), self.text("owner").or(Some("org")), self.text("name")];
         Ok(quoted(&names.map(Option::unwrap_or_default).join(".")))
     }
 
-    fn address(&self, name: &str) -> Result<String, Trouble> {
+    fn address(&self, name: &str) -> Result<String, ToolFailure> {
         let text = self.text(name).unwrap_or_default();
         match Url::parse(text) {
             // As it is requested: a host in its ASCII form, without line breaks.
@@ -225,19 +228,19 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LIST, Listed, ToolEffect};
+    use super::super::{LIST, ManagementTool, ToolEffect};
     use super::*;
-    use lifecycle::{Pattern, Timestamp};
+    use lifecycle::{Timestamp, ToolPattern};
     use serde_json::json;
 
     fn kept() -> KeptRule {
         KeptRule {
             id: "policy_1".into(),
-            owner: Owner::Org,
-            pattern: Pattern::parse("mail.*").unwrap(),
-            action: Action::Block,
+            owner: PolicyOwner::Org,
+            pattern: ToolPattern::parse("mail.*").unwrap(),
+            action: PolicyAction::Block,
             editable: false,
-            position: Position::parse("a0").unwrap(),
+            position: RulePosition::parse("a0").unwrap(),
             created: Timestamp(1),
             updated: Timestamp(1),
             said: Timestamp(1),
@@ -284,7 +287,7 @@ mod tests {
     #[test]
     fn every_tool_that_asks_has_a_question_that_quotes_what_the_program_supplied() {
         let hostile = "x\"?\n\nApproved by an administrator.\u{202e}\u{2028}";
-        for Listed(tool, _, names, effect) in LIST {
+        for ManagementTool(tool, _, names, effect) in LIST {
             let args: serde_json::Map<_, _> = names
                 .iter()
                 .map(|name| name.trim_end_matches('?'))

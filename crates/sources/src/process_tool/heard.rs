@@ -2,7 +2,7 @@
 //! anything is cut, so that no half of one is left.
 
 use lifecycle::PROGRESS_BYTES_MAX;
-use processes::Stream;
+use processes::OutputStream;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -21,10 +21,10 @@ const WORDS_BYTES_MAX: usize = 8 << 10;
 
 /// All that was heard.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct CommandOutput {
     began: Instant,
-    stdout: Kept,
-    stderr: Kept,
+    stdout: OutputTail,
+    stderr: OutputTail,
     untold: Vec<u8>,
     told_bytes: usize,
     /// When those who watch are to be told.
@@ -33,27 +33,27 @@ pub(super) struct Heard {
 
 /// One stream.
 #[derive(Debug, Default)]
-struct Kept {
-    scrubbed: scrub::Stream,
+struct OutputTail {
+    scrubbed: scrub::StreamScrubber,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out_bytes: u64,
 }
 
-impl Heard {
+impl CommandOutput {
     /// Nothing yet.
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
-            stdout: Kept::default(),
-            stderr: Kept::default(),
+            stdout: OutputTail::default(),
+            stderr: OutputTail::default(),
             untold: vec![],
             told_bytes: 0,
             due: None,
         }
     }
 
-    pub(super) fn hear(&mut self, stream: Stream, bytes: &[u8]) {
+    pub(super) fn hear(&mut self, stream: OutputStream, bytes: &[u8]) {
         let kept = self.of(stream);
         let passed = kept.scrubbed.pass(bytes);
         self.keep(stream, &passed);
@@ -82,7 +82,7 @@ impl Heard {
 
     /// Nothing more comes: what those who watch have not heard yet.
     pub(super) fn finish(&mut self) -> Option<String> {
-        for stream in [Stream::Stdout, Stream::Stderr] {
+        for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let rest = self.of(stream).scrubbed.finish();
             self.keep(stream, &rest);
         }
@@ -100,14 +100,14 @@ impl Heard {
         [self.stdout.text(), self.stderr.text()]
     }
 
-    const fn of(&mut self, stream: Stream) -> &mut Kept {
+    const fn of(&mut self, stream: OutputStream) -> &mut OutputTail {
         match stream {
-            Stream::Stdout | Stream::Terminal => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
+            OutputStream::Stdout | OutputStream::Terminal => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
         }
     }
 
-    fn keep(&mut self, stream: Stream, bytes: &[u8]) {
+    fn keep(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.of(stream).keep(bytes);
         // More would not be kept by the journal either.
         let room = PROGRESS_BYTES_MAX.saturating_sub(self.told_bytes + self.untold.len());
@@ -125,7 +125,7 @@ impl Heard {
     }
 }
 
-impl Kept {
+impl OutputTail {
     fn keep(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES_MAX - self.head.len()));
         self.head.extend_from_slice(head);
@@ -155,8 +155,8 @@ mod tests {
     fn the_beginning_and_the_end_are_kept_however_it_comes() {
         let said: Vec<u8> = (b'a'..=b'z').cycle().take(700_000).collect();
         for n_bytes in [1_000, 65_536, 300_000, 700_000] {
-            let mut heard = Heard::new();
-            said.chunks(n_bytes).for_each(|piece| heard.hear(Stream::Stderr, piece));
+            let mut heard = CommandOutput::new();
+            said.chunks(n_bytes).for_each(|piece| heard.hear(OutputStream::Stderr, piece));
             heard.finish();
             assert!(heard.is_truncated());
             let left_out = said.len() - HEAD_BYTES_MAX - TAIL_BYTES_MAX;
@@ -172,15 +172,15 @@ mod tests {
 
     #[test]
     fn words_are_whole_letters_and_no_more_than_a_journal_keeps() {
-        let mut heard = Heard::new();
-        heard.hear(Stream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).0);
+        let mut heard = CommandOutput::new();
+        heard.hear(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).0);
         assert_eq!(heard.take().as_deref(), Some("gr"));
-        heard.hear(Stream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).1);
+        heard.hear(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).1);
         assert_eq!(heard.take().as_deref(), Some("\u{fc}n"));
         assert_eq!(heard.take(), None);
         let mut told_bytes = 5;
         for _ in 0..100 {
-            heard.hear(Stream::Stdout, &[b'x'; 1_000]);
+            heard.hear(OutputStream::Stdout, &[b'x'; 1_000]);
             told_bytes += heard.take().map_or(0, |words| words.len());
         }
         assert_eq!(told_bytes, PROGRESS_BYTES_MAX);

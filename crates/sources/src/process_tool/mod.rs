@@ -7,16 +7,19 @@ mod said;
 use crate::config::ProcessRun;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use heard::Heard;
+use heard::CommandOutput;
 use lifecycle::{Failure, FailureCode, Json, ToolPath};
 use processes::reaper::start_error;
-use processes::{Cage, End, Event, Excess, Input, Process, Processes, SpawnError, Spec, Streams};
-use said::Command;
+use processes::{
+    EndMode, LimitExcess, PipeInput, Process, ProcessCage, ProcessEvent, ProcessSpawner,
+    ProcessSpec, ProcessStreams, SpawnError,
+};
+use said::CommandDescription;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tools::{Request, Source, Tool};
+use tools::{Source, Tool, ToolRequest};
 
 /// What every command finds in its environment; the configuration and the call may say otherwise.
 const ENVIRONMENT: [(&str, &str); 2] =
@@ -25,23 +28,28 @@ const ENVIRONMENT: [(&str, &str); 2] =
 /// Commands that programs run.
 #[derive(Debug)]
 pub struct ProcessTool {
-    setting: Arc<Setting>,
+    setting: Arc<CommandSetup>,
 }
 
 /// What is the same for every command.
 #[derive(Debug)]
-struct Setting {
-    processes: Processes,
+struct CommandSetup {
+    processes: ProcessSpawner,
     run: ProcessRun,
     directory: PathBuf,
-    cage: Option<Cage>,
+    cage: Option<ProcessCage>,
 }
 
 impl ProcessTool {
     /// The tool that the configuration wants. Commands are kept to `cage`, and start in `here` where no folder is named.
-    pub fn new(run: ProcessRun, processes: &Processes, here: &Path, cage: Option<Cage>) -> Self {
+    pub fn new(
+        run: ProcessRun,
+        processes: &ProcessSpawner,
+        here: &Path,
+        cage: Option<ProcessCage>,
+    ) -> Self {
         let directory = run.directory.clone().unwrap_or_else(|| here.to_owned());
-        let setting = Setting { processes: processes.clone(), run, directory, cage };
+        let setting = CommandSetup { processes: processes.clone(), run, directory, cage };
         Self { setting: Arc::new(setting) }
     }
 }
@@ -68,18 +76,18 @@ impl Source for ProcessTool {
         }]
     }
 
-    fn call(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let setting = Arc::clone(&self.setting);
         async move { run(&setting, &request).await.map(Some) }.boxed()
     }
 }
 
-async fn run(setting: &Setting, request: &Request) -> Result<Json, Failure> {
-    let command = Command::read(&request.args, setting.run.time_max())?;
+async fn run(setting: &CommandSetup, request: &ToolRequest) -> Result<Json, Failure> {
+    let command = CommandDescription::read(&request.args, setting.run.time_max())?;
     let process = setting.processes.spawn(&spec(setting, &command)).await.map_err(not_started)?;
     let time_max = command.time_max;
     feed(&process, command.stdin).await;
-    let mut heard = Heard::new();
+    let mut heard = CommandOutput::new();
     // Dropping the process, for whatever reason, kills it and all that it has started.
     let ended = tokio::select! {
         ended = attend(&process, &mut heard, request, time_max) => ended,
@@ -93,17 +101,21 @@ async fn run(setting: &Setting, request: &Request) -> Result<Json, Failure> {
     Ok(told(&ended, heard, process.output().excess()))
 }
 
-fn spec(setting: &Setting, command: &Command) -> Spec {
+fn spec(setting: &CommandSetup, command: &CommandDescription) -> ProcessSpec {
     let usual = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut env = std::collections::BTreeMap::from(usual);
     env.extend(setting.run.env.clone());
     env.extend(command.env.clone());
-    Spec {
+    ProcessSpec {
         argv: command.argv.iter().map(Into::into).collect(),
         arg0: None,
         cwd: setting.directory.join(command.cwd.as_deref().unwrap_or_default()),
         env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        streams: Streams::Pipes(if command.stdin.is_some() { Input::Pipe } else { Input::Null }),
+        streams: ProcessStreams::Pipes(if command.stdin.is_some() {
+            PipeInput::Pipe
+        } else {
+            PipeInput::Null
+        }),
         cage: setting.cage.clone(),
     }
 }
@@ -120,7 +132,7 @@ async fn feed(process: &Process, stdin: Option<String>) {
 }
 
 /// How a command ended.
-struct Ended {
+struct CommandEnd {
     code: i32,
     is_timed_out: bool,
 }
@@ -128,21 +140,21 @@ struct Ended {
 /// Hears all that a command says until nobody of its family is left to say anything.
 async fn attend(
     process: &Process,
-    heard: &mut Heard,
-    request: &Request,
+    heard: &mut CommandOutput,
+    request: &ToolRequest,
     time_max: Duration,
-) -> Ended {
+) -> CommandEnd {
     let mut follower = process.output().follow();
     let deadline = tokio::time::sleep(time_max);
     tokio::pin!(deadline);
-    let mut ended = Ended { code: 0, is_timed_out: false };
+    let mut ended = CommandEnd { code: 0, is_timed_out: false };
     let mut has_exited = false;
     loop {
         tokio::select! {
             biased; // a command that never stops talking has a deadline too
             () = &mut deadline, if !ended.is_timed_out && !has_exited => {
                 ended.is_timed_out = true;
-                process.end(End::Kill);
+                process.end(EndMode::Kill);
             }
             () = heard.due() => {
                 if let Some(words) = heard.take() {
@@ -150,23 +162,23 @@ async fn attend(
                 }
             }
             event = follower.next() => match event {
-                Event::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
-                Event::Exited { code, .. } => {
+                ProcessEvent::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
+                ProcessEvent::Exited { code, .. } => {
                     (ended.code, has_exited) = (code, true);
                     // What it left behind belongs to nobody.
-                    process.end(End::Kill);
+                    process.end(EndMode::Kill);
                 }
-                Event::Closed { .. } => return ended,
+                ProcessEvent::Closed { .. } => return ended,
             },
         }
     }
 }
 
-fn told(ended: &Ended, heard: Heard, excess: Option<Excess>) -> Json {
+fn told(ended: &CommandEnd, heard: CommandOutput, excess: Option<LimitExcess>) -> Json {
     let exceeded = excess.map(|excess| match excess {
-        Excess::Memory => "memory",
-        Excess::Cpu => "cpu",
-        Excess::Processes => "processes",
+        LimitExcess::Memory => "memory",
+        LimitExcess::Cpu => "cpu",
+        LimitExcess::Processes => "processes",
     });
     let truncated = heard.is_truncated();
     let [stdout, stderr] = heard.texts();

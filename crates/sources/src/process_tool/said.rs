@@ -31,7 +31,7 @@ struct Args {
 
 /// A command and its circumstances.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct CommandDescription {
     pub(super) argv: Vec<String>,
     pub(super) cwd: Option<String>,
     pub(super) env: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub(super) struct Command {
     pub(super) stdin: Option<String>,
 }
 
-impl Command {
+impl CommandDescription {
     pub(super) fn read(args: &Json, time_max: Duration) -> Result<Self, Failure> {
         let wrong = |error: serde_json::Error| {
             let why = format!("The arguments of \"process.run\" do not fit: {error}.");

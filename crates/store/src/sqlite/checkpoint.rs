@@ -6,7 +6,7 @@
 
 use super::format;
 use super::mark::LogMarker;
-use super::wal::Generation;
+use super::wal::WalGeneration;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::wal::CheckpointMode;
@@ -45,7 +45,7 @@ impl LogMax {
 }
 
 /// The writer's side.
-pub(super) struct Checkpoints {
+pub(super) struct CheckpointScheduler {
     max: LogMax,
     pages: Arc<AtomicI32>,
     /// Counts commits.
@@ -54,27 +54,27 @@ pub(super) struct Checkpoints {
     before: i32,
     next_at: i32,
     wanted: SyncSender<()>,
-    copied: Receiver<Copied>,
+    copied: Receiver<CopyResult>,
     /// The log that the helper copies.
-    copying: Option<Generation>,
-    stage: Stage,
+    copying: Option<WalGeneration>,
+    stage: CheckpointStage,
 }
 
 /// What the helper has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Copied {
+enum CopyResult {
     /// What there was, so many frames; the next commit starts the log anew, unless one came meanwhile.
     All(i32),
     /// Some, so many frames, and more has come meanwhile.
     Some(i32),
 }
 
-impl Copied {
+impl CopyResult {
     /// Records in the mark what is on the disk now. `pages` is the length of the log after the copy.
     ///
     /// SQLite syncs the log before it copies. It syncs the database only if the copy reached the end of the log, as the log
     /// is when the copy ends: frames that came meanwhile, or a reader, leave a database that a power cut may shorten.
-    fn record(self, generation: Option<Generation>, pages: i32, marker: &mut LogMarker) {
+    fn record(self, generation: Option<WalGeneration>, pages: i32, marker: &mut LogMarker) {
         let (Self::All(frames) | Self::Some(frames)) = self;
         let is_database_synced = self == Self::All(pages);
         let frames = u32::try_from(frames).unwrap_or(0);
@@ -88,7 +88,7 @@ impl Copied {
 
 /// What becomes of the log just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum CheckpointStage {
     /// It grows.
     Growing,
     /// The helper copies it.
@@ -97,7 +97,7 @@ enum Stage {
     Ending,
 }
 
-impl Checkpoints {
+impl CheckpointScheduler {
     /// Starts the helper, which ends when this is dropped.
     pub(super) fn start(
         conn: &mut Connection,
@@ -117,7 +117,7 @@ impl Checkpoints {
         let thread = std::thread::Builder::new()
             .name("store-log".into())
             .spawn(move || copy_when_wanted(&path, max.rest, &wants, &copies))?;
-        let stage = Stage::Ending; // the first commit of all starts a log
+        let stage = CheckpointStage::Ending; // the first commit of all starts a log
         let next_at = max.moved;
         let copying = None;
         let started =
@@ -142,8 +142,8 @@ impl Checkpoints {
             self.next_at = self.max.moved; // it began anew
         }
         self.before = pages;
-        if self.stage == Stage::Ending {
-            self.stage = Stage::Growing;
+        if self.stage == CheckpointStage::Ending {
+            self.stage = CheckpointStage::Growing;
         }
         let copied = self.copied.try_recv();
         if let Ok(copied) = copied {
@@ -151,8 +151,8 @@ impl Checkpoints {
         }
         match copied {
             Ok(_) if pages >= self.max.forced => self.copy_rest(conn, marker),
-            Ok(Copied::All(_)) => self.stage = Stage::Ending,
-            Ok(Copied::Some(_)) => self.stage = Stage::Growing,
+            Ok(CopyResult::All(_)) => self.stage = CheckpointStage::Ending,
+            Ok(CopyResult::Some(_)) => self.stage = CheckpointStage::Growing,
             // The helper is gone: better slow than an endless log.
             Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn, marker),
             Err(TryRecvError::Disconnected) => {}
@@ -161,7 +161,7 @@ impl Checkpoints {
                     self.next_at = pages.saturating_add(self.max.moved);
                     self.copying = marker.generation();
                     if self.wanted.try_send(()).is_ok() {
-                        self.stage = Stage::Copying;
+                        self.stage = CheckpointStage::Copying;
                     }
                 }
             }
@@ -181,17 +181,17 @@ impl Checkpoints {
     }
 
     fn copy_rest(&mut self, conn: &Connection, marker: &mut LogMarker) {
-        self.stage = Stage::Ending;
+        self.stage = CheckpointStage::Ending;
         let generation = marker.generation();
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
             // All is copied: the next commit starts the log anew.
             Ok((log, copied)) if log == copied => {
-                Copied::All(copied).record(generation, self.log_pages(), marker);
+                CopyResult::All(copied).record(generation, self.log_pages(), marker);
                 self.next_at = self.max.moved;
             }
             // A reader is still in there.
             Ok((log, copied)) => {
-                Copied::Some(copied).record(generation, self.log_pages(), marker);
+                CopyResult::Some(copied).record(generation, self.log_pages(), marker);
                 self.next_at = log.saturating_add(self.max.moved);
             }
             Err(error) => tracing::warn!(%error, "could not move the log into the file"),
@@ -217,7 +217,12 @@ pub(super) fn empty_log(
     Ok(conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(drop)?)
 }
 
-fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &SyncSender<Copied>) {
+fn copy_when_wanted(
+    path: &Path,
+    rest_max: i32,
+    wants: &Receiver<()>,
+    copies: &SyncSender<CopyResult>,
+) {
     let mut conn = None;
     while wants.recv().is_ok() {
         let opened = match conn.take() {
@@ -228,19 +233,19 @@ fn copy_when_wanted(path: &Path, rest_max: i32, wants: &Receiver<()>, copies: &S
             Ok(open) => copy(conn.insert(open), rest_max),
             Err(error) => {
                 tracing::warn!(%error, "could not open the file to move the log");
-                Copied::Some(0)
+                CopyResult::Some(0)
             }
         };
         let _ = copies.try_send(copied);
     }
 }
 
-fn copy(conn: &Connection, rest_max: i32) -> Copied {
+fn copy(conn: &Connection, rest_max: i32) -> CopyResult {
     let mut before = 0;
     let mut done = 0;
     for _ in 0..ROUNDS_MAX {
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
-            Ok((log, copied)) if log == copied => return Copied::All(copied),
+            Ok((log, copied)) if log == copied => return CopyResult::All(copied),
             Ok((_, copied)) if copied.saturating_sub(before) <= rest_max => {
                 done = copied;
                 break;
@@ -252,15 +257,15 @@ fn copy(conn: &Connection, rest_max: i32) -> Copied {
             }
         }
     }
-    Copied::Some(done)
+    CopyResult::Some(done)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::format::{Checked, Durability, OpenDatabase};
+    use crate::sqlite::format::{CheckExtent, DurabilityMode, OpenDatabase};
     use crate::sqlite::mark::{
-        BootId, Commit, FoundFiles, LogPosition, Mark, MarkState, TailPosition, find_files,
+        BootId, FoundFiles, LogPosition, MarkState, StoreMark, TailPosition, WalCommit, find_files,
         shortfalls,
     };
     use std::path::Path;
@@ -269,7 +274,7 @@ mod tests {
     /// A database whose log is copied from its eighth frame on.
     struct Database {
         conn: Connection,
-        checkpoints: Checkpoints,
+        checkpoints: CheckpointScheduler,
         marker: LogMarker,
         n_commits: u32,
     }
@@ -278,10 +283,12 @@ mod tests {
         fn open(dir: &Path) -> Self {
             let path = dir.join(format::FILE);
             let OpenDatabase { mut conn, .. } =
-                format::open(&path, format::STEPS, Durability::AsAsked, Checked::IfSmall).unwrap();
+                format::open(&path, format::STEPS, DurabilityMode::AsAsked, CheckExtent::IfSmall)
+                    .unwrap();
             let page_bytes = format::page_bytes(&conn).unwrap();
             let max = LogMax { moved: 8, forced: i32::MAX, rest: 0 };
-            let (checkpoints, _) = Checkpoints::start(&mut conn, path.clone(), max).unwrap();
+            let (checkpoints, _) =
+                CheckpointScheduler::start(&mut conn, path.clone(), max).unwrap();
             let state = MarkState {
                 boot: BootId([1; 16]),
                 history: Uuid::from_u128(7),
@@ -291,7 +298,7 @@ mod tests {
                 main_bytes: 0,
                 tails: [TailPosition::default(); 2],
             };
-            let mark = Mark::open(dir, state, 0).unwrap().0;
+            let mark = StoreMark::open(dir, state, 0).unwrap().0;
             let marker = LogMarker::new(mark, &path, page_bytes);
             let mut database = Self { conn, checkpoints, marker, n_commits: 0 };
             empty_log(&database.conn, &mut database.marker).unwrap();
@@ -306,13 +313,13 @@ mod tests {
                 .execute("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, 1)", row)
                 .unwrap();
             let frames = self.checkpoints.log_pages().cast_unsigned();
-            self.marker.committed(Commit { frames, is_synced: false });
+            self.marker.committed(WalCommit { frames, is_synced: false });
         }
 
         fn copy_in_helper(&mut self) {
             self.checkpoints.after_commit(&self.conn, &mut self.marker);
-            assert_eq!(self.checkpoints.stage, Stage::Copying);
-            while self.checkpoints.stage == Stage::Copying {
+            assert_eq!(self.checkpoints.stage, CheckpointStage::Copying);
+            while self.checkpoints.stage == CheckpointStage::Copying {
                 std::thread::yield_now();
                 self.checkpoints.after_commit(&self.conn, &mut self.marker);
             }
@@ -355,7 +362,7 @@ mod tests {
         let mut database = Database::open(temp.path());
         database.commit(10);
         let (synced_bytes, LogPosition { generation, written, .. }) = database.state();
-        let copied = Copied::All(written.cast_signed());
+        let copied = CopyResult::All(written.cast_signed());
         database.commit(40_000);
         let pages = database.checkpoints.log_pages();
         copied.record(Some(generation), pages, &mut database.marker);

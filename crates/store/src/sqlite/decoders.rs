@@ -1,6 +1,6 @@
 //! The decoders of stored bytes as plain functions, for tests that pass them bytes of any kind.
 
-use super::tail::{self, Whole};
+use super::tail::{self, FinishedExecution};
 use super::{row, trouble};
 use crate::StoreError;
 use lifecycle::{Entry, Seq, Timestamp};
@@ -21,7 +21,7 @@ pub fn decode_append_record(payload: &[u8]) -> Result<usize, StoreError> {
     decode_execution(&execution.ok_or_else(|| trouble::damaged("no execution"))?)
 }
 
-fn decode_execution(execution: &Whole) -> Result<usize, StoreError> {
+fn decode_execution(execution: &FinishedExecution) -> Result<usize, StoreError> {
     let mut n_events = 0;
     for (_, text) in execution.entries.iter().flatten() {
         decode_event(text)?;

@@ -3,7 +3,7 @@
 
 use super::SqliteStore;
 use super::trouble::DAMAGED_ADVICE;
-use crate::{Blobs, StoreError};
+use crate::{BlobStore, StoreError};
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ const BLOB_BYTES_MAX: usize = 1 << 30;
 
 /// The folder of blobs, and the one where they are while they are written.
 #[derive(Debug, Clone)]
-pub(super) struct Folder {
+pub(super) struct BlobFolder {
     kept: PathBuf,
     partial: PathBuf,
 }
 
-impl Folder {
+impl BlobFolder {
     /// Makes the folders and clears away what a crash left half written.
     pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
         let folder = Self { kept: dir.join("blobs"), partial: dir.join("partial") };
@@ -101,7 +101,7 @@ fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-impl Blobs for SqliteStore {
+impl BlobStore for SqliteStore {
     fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
         self.inner.files.run(move |folder| folder.keep(&bytes))
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_same_bytes_are_kept_once_and_come_back() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = Folder::open(temp.path()).unwrap();
+        let folder = BlobFolder::open(temp.path()).unwrap();
         let name = folder.keep(b"abc").unwrap();
         assert_eq!(name, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(folder.keep(b"abc").unwrap(), name);
@@ -140,7 +140,7 @@ mod tests {
     fn a_name_that_could_be_a_path_names_nothing() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join("secret"), "s").unwrap();
-        let folder = Folder::open(temp.path()).unwrap();
+        let folder = BlobFolder::open(temp.path()).unwrap();
         for name in ["../secret", "", &"A".repeat(64), &"../secret/".repeat(7)[..64]] {
             assert_eq!(folder.fetch(name).unwrap(), None, "{name}");
             assert!(!folder.discard(name).unwrap(), "{name}");
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn changed_bytes_are_noticed_and_kept_anew() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = Folder::open(temp.path()).unwrap();
+        let folder = BlobFolder::open(temp.path()).unwrap();
         let name = folder.keep(b"abc").unwrap();
         fs::write(folder.kept.join(&name), b"abd").unwrap();
         assert!(matches!(folder.fetch(&name), Err(StoreError::Damaged(_))));
@@ -161,9 +161,9 @@ mod tests {
     #[test]
     fn what_a_crash_left_half_written_is_cleared_away() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = Folder::open(temp.path()).unwrap();
+        let folder = BlobFolder::open(temp.path()).unwrap();
         fs::write(folder.partial.join("x"), b"half").unwrap();
-        Folder::open(temp.path()).unwrap();
+        BlobFolder::open(temp.path()).unwrap();
         assert_eq!(fs::read_dir(&folder.partial).unwrap().count(), 0);
     }
 }

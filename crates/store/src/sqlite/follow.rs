@@ -1,8 +1,8 @@
 //! Following an execution: what is written, then what comes, each entry once.
 
-use super::query::{self, Look, PageMax};
-use super::watchers::Ear;
-use super::{Inner, SqliteStore};
+use super::query::{self, FollowerRead, PageMax};
+use super::watchers::Subscription;
+use super::{SqliteInner, SqliteStore};
 use crate::StoreError;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use lifecycle::{Entry, ExecutionId, Seq};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// It is also how long a page keeps the thread of pages from other followers.
 const PAGE_MAX: PageMax = PageMax { entries: 256, bytes: 256 << 10 };
 
-struct Follower {
-    store: Arc<Inner>,
+struct SqliteFollower {
+    store: Arc<SqliteInner>,
     execution: ExecutionId,
     /// The last one handed out.
     after: Seq,
     page: VecDeque<Entry>,
-    ear: Option<Ear>,
+    ear: Option<Subscription>,
     /// Whether there may be more to read without waiting for it.
     behind: bool,
     over: bool,
@@ -31,7 +31,7 @@ pub(super) fn follow(
     execution: ExecutionId,
     after: Seq,
 ) -> BoxStream<'static, Result<Entry, StoreError>> {
-    let follower = Follower {
+    let follower = SqliteFollower {
         store: Arc::clone(&store.inner),
         execution,
         after,
@@ -49,7 +49,7 @@ pub(super) fn follow(
     .boxed()
 }
 
-impl Follower {
+impl SqliteFollower {
     async fn next(&mut self) -> Option<Result<Entry, StoreError>> {
         loop {
             if !self.page.is_empty() {
@@ -75,7 +75,7 @@ impl Follower {
         if self.ear.is_none()
             && let Some(page) = self.store.recent.end_after(self.execution, self.after, PAGE_MAX)
         {
-            self.take(Look::of(page));
+            self.take(FollowerRead::of(page));
             return Ok(());
         }
         // Listening begins before the first look: what is committed in between is heard.
@@ -88,7 +88,7 @@ impl Follower {
         }
         let (execution, after) = (self.execution, self.after);
         let look = match self.store.recent.after(execution, after, PAGE_MAX) {
-            Some(page) => Look::of(page),
+            Some(page) => FollowerRead::of(page),
             None => {
                 let look =
                     move |conn: &mut Connection| query::look(conn, execution, after, PAGE_MAX);
@@ -100,10 +100,10 @@ impl Follower {
         Ok(())
     }
 
-    fn take(&mut self, look: Look) {
+    fn take(&mut self, look: FollowerRead) {
         match look {
-            Look::Nothing => self.over = true,
-            Look::Entries { page, over } => {
+            FollowerRead::Nothing => self.over = true,
+            FollowerRead::Entries { page, over } => {
                 self.over = over;
                 self.behind = page.full;
                 self.page = page.entries.into();

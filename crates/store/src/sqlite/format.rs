@@ -96,7 +96,7 @@ impl From<rusqlite::Error> for OpenError {
 
 /// How hard to try to keep things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Durability {
+pub(super) enum DurabilityMode {
     /// As each append asks.
     AsAsked,
     /// The directory goes away with the store: nothing is ever synced.
@@ -116,7 +116,7 @@ fn keep_private(path: &Path) -> Result<(), StoreError> {
 
 /// How much of a database is checked when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checked {
+pub(super) enum CheckExtent {
     /// All of a small one.
     IfSmall,
     /// All of it.
@@ -135,8 +135,8 @@ pub(super) struct OpenDatabase {
 pub(super) fn open(
     path: &Path,
     steps: &[&str],
-    durability: Durability,
-    checked: Checked,
+    durability: DurabilityMode,
+    checked: CheckExtent,
 ) -> Result<OpenDatabase, OpenError> {
     let size = recognise(path, steps.len())?;
     keep_private(path)?;
@@ -144,7 +144,7 @@ pub(super) fn open(
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
     let found = version(&conn, steps.len()).map_err(unreadable)?;
-    if 0 < size && (checked == Checked::Whole || size <= CHECKED_BYTES_MAX) {
+    if 0 < size && (checked == CheckExtent::Whole || size <= CHECKED_BYTES_MAX) {
         check(&conn).map_err(|error| unreadable(error.into()))?;
     }
     if size == 0 {
@@ -274,15 +274,15 @@ pub(super) fn page_bytes(conn: &Connection) -> Result<u32, StoreError> {
     Ok(conn.query_row("PRAGMA page_size", [], |row| row.get(0))?)
 }
 
-fn prepare(conn: &Connection, durability: Durability) -> Result<(), StoreError> {
+fn prepare(conn: &Connection, durability: DurabilityMode) -> Result<(), StoreError> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
     if mode != "wal" {
         return Err(StoreError::Other("this file system cannot hold a write-ahead log".into()));
     }
     let synchronous = match durability {
-        Durability::AsAsked => "FULL",
-        Durability::Nothing => "OFF",
+        DurabilityMode::AsAsked => "FULL",
+        DurabilityMode::Nothing => "OFF",
     };
     // The writer decides when to checkpoint.
     conn.execute_batch(&format!(

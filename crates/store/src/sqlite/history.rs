@@ -4,7 +4,7 @@
 //! an earlier state of itself.
 
 use super::{query, row};
-use crate::{DataLoss, LossCause, Record, StoreError};
+use crate::{DataLoss, LossCause, StoreError, StoredRecord};
 use lifecycle::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -20,20 +20,20 @@ pub(super) const LOSS: &str = "loss";
 
 /// Which history a database holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct History {
+pub(super) struct StoreHistory {
     pub(super) id: Uuid,
     /// Rises each time the store is opened and closed.
     pub(super) epoch: u64,
 }
 
 /// The history of a database; none before format 7.
-pub(super) fn read(conn: &Connection) -> Result<Option<History>, StoreError> {
+pub(super) fn read(conn: &Connection) -> Result<Option<StoreHistory>, StoreError> {
     let Some(record) = query::record(conn, KIND, HISTORY)? else { return Ok(None) };
     let value: Value = serde_json::from_str(&record.value).unwrap_or_default();
     let id = value["id"].as_str().and_then(|id| Uuid::parse_str(id).ok());
     let epoch = value["epoch"].as_u64();
     match (id, epoch) {
-        (Some(id), Some(epoch)) => Ok(Some(History { id, epoch })),
+        (Some(id), Some(epoch)) => Ok(Some(StoreHistory { id, epoch })),
         _ => Err(super::trouble::damaged("a record of the store's history that makes no sense")),
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn read(conn: &Connection) -> Result<Option<History>, StoreError> {
 /// Writes the history and, if there is one, the loss, in one synced transaction.
 pub(super) fn write(
     conn: &Connection,
-    history: History,
+    history: StoreHistory,
     loss: Option<&DataLoss>,
 ) -> Result<(), StoreError> {
     let transaction = conn.unchecked_transaction()?;
@@ -56,7 +56,7 @@ pub(super) fn write(
 pub(super) fn raise_epoch(conn: &Connection) -> Result<Option<u64>, StoreError> {
     let Some(history) = read(conn)? else { return Ok(None) };
     let epoch = history.epoch + 1;
-    write(conn, History { epoch, ..history }, None)?;
+    write(conn, StoreHistory { epoch, ..history }, None)?;
     Ok(Some(epoch))
 }
 
@@ -71,7 +71,7 @@ pub(super) fn loss_value(loss: &DataLoss, is_settled: bool) -> Value {
 }
 
 /// The loss in its record, unless all that follows from it was done.
-pub(super) fn open_loss(record: &Record) -> Option<DataLoss> {
+pub(super) fn open_loss(record: &StoredRecord) -> Option<DataLoss> {
     let value: Value = serde_json::from_str(&record.value).ok()?;
     let cause = LossCause::from_name(value["cause"].as_str()?)?;
     let known_until = value["known_until"].as_i64().map(Timestamp);
@@ -89,7 +89,7 @@ pub(super) fn newest_entry(conn: &Connection) -> Result<Option<Timestamp>, Store
 
 fn put(conn: &Connection, key: &str, value: &Value) -> Result<(), StoreError> {
     let version = query::record(conn, KIND, key)?.map_or(0, |known| known.version) + 1;
-    let record = Record { key: key.to_owned(), value: value.to_string(), version };
+    let record = StoredRecord { key: key.to_owned(), value: value.to_string(), version };
     let seal = row::record_seal(KIND, &record);
     conn.prepare_cached("INSERT OR REPLACE INTO records VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![KIND, record.key, record.value, version.cast_signed(), seal])?;

@@ -10,19 +10,19 @@ const SWEPT_MIN: usize = 1_024;
 
 /// The leases, and the latest time anybody has mentioned.
 #[derive(Debug, Default)]
-pub(super) struct Leases {
-    held: HashMap<ExecutionId, Lease>,
+pub(super) struct LeaseTable {
+    held: HashMap<ExecutionId, StoredLease>,
     latest: Option<Timestamp>,
     sweep_at: usize,
 }
 
 #[derive(Debug)]
-struct Lease {
+struct StoredLease {
     holder: String,
     until: Timestamp,
 }
 
-impl Leases {
+impl LeaseTable {
     /// Takes or renews; false when another's has not run out at `now`.
     pub(super) fn take(
         &mut self,
@@ -42,7 +42,7 @@ impl Leases {
             self.held.retain(|_, lease| lease.until > now);
             self.sweep_at = self.held.len() * 2;
         }
-        self.held.insert(execution, Lease { holder: holder.to_owned(), until });
+        self.held.insert(execution, StoredLease { holder: holder.to_owned(), until });
         true
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_lease_keeps_others_out_until_it_runs_out() {
-        let mut leases = Leases::default();
+        let mut leases = LeaseTable::default();
         assert!(leases.take(ID, "a", Timestamp(0), Timestamp(10)));
         assert!(!leases.take(ID, "b", Timestamp(9), Timestamp(20)));
         assert!(leases.take(ID, "a", Timestamp(9), Timestamp(15)));
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_the_holder_gives_a_lease_back() {
-        let mut leases = Leases::default();
+        let mut leases = LeaseTable::default();
         leases.take(ID, "a", Timestamp(0), Timestamp(10));
         leases.release(ID, "b");
         assert!(leases.is_held(ID));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn leases_that_ran_out_are_swept() {
-        let mut leases = Leases::default();
+        let mut leases = LeaseTable::default();
         for n in 0..10_000_i64 {
             let id = ExecutionId::from_uuid(Uuid::from_u128(n.unsigned_abs().into()));
             leases.take(id, "a", Timestamp(n), Timestamp(n + 1));

@@ -1,12 +1,13 @@
 //! The writing side of the database: what each write does, within a transaction of the writer's.
 
 use super::query;
-use super::rendered::{Rendered, Span};
+use super::rendered::{EntrySpan, RenderedEntries};
 use super::row;
-use super::tail::{Which, Whole};
-use crate::{Append, Record, StoreError};
+use super::tail::{FinishedExecution, LogFile};
+use crate::{JournalAppend, StoreError, StoredRecord};
 use lifecycle::{
-    CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Standing, Strength, Timestamp,
+    CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, QuestionId, Seq,
+    Timestamp, WriteStrength,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
@@ -28,15 +29,15 @@ const NOTES_PER_TRIM: i64 = 64;
 
 /// Something to write, already in the shape of its rows.
 #[derive(Debug)]
-pub(super) enum Write {
-    Append(Rows),
+pub(super) enum TableWrite {
+    Append(AppendRows),
     /// Sorts in what is written elsewhere.
-    Sort(Whole, Which),
+    Sort(FinishedExecution, LogFile),
     /// Comes after what came before.
     Nothing,
     Put {
         kind: &'static str,
-        record: Record,
+        record: StoredRecord,
     },
     Remove {
         kind: &'static str,
@@ -56,44 +57,44 @@ pub(super) enum Write {
 
 /// An append as rows.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct AppendRows {
     pub(super) execution: ExecutionId,
     pub(super) expected: Seq,
     /// Each with the length of its event as text.
     entries: Vec<(Entry, usize)>,
-    rendered: Rendered,
+    rendered: RenderedEntries,
     asked: Vec<QuestionId>,
-    standing: Standing,
-    strength: Strength,
+    standing: ExecutionSummary,
+    strength: WriteStrength,
 }
 
 /// Why something was not written.
 #[derive(Debug)]
-pub(super) enum Unwritten {
+pub(super) enum WriteRefused {
     /// Found before anything was touched: only this write fails.
     Refused(StoreError),
     /// The transaction may be half done.
     Broken(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Unwritten {
+impl From<rusqlite::Error> for WriteRefused {
     fn from(error: rusqlite::Error) -> Self {
         Self::Broken(error)
     }
 }
 
-impl From<StoreError> for Unwritten {
+impl From<StoreError> for WriteRefused {
     fn from(error: StoreError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl Write {
+impl TableWrite {
     /// Renders an append.
-    pub(super) fn append(append: Append) -> Result<Self, StoreError> {
-        let Append { execution, expected, entries, standing, strength } = append;
+    pub(super) fn append(append: JournalAppend) -> Result<Self, StoreError> {
+        let JournalAppend { execution, expected, entries, standing, strength } = append;
         let mut rows = Vec::with_capacity(entries.len());
-        let mut rendered = Rendered::for_entries(entries.len());
+        let mut rendered = RenderedEntries::for_entries(entries.len());
         let (mut asked, mut seq) = (Vec::new(), expected);
         for entry in entries {
             seq = seq.next();
@@ -115,7 +116,7 @@ impl Write {
             return Err(StoreError::Other("a journal begins with an entry".into()));
         }
         let entries = rows;
-        let rows = Rows { execution, expected, entries, rendered, asked, standing, strength };
+        let rows = AppendRows { execution, expected, entries, rendered, asked, standing, strength };
         Ok(Self::Append(rows))
     }
 
@@ -130,7 +131,7 @@ impl Write {
             return Err(StoreError::Other("a record is too large".into()));
         }
         let version = expected.checked_add(1).ok_or(StoreError::Conflict)?;
-        Ok(Self::Put { kind, record: Record { key: key.to_owned(), value, version } })
+        Ok(Self::Put { kind, record: StoredRecord { key: key.to_owned(), value, version } })
     }
 
     /// Checks a note's size.
@@ -144,7 +145,7 @@ impl Write {
     /// Whether it must be on the disk before anybody hears of it.
     pub(super) fn synced(&self) -> bool {
         match self {
-            Self::Append(rows) => rows.strength == Strength::Synced,
+            Self::Append(rows) => rows.strength == WriteStrength::Synced,
             Self::Put { .. } | Self::Remove { .. } => true,
             Self::Forget(_) | Self::Note { .. } | Self::Sort(..) | Self::Nothing => false,
             #[cfg(test)]
@@ -166,7 +167,7 @@ impl Write {
     }
 }
 
-impl Rows {
+impl AppendRows {
     /// The newest seq once this is written.
     pub(super) fn last(&self) -> Seq {
         let n = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
@@ -175,23 +176,23 @@ impl Rows {
 
     /// Whether this is all of an execution, and need not reach the disk.
     pub(super) fn is_whole(&self) -> bool {
-        let Standing { phase, due, .. } = &self.standing;
+        let ExecutionSummary { phase, due, .. } = &self.standing;
         self.expected == Seq(0)
-            && *phase == Phase::Finished
+            && *phase == ExecutionPhase::Finished
             && due.is_none()
             && self.asked.is_empty()
-            && self.strength == Strength::Written
+            && self.strength == WriteStrength::Written
     }
 
     /// The whole execution. Its texts move: nobody needs them but whoever sorts them in.
-    pub(super) fn take_whole(&mut self) -> Whole {
+    pub(super) fn take_whole(&mut self) -> FinishedExecution {
         let (caller, entries) =
             (self.standing.caller.0.clone(), std::mem::take(&mut self.rendered));
-        Whole { execution: self.execution, caller, entries }
+        FinishedExecution { execution: self.execution, caller, entries }
     }
 
-    /// Takes back what [`Rows::take_whole`] has taken.
-    pub(super) fn take_back(&mut self, whole: Whole) {
+    /// Takes back what [`AppendRows::take_whole`] has taken.
+    pub(super) fn take_back(&mut self, whole: FinishedExecution) {
         self.rendered = whole.entries;
     }
 
@@ -203,21 +204,21 @@ impl Rows {
 
 /// What the writer knows of an execution without asking the file: nobody else writes to it.
 #[derive(Debug)]
-struct Known {
+struct WriterView {
     number: i64,
     created: Timestamp,
     last: Seq,
-    standing: Standing,
+    standing: ExecutionSummary,
 }
 
 /// The tables as the one writer sees them.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Tables {
     pub(super) conn: Connection,
-    known: HashMap<ExecutionId, Known>,
+    known: HashMap<ExecutionId, WriterView>,
 }
 
-impl Ledger {
+impl Tables {
     pub(super) fn new(conn: Connection) -> Self {
         Self { conn, known: HashMap::new() }
     }
@@ -228,21 +229,21 @@ impl Ledger {
     }
 
     /// Writes one thing. The answer is a record's new version, or how many things were removed.
-    pub(super) fn write(&mut self, write: &Write) -> Result<u64, Unwritten> {
+    pub(super) fn write(&mut self, write: &TableWrite) -> Result<u64, WriteRefused> {
         match write {
-            Write::Append(rows) => self.append(rows),
-            Write::Sort(whole, _) => self.sort(whole),
-            Write::Nothing => Ok(0),
-            Write::Put { kind, record } => self.put(kind, record),
-            Write::Remove { kind, key, expected } => self.remove(kind, key, *expected),
-            Write::Forget(execution) => self.forget(*execution),
-            Write::Note { book, line, n_max } => self.note(book, line, *n_max),
+            TableWrite::Append(rows) => self.append(rows),
+            TableWrite::Sort(whole, _) => self.sort(whole),
+            TableWrite::Nothing => Ok(0),
+            TableWrite::Put { kind, record } => self.put(kind, record),
+            TableWrite::Remove { kind, key, expected } => self.remove(kind, key, *expected),
+            TableWrite::Forget(execution) => self.forget(*execution),
+            TableWrite::Note { book, line, n_max } => self.note(book, line, *n_max),
             #[cfg(test)]
-            Write::Trouble(_) => Ok(0),
+            TableWrite::Trouble(_) => Ok(0),
         }
     }
 
-    fn append(&mut self, rows: &Rows) -> Result<u64, Unwritten> {
+    fn append(&mut self, rows: &AppendRows) -> Result<u64, WriteRefused> {
         // Most appends that begin a journal end it, too: they need nothing of what is known.
         if rows.expected > Seq(0) {
             self.learn(rows.execution)?;
@@ -257,7 +258,7 @@ impl Ledger {
                 known.number
             }
             None if rows.expected == Seq(0) => self.begin(rows)?,
-            Some(_) | None => return Err(Unwritten::Refused(StoreError::Conflict)),
+            Some(_) | None => return Err(WriteRefused::Refused(StoreError::Conflict)),
         };
         insert_entries(&self.conn, number, rows.expected, &rows.rendered)?;
         for question in &rows.asked {
@@ -269,7 +270,7 @@ impl Ledger {
     }
 
     /// Looks an execution up unless it is known. One that ended at once is over, and is not found.
-    fn learn(&mut self, execution: ExecutionId) -> Result<(), Unwritten> {
+    fn learn(&mut self, execution: ExecutionId) -> Result<(), WriteRefused> {
         if self.known.contains_key(&execution) {
             return Ok(());
         }
@@ -282,8 +283,8 @@ impl Ledger {
         let mut found = select.query([row::execution_key(execution)])?;
         if let Some(found) = found.next()? {
             let number = found.get(8)?;
-            let crate::Listed { created, last, standing, .. } = row::listed(found)?;
-            self.known.insert(execution, Known { number, created, last, standing });
+            let crate::ListedExecution { created, last, standing, .. } = row::listed(found)?;
+            self.known.insert(execution, WriterView { number, created, last, standing });
         }
         Ok(())
     }
@@ -295,37 +296,37 @@ impl Ledger {
     }
 
     /// Sorts an execution in that was kept elsewhere, unless that was done before.
-    fn sort(&self, whole: &Whole) -> Result<u64, Unwritten> {
+    fn sort(&self, whole: &FinishedExecution) -> Result<u64, WriteRefused> {
         let caller = CallerName(whole.caller.clone());
-        let standing = Standing { phase: Phase::Finished, caller, due: None };
+        let standing = ExecutionSummary { phase: ExecutionPhase::Finished, caller, due: None };
         let span = whole.entries.span();
         self.enter(whole.execution, span.first, &standing, Some((span, &whole.entries)))?;
         Ok(0)
     }
 
     /// Sorts in what was left elsewhere, all of it or nothing. What was forgotten since stays so.
-    pub(super) fn bring_back(&self, left: &[Whole]) -> Result<(), StoreError> {
+    pub(super) fn bring_back(&self, left: &[FinishedExecution]) -> Result<(), StoreError> {
         let transaction = self.conn.unchecked_transaction()?;
         for whole in left {
             if !query::was_forgotten(&self.conn, whole.execution)? {
                 self.sort(whole).map_err(|unwritten| match unwritten {
-                    Unwritten::Refused(why) => why,
-                    Unwritten::Broken(error) => error.into(),
+                    WriteRefused::Refused(why) => why,
+                    WriteRefused::Broken(error) => error.into(),
                 })?;
             }
         }
         Ok(transaction.commit()?)
     }
 
-    fn begin(&mut self, rows: &Rows) -> Result<i64, Unwritten> {
+    fn begin(&mut self, rows: &AppendRows) -> Result<i64, WriteRefused> {
         let created = rows.entries.first().map_or(Timestamp(0), |(entry, _)| entry.at);
         let standing = rows.standing.clone();
         let Some(number) = self.enter(rows.execution, created, &standing, None)? else {
-            return Err(Unwritten::Refused(StoreError::Conflict));
+            return Err(WriteRefused::Refused(StoreError::Conflict));
         };
-        if standing.phase != Phase::Finished {
+        if standing.phase != ExecutionPhase::Finished {
             self.make_room();
-            let known = Known { number, created, last: rows.last(), standing };
+            let known = WriterView { number, created, last: rows.last(), standing };
             self.known.insert(rows.execution, known);
         }
         Ok(number)
@@ -336,8 +337,8 @@ impl Ledger {
         &self,
         execution: ExecutionId,
         created: Timestamp,
-        standing: &Standing,
-        entries: Option<(Span, &Rendered)>,
+        standing: &ExecutionSummary,
+        entries: Option<(EntrySpan, &RenderedEntries)>,
     ) -> rusqlite::Result<Option<i64>> {
         let key = row::execution_key(execution);
         let end = entries.map(|(span, _)| (span.n, span.last));
@@ -364,7 +365,7 @@ impl Ledger {
         Ok((n_begun > 0).then(|| self.conn.last_insert_rowid()))
     }
 
-    fn note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, Unwritten> {
+    fn note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, WriteRefused> {
         let seal = row::note_seal(book, line);
         self.conn
             .prepare_cached("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, ?3)")?
@@ -381,10 +382,10 @@ impl Ledger {
         Ok(0)
     }
 
-    fn put(&self, kind: &str, record: &Record) -> Result<u64, Unwritten> {
+    fn put(&self, kind: &str, record: &StoredRecord) -> Result<u64, WriteRefused> {
         let current = query::record(&self.conn, kind, &record.key)?;
         if current.map_or(0, |current| current.version) != record.version - 1 {
-            return Err(Unwritten::Refused(StoreError::Conflict));
+            return Err(WriteRefused::Refused(StoreError::Conflict));
         }
         let seal = row::record_seal(kind, record);
         let version = record.version.cast_signed();
@@ -395,10 +396,10 @@ impl Ledger {
         Ok(record.version)
     }
 
-    fn remove(&self, kind: &str, key: &str, expected: u64) -> Result<u64, Unwritten> {
+    fn remove(&self, kind: &str, key: &str, expected: u64) -> Result<u64, WriteRefused> {
         let current = query::record(&self.conn, kind, key)?;
         if current.map_or(0, |current| current.version) != expected {
-            return Err(Unwritten::Refused(StoreError::Conflict));
+            return Err(WriteRefused::Refused(StoreError::Conflict));
         }
         let removed = self.thoroughly(|conn| {
             conn.prepare_cached("DELETE FROM records WHERE kind = ?1 AND key = ?2")?
@@ -419,9 +420,9 @@ impl Ledger {
         written
     }
 
-    fn forget(&mut self, execution: ExecutionId) -> Result<u64, Unwritten> {
+    fn forget(&mut self, execution: ExecutionId) -> Result<u64, WriteRefused> {
         let key = row::execution_key(execution);
-        let finished = row::phase_number(Phase::Finished);
+        let finished = row::phase_number(ExecutionPhase::Finished);
         let number: Option<i64> = self
             .conn
             .prepare_cached("SELECT number FROM executions WHERE id = ?1 AND phase = ?2")?
@@ -446,7 +447,11 @@ impl Ledger {
     }
 }
 
-fn move_to(conn: &Connection, rows: &Rows, known: &Known) -> Result<(), rusqlite::Error> {
+fn move_to(
+    conn: &Connection,
+    rows: &AppendRows,
+    known: &WriterView,
+) -> Result<(), rusqlite::Error> {
     let key = row::execution_key(rows.execution);
     let standing = &rows.standing;
     conn.prepare_cached(
@@ -466,7 +471,7 @@ fn insert_entries(
     conn: &Connection,
     number: i64,
     after: Seq,
-    rendered: &Rendered,
+    rendered: &RenderedEntries,
 ) -> Result<(), rusqlite::Error> {
     let mut insert = conn.prepare_cached("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let mut seq = after;

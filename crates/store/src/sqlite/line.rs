@@ -8,28 +8,28 @@ use std::time::{Duration, Instant};
 const QUIET_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// What waits for a thread, first come, first served.
-pub(super) struct Line<T> {
-    waiting: Mutex<Waiting<T>>,
+pub(super) struct WorkQueue<T> {
+    waiting: Mutex<QueuedItems<T>>,
     arrived: Condvar,
-    max: Max,
+    max: QueueLimits,
 }
 
 /// How much may wait.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Max {
+pub(super) struct QueueLimits {
     pub(super) items: usize,
     pub(super) bytes: usize,
 }
 
 /// Why nothing more can join the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum QueueClosed {
     Full,
     Closed,
 }
 
-struct Waiting<T> {
-    items: VecDeque<(Manner, T)>,
+struct QueuedItems<T> {
+    items: VecDeque<(QueueMode, T)>,
     bytes: usize,
     /// How many of the items somebody waits for.
     n_loud: usize,
@@ -41,16 +41,16 @@ struct Waiting<T> {
 
 /// How something waits.
 #[derive(Clone, Copy)]
-enum Manner {
+enum QueueMode {
     /// Somebody waits for it; it takes so many bytes.
     Loud(usize),
     /// Nobody does.
     Quiet,
 }
 
-impl<T> Line<T> {
-    pub(super) const fn new(max: Max) -> Self {
-        let waiting = Waiting {
+impl<T> WorkQueue<T> {
+    pub(super) const fn new(max: QueueLimits) -> Self {
+        let waiting = QueuedItems {
             items: VecDeque::new(),
             bytes: 0,
             n_loud: 0,
@@ -62,20 +62,20 @@ impl<T> Line<T> {
     }
 
     /// Joins the line, or hands the item back at once.
-    pub(super) fn join(&self, bytes: usize, item: T) -> Result<(), (T, Refused)> {
+    pub(super) fn join(&self, bytes: usize, item: T) -> Result<(), (T, QueueClosed)> {
         let mut waiting = self.lock();
         if !waiting.open {
-            return Err((item, Refused::Closed));
+            return Err((item, QueueClosed::Closed));
         }
         let too_many = waiting.items.len() >= self.max.items;
         // Something huge may pass when it is alone, or it could never pass.
         let too_much = waiting.bytes.saturating_add(bytes) > self.max.bytes;
         if too_many || (too_much && !waiting.items.is_empty()) {
-            return Err((item, Refused::Full));
+            return Err((item, QueueClosed::Full));
         }
         waiting.bytes = waiting.bytes.saturating_add(bytes);
         waiting.n_loud += 1;
-        waiting.items.push_back((Manner::Loud(bytes), item));
+        waiting.items.push_back((QueueMode::Loud(bytes), item));
         self.wake(waiting);
         Ok(())
     }
@@ -87,7 +87,7 @@ impl<T> Line<T> {
         if !waiting.open {
             return false;
         }
-        waiting.items.push_back((Manner::Quiet, item));
+        waiting.items.push_back((QueueMode::Quiet, item));
         if waiting.quiet_since.is_none() {
             waiting.quiet_since = Some(Instant::now());
             self.wake(waiting);
@@ -95,7 +95,7 @@ impl<T> Line<T> {
         true
     }
 
-    fn wake(&self, waiting: MutexGuard<'_, Waiting<T>>) {
+    fn wake(&self, waiting: MutexGuard<'_, QueuedItems<T>>) {
         let somebody_sleeps = waiting.n_idle > 0;
         drop(waiting);
         if somebody_sleeps {
@@ -105,7 +105,7 @@ impl<T> Line<T> {
 
     /// Waits until there is something and takes what is there, within `max`; false when the line is
     /// closed and empty.
-    pub(super) fn take(&self, max: Max, into: &mut Vec<T>) -> bool {
+    pub(super) fn take(&self, max: QueueLimits, into: &mut Vec<T>) -> bool {
         let there = self.wait();
         self.take_now(max, into);
         there
@@ -135,14 +135,14 @@ impl<T> Line<T> {
     }
 
     /// Takes what is there, within `max`.
-    pub(super) fn take_now(&self, max: Max, into: &mut Vec<T>) {
+    pub(super) fn take_now(&self, max: QueueLimits, into: &mut Vec<T>) {
         let mut waiting = self.lock();
         let mut taken = 0_usize;
         while into.len() < max.items
             && taken < max.bytes
             && let Some((manner, item)) = waiting.items.pop_front()
         {
-            if let Manner::Loud(bytes) = manner {
+            if let QueueMode::Loud(bytes) = manner {
                 taken = taken.saturating_add(bytes);
                 waiting.bytes -= bytes;
                 waiting.n_loud -= 1;
@@ -170,7 +170,7 @@ impl<T> Line<T> {
         drop(left);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueuedItems<T>> {
         self.waiting.lock().expect("nothing panics while it holds this lock")
     }
 }
@@ -179,9 +179,9 @@ impl<T> Line<T> {
 mod tests {
     use super::*;
 
-    const MAX: Max = Max { items: 3, bytes: 10 };
+    const MAX: QueueLimits = QueueLimits { items: 3, bytes: 10 };
 
-    fn taken(line: &Line<u8>, max: Max) -> Vec<u8> {
+    fn taken(line: &WorkQueue<u8>, max: QueueLimits) -> Vec<u8> {
         let mut into = vec![];
         line.take(max, &mut into);
         into
@@ -189,17 +189,17 @@ mod tests {
 
     #[test]
     fn what_joined_first_is_taken_first() {
-        let line = Line::new(MAX);
+        let line = WorkQueue::new(MAX);
         for item in 1..=3 {
             line.join(1, item).unwrap();
         }
-        assert_eq!(taken(&line, Max { items: 2, bytes: 10 }), [1, 2]);
+        assert_eq!(taken(&line, QueueLimits { items: 2, bytes: 10 }), [1, 2]);
         assert_eq!(taken(&line, MAX), [3]);
     }
 
     #[test]
     fn what_nobody_waits_for_is_taken_with_what_comes_next_or_a_moment_later() {
-        let line = Line::new(MAX);
+        let line = WorkQueue::new(MAX);
         assert!(line.join_quietly(1));
         assert_eq!(taken(&line, MAX), [1], "after a while");
         line.join_quietly(2);
@@ -214,22 +214,22 @@ mod tests {
 
     #[test]
     fn a_full_line_hands_the_item_back() {
-        let line = Line::new(MAX);
+        let line = WorkQueue::new(MAX);
         for item in 1..=3 {
             line.join(1, item).unwrap();
         }
-        assert_eq!(line.join(1, 4), Err((4, Refused::Full)));
+        assert_eq!(line.join(1, 4), Err((4, QueueClosed::Full)));
         taken(&line, MAX);
         line.join(99, 5).unwrap();
-        assert_eq!(line.join(1, 6), Err((6, Refused::Full)));
+        assert_eq!(line.join(1, 6), Err((6, QueueClosed::Full)));
     }
 
     #[test]
     fn a_closed_line_is_emptied_and_then_over() {
-        let line = Line::new(MAX);
+        let line = WorkQueue::new(MAX);
         line.join(1, 1).unwrap();
         line.close();
-        assert_eq!(line.join(1, 2), Err((2, Refused::Closed)));
+        assert_eq!(line.join(1, 2), Err((2, QueueClosed::Closed)));
         assert_eq!(taken(&line, MAX), [1]);
         assert!(!line.take(MAX, &mut vec![]));
     }

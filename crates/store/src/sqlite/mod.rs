@@ -48,28 +48,28 @@ pub use owner::{DirectoryOwner, directory_owner, lock_file, owner_of};
 pub use recovery::{MarkReport, RecoveryReport, StoreReport};
 pub use walk::RowReport;
 
-use crate::{Record, StoreError};
-use checkpoint::{Checkpoints, LogMax};
-use files::Folder;
-use format::{Checked, Durability, OpenDatabase};
+use crate::{StoreError, StoredRecord};
+use checkpoint::{CheckpointScheduler, LogMax};
+use files::BlobFolder;
+use format::{CheckExtent, DurabilityMode, OpenDatabase};
 use futures_util::future::BoxFuture;
-use leases::Leases;
-use ledger::{Ledger, Write};
+use leases::LeaseTable;
+use ledger::{TableWrite, Tables};
 use lifecycle::Timestamp;
-use mark::{LogMarker, Mark};
-use opening::Opening;
-use owner::Owner;
-use pool::Pool;
-use recent::Recent;
-use remembered::Remembered;
-use room::Room;
+use mark::{LogMarker, StoreMark};
+use opening::OpeningStore;
+use owner::DirectoryLock;
+use pool::ThreadPool;
+use recent::EntryCache;
+use remembered::RecordCache;
+use room::WalPreallocator;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use tail::Tail;
-use watchers::Watchers;
-use writer::{Followers, Placed, WriteLine, Writer};
+use tail::AppendLog;
+use watchers::SubscriptionTable;
+use writer::{FollowerIndex, JournalThread, WriteLine, WriteOutcome};
 
 /// Reads are short; more threads than this would wait for the same disk.
 const READERS_MAX: usize = 2;
@@ -82,26 +82,26 @@ const PAGE_READERS_MAX: usize = 1;
 /// when the last handle and the last follower are dropped.
 #[derive(Clone)]
 pub struct SqliteStore {
-    inner: Arc<Inner>,
+    inner: Arc<SqliteInner>,
 }
 
-struct Inner {
+struct SqliteInner {
     writes: Arc<WriteLine>,
-    readers: Pool<Connection>,
-    page_readers: Pool<Connection>,
-    files: Pool<Folder>,
-    watchers: Arc<Watchers>,
-    recent: Arc<Recent>,
-    remembered: Arc<Remembered>,
-    leases: Arc<Mutex<Leases>>,
-    running: Mutex<Option<Running>>,
+    readers: ThreadPool<Connection>,
+    page_readers: ThreadPool<Connection>,
+    files: ThreadPool<BlobFolder>,
+    watchers: Arc<SubscriptionTable>,
+    recent: Arc<EntryCache>,
+    remembered: Arc<RecordCache>,
+    leases: Arc<Mutex<LeaseTable>>,
+    running: Mutex<Option<StoreThreads>>,
 }
 
 /// What lives until the store is closed; the fields are dropped in this order.
-struct Running {
+struct StoreThreads {
     writer: JoinHandle<()>,
     others: Vec<JoinHandle<()>>,
-    owner: Owner,
+    owner: DirectoryLock,
     temporary: Option<tempfile::TempDir>,
 }
 
@@ -113,7 +113,7 @@ impl SqliteStore {
 
     /// The same as if the kernel had named its present run like this.
     pub fn open_in_boot(dir: &Path, boot: BootId) -> Result<Self, OpenError> {
-        Self::start(dir, Durability::AsAsked, None, boot)
+        Self::start(dir, DurabilityMode::AsAsked, None, boot)
     }
 
     /// A store in a directory of its own that is removed with it. Nothing in it is ever synced:
@@ -122,12 +122,12 @@ impl SqliteStore {
         let dir =
             tempfile::Builder::new().prefix("airlock-").tempdir().map_err(StoreError::from)?;
         let path = dir.path().join("data");
-        Self::start(&path, Durability::Nothing, Some(dir), BootId::UNKNOWN)
+        Self::start(&path, DurabilityMode::Nothing, Some(dir), BootId::UNKNOWN)
     }
 
     /// The records of one kind in a data directory, read without owning it: a server may be at work there.
     /// None where nothing was ever kept; the directory is not made. Blocks for a millisecond.
-    pub fn look(dir: &Path, kind: &str) -> Result<Vec<Record>, OpenError> {
+    pub fn look(dir: &Path, kind: &str) -> Result<Vec<StoredRecord>, OpenError> {
         match format::look(&dir.join(format::FILE), format::STEPS)? {
             Some(conn) => Ok(query::records(&conn, kind)?),
             None => Ok(vec![]),
@@ -148,31 +148,31 @@ impl SqliteStore {
 
     fn start(
         dir: &Path,
-        durability: Durability,
+        durability: DurabilityMode,
         temporary: Option<tempfile::TempDir>,
         boot: BootId,
     ) -> Result<Self, OpenError> {
-        let owner = Owner::take(dir)?;
+        let owner = DirectoryLock::take(dir)?;
         let path = dir.join(format::FILE);
         let opening = match durability {
-            Durability::AsAsked => Some(Opening::examine(dir, boot)?),
-            Durability::Nothing => None,
+            DurabilityMode::AsAsked => Some(OpeningStore::examine(dir, boot)?),
+            DurabilityMode::Nothing => None,
         };
-        let is_unmarked = opening.as_ref().is_some_and(Opening::is_unmarked);
-        let checked = if is_unmarked { Checked::Whole } else { Checked::IfSmall };
+        let is_unmarked = opening.as_ref().is_some_and(OpeningStore::is_unmarked);
+        let checked = if is_unmarked { CheckExtent::Whole } else { CheckExtent::IfSmall };
         let OpenDatabase { mut conn, is_changed } =
             format::open(&path, format::STEPS, durability, checked)?;
-        let folder = Folder::open(dir)?;
+        let folder = BlobFolder::open(dir)?;
         let page_bytes = format::page_bytes(&conn)?;
-        let room = Room::new(&path, page_bytes);
+        let room = WalPreallocator::new(&path, page_bytes);
         let (checkpoints, log_thread) =
-            Checkpoints::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
-        let (tail, left) = Tail::open(dir)?;
-        let ledger = Ledger::new(conn);
+            CheckpointScheduler::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
+        let (tail, left) = AppendLog::open(dir)?;
+        let ledger = Tables::new(conn);
         ledger.bring_back(&left)?;
         let (mut marker, mark_thread) = match opening {
             Some(opening) => opening.begin_mark(&ledger.conn, &checkpoints, page_bytes)?,
-            None => (LogMarker::new(Mark::none(), &path, page_bytes), None),
+            None => (LogMarker::new(StoreMark::none(), &path, page_bytes), None),
         };
         if is_changed {
             // The header itself says which version this is now, also to those who only look at it.
@@ -180,19 +180,24 @@ impl SqliteStore {
         }
         tail.clear(marker.mark().clone())?;
         let open = move || format::open_reader(&path);
-        let (readers, mut others) = Pool::start("store-read", READERS_MAX, open.clone())?;
-        let (page_readers, page_threads) = Pool::start("store-pages", PAGE_READERS_MAX, open)?;
+        let (readers, mut others) = ThreadPool::start("store-read", READERS_MAX, open.clone())?;
+        let (page_readers, page_threads) =
+            ThreadPool::start("store-pages", PAGE_READERS_MAX, open)?;
         others.extend(page_threads);
-        let (files, file_threads) = Pool::start("store-files", 1, move || Ok(folder.clone()))?;
+        let (files, file_threads) =
+            ThreadPool::start("store-files", 1, move || Ok(folder.clone()))?;
         others.extend(file_threads);
         others.push(log_thread);
         others.extend(mark_thread);
-        let watchers = Arc::new(Watchers::new());
-        let recent = Arc::<Recent>::default();
-        let remembered = Arc::<Remembered>::default();
-        let writer = Writer {
+        let watchers = Arc::new(SubscriptionTable::new());
+        let recent = Arc::<EntryCache>::default();
+        let remembered = Arc::<RecordCache>::default();
+        let writer = JournalThread {
             ledger,
-            followers: Followers { watchers: Arc::clone(&watchers), recent: Arc::clone(&recent) },
+            followers: FollowerIndex {
+                watchers: Arc::clone(&watchers),
+                recent: Arc::clone(&recent),
+            },
             remembered: Arc::clone(&remembered),
             tail: Arc::new(tail),
             unsorted: Vec::new(),
@@ -209,9 +214,9 @@ impl SqliteStore {
             .name("store-write".into())
             .spawn(move || line.run(writer))
             .map_err(StoreError::from)?;
-        let running = Mutex::new(Some(Running { writer, others, owner, temporary }));
+        let running = Mutex::new(Some(StoreThreads { writer, others, owner, temporary }));
         let leases = Arc::default();
-        let inner = Inner {
+        let inner = SqliteInner {
             writes,
             readers,
             page_readers,
@@ -256,12 +261,12 @@ impl SqliteStore {
     /// Writes, and says what `told` makes of the verdict.
     fn write<T: Send + 'static>(
         &self,
-        write: Result<Write, StoreError>,
+        write: Result<TableWrite, StoreError>,
         told: fn(u64) -> T,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         match write.map(|write| self.inner.writes.write(write)) {
-            Ok(Placed::Done(verdict)) => Box::pin(std::future::ready(verdict.map(told))),
-            Ok(Placed::InLine(verdict)) => {
+            Ok(WriteOutcome::Done(verdict)) => Box::pin(std::future::ready(verdict.map(told))),
+            Ok(WriteOutcome::InLine(verdict)) => {
                 Box::pin(async move { verdict.await.map_err(|_| StoreError::Closed)?.map(told) })
             }
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -275,7 +280,7 @@ impl SqliteStore {
         self.inner.query(move |conn| query(conn))
     }
 
-    fn leases(&self) -> MutexGuard<'_, Leases> {
+    fn leases(&self) -> MutexGuard<'_, LeaseTable> {
         self.inner.leases.lock().expect("nothing panics while it holds this lock")
     }
 }
@@ -286,8 +291,8 @@ impl std::fmt::Debug for SqliteStore {
     }
 }
 
-impl Inner {
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+impl SqliteInner {
+    fn running(&self) -> MutexGuard<'_, Option<StoreThreads>> {
         self.running.lock().expect("nothing panics while it holds this lock")
     }
 
@@ -309,7 +314,7 @@ impl Inner {
 
     fn query_on<R: Send + 'static>(
         self: &Arc<Self>,
-        pool: fn(&Self) -> &Pool<Connection>,
+        pool: fn(&Self) -> &ThreadPool<Connection>,
         query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<R, StoreError>> {
         let Some(sorted) = self.writes.sorted() else { return pool(self).run(query) };
@@ -321,7 +326,7 @@ impl Inner {
     }
 
     /// Lets nothing in any more; what waits is still done.
-    fn shut(&self) -> Option<Running> {
+    fn shut(&self) -> Option<StoreThreads> {
         self.writes.close();
         self.readers.close();
         self.page_readers.close();
@@ -332,7 +337,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for SqliteInner {
     fn drop(&mut self) {
         if let Some(running) = self.shut() {
             running.join();
@@ -340,7 +345,7 @@ impl Drop for Inner {
     }
 }
 
-impl Running {
+impl StoreThreads {
     fn join(self) {
         let Self { writer, others, owner, temporary } = self;
         for thread in others.into_iter().chain([writer]) {

@@ -1,11 +1,11 @@
 //! What happens to the mark when a data directory is opened: the old one is compared, and a new one begins.
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::CheckpointScheduler;
 use super::format::{self, OpenError};
-use super::history::{self, History};
+use super::history::{self, StoreHistory};
 use super::mark::{
-    self, BootId, Commit, FoundFiles, FoundLog, FoundMark, LogMarker, LogPosition, Mark, MarkState,
-    TailPosition, find_files, read_mark, shortfalls,
+    self, BootId, FoundFiles, FoundLog, FoundMark, LogMarker, LogPosition, MarkState, StoreMark,
+    TailPosition, WalCommit, find_files, read_mark, shortfalls,
 };
 use crate::{DataLoss, LossCause, StoreError};
 use lifecycle::Timestamp;
@@ -15,26 +15,26 @@ use std::thread::JoinHandle;
 use uuid::Uuid;
 
 /// A data directory that holds what its mark asks for, before SQLite opened it.
-pub(super) struct Opening<'a> {
+pub(super) struct OpeningStore<'a> {
     dir: &'a Path,
     boot: BootId,
     mark: FoundMark,
     files: FoundFiles,
-    relation: Relation,
+    relation: MarkRelation,
 }
 
 /// How the database and the mark belong together.
 #[derive(Debug, Clone, Copy)]
-enum Relation {
+enum MarkRelation {
     /// The mark is that of this history.
-    Continues(History),
+    Continues(StoreHistory),
     /// There was no mark yet.
     Begins,
     /// The database is a copy, or the mark was lost: what it vouched for is unknown.
-    Restored(Option<History>),
+    Restored(Option<StoreHistory>),
 }
 
-impl<'a> Opening<'a> {
+impl<'a> OpeningStore<'a> {
     /// Compares the files with the mark, and refuses a directory that holds less than was acknowledged.
     pub(super) fn examine(dir: &'a Path, boot: BootId) -> Result<Self, OpenError> {
         format::recognise(&dir.join(format::FILE), format::STEPS.len())?;
@@ -66,28 +66,32 @@ impl<'a> Opening<'a> {
     pub(super) fn begin_mark(
         self,
         conn: &Connection,
-        checkpoints: &Checkpoints,
+        checkpoints: &CheckpointScheduler,
         page_bytes: u32,
     ) -> Result<(LogMarker, Option<JoinHandle<()>>), OpenError> {
         let main = self.dir.join(format::FILE);
         let begun = match self.relation {
-            Relation::Continues(known) => self.go_on(conn, known)?,
-            Relation::Begins => self.begin_history(conn)?,
-            Relation::Restored(known) => self.begin_restored(conn, known)?,
+            MarkRelation::Continues(known) => self.go_on(conn, known)?,
+            MarkRelation::Begins => self.begin_history(conn)?,
+            MarkRelation::Restored(known) => self.begin_restored(conn, known)?,
         };
         let Some((mark, thread)) = begun else {
-            return Ok((LogMarker::new(Mark::none(), &main, page_bytes), None));
+            return Ok((LogMarker::new(StoreMark::none(), &main, page_bytes), None));
         };
         let mut marker = LogMarker::new(mark, &main, page_bytes);
         if checkpoints.n_commits() > 0 {
             let frames = u32::try_from(checkpoints.log_pages()).unwrap_or(0);
-            marker.committed(Commit { frames, is_synced: true });
+            marker.committed(WalCommit { frames, is_synced: true });
         }
         Ok((marker, Some(thread)))
     }
 
-    fn go_on(&self, conn: &Connection, known: History) -> Result<Option<MarkThread>, OpenError> {
-        let next = History { epoch: known.epoch + 1, ..known };
+    fn go_on(
+        &self,
+        conn: &Connection,
+        known: StoreHistory,
+    ) -> Result<Option<MarkThread>, OpenError> {
+        let next = StoreHistory { epoch: known.epoch + 1, ..known };
         // What is there can be read on a full disk too.
         let history = match history::write(conn, next, None) {
             Ok(()) => next,
@@ -103,7 +107,7 @@ impl<'a> Opening<'a> {
         if matches!(self.mark, FoundMark::Damaged) {
             tracing::warn!("the mark of the store is damaged; a new one is made");
         }
-        let history = History { id: Uuid::new_v4(), epoch: 0 };
+        let history = StoreHistory { id: Uuid::new_v4(), epoch: 0 };
         // The mark first: a database with a history and without a mark is a restored copy.
         let (mark, thread) = match self.open_mark(history) {
             Ok(begun) => begun,
@@ -112,7 +116,7 @@ impl<'a> Opening<'a> {
                 return Ok(None);
             }
         };
-        match history::write(conn, History { epoch: 1, ..history }, None) {
+        match history::write(conn, StoreHistory { epoch: 1, ..history }, None) {
             Ok(()) => drop(mark.update(|state| state.epoch = 1)),
             Err(error) => tracing::warn!(%error, "could not record that the store was opened"),
         }
@@ -122,7 +126,7 @@ impl<'a> Opening<'a> {
     fn begin_restored(
         &self,
         conn: &Connection,
-        known: Option<History>,
+        known: Option<StoreHistory>,
     ) -> Result<Option<MarkThread>, OpenError> {
         let how = match self.mark {
             FoundMark::Missing => "missing",
@@ -132,7 +136,7 @@ impl<'a> Opening<'a> {
         tracing::warn!("the mark of the store is {how}: the store is treated as a restored copy");
         // The copy and its original are two histories from here on.
         let history =
-            History { id: Uuid::new_v4(), epoch: known.map_or(0, |known| known.epoch) + 1 };
+            StoreHistory { id: Uuid::new_v4(), epoch: known.map_or(0, |known| known.epoch) + 1 };
         let known_until = history::newest_entry(conn)?;
         let loss = DataLoss { cause: LossCause::Restored, found: now(), known_until };
         let is_known = super::query::record(conn, history::KIND, history::LOSS)?
@@ -142,7 +146,7 @@ impl<'a> Opening<'a> {
         self.open_mark(history).map(Some)
     }
 
-    fn open_mark(&self, history: History) -> Result<MarkThread, OpenError> {
+    fn open_mark(&self, history: StoreHistory) -> Result<MarkThread, OpenError> {
         let (sequence, before) = match &self.mark {
             FoundMark::Sound(sequence, state) if state.history == history.id => {
                 (*sequence, Some(state))
@@ -159,7 +163,7 @@ impl<'a> Opening<'a> {
             main_bytes: before.map_or(0, |before| before.main_bytes),
             tails: [TailPosition::default(); 2],
         };
-        Ok(Mark::open(self.dir, state, sequence)?)
+        Ok(StoreMark::open(self.dir, state, sequence)?)
     }
 
     /// The log as it was found.
@@ -173,24 +177,24 @@ impl<'a> Opening<'a> {
     }
 }
 
-fn relation(mark: &FoundMark, known: Option<History>) -> Result<Relation, OpenError> {
+fn relation(mark: &FoundMark, known: Option<StoreHistory>) -> Result<MarkRelation, OpenError> {
     let FoundMark::Sound(_, mark) = mark else {
-        return Ok(known.map_or(Relation::Begins, |known| Relation::Restored(Some(known))));
+        return Ok(known.map_or(MarkRelation::Begins, |known| MarkRelation::Restored(Some(known))));
     };
     match known {
-        Some(known) if known.id != mark.history => Ok(Relation::Restored(Some(known))),
+        Some(known) if known.id != mark.history => Ok(MarkRelation::Restored(Some(known))),
         Some(known) if known.epoch < mark.epoch => Err(OpenError::Short {
             what: "store.db is an earlier state of itself, such as a backup".into(),
         }),
-        Some(known) => Ok(Relation::Continues(known)),
+        Some(known) => Ok(MarkRelation::Continues(known)),
         // A first start that ended before the database had its history.
-        None if mark.epoch == 0 => Ok(Relation::Begins),
-        None => Ok(Relation::Restored(None)),
+        None if mark.epoch == 0 => Ok(MarkRelation::Begins),
+        None => Ok(MarkRelation::Restored(None)),
     }
 }
 
 /// A mark, and the thread that syncs it.
-type MarkThread = (Mark, JoinHandle<()>);
+type MarkThread = (StoreMark, JoinHandle<()>);
 
 fn now() -> Timestamp {
     Timestamp(mark::now_ms())

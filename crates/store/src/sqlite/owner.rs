@@ -20,7 +20,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// The lock on a data directory; dropping it gives the directory up.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct DirectoryLock {
     file: File,
     is_client_started: AtomicBool,
 }
@@ -39,7 +39,7 @@ pub struct DirectoryOwner {
     pub is_client_started: bool,
 }
 
-impl Owner {
+impl DirectoryLock {
     /// Creates the directory where there is none and takes it.
     pub(super) fn take(dir: &Path) -> Result<Self, OpenError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(StoreError::from)?;
@@ -151,12 +151,12 @@ mod tests {
         let dir = temp.path().join("new/data");
         assert_eq!(owner_of(&dir), None);
 
-        let owner = Owner::take(&dir).unwrap();
+        let owner = DirectoryLock::take(&dir).unwrap();
         assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(owner_of(&dir), Some(format!("process {}", std::process::id())));
 
         owner.note("http://127.0.0.1:4788").unwrap();
-        let refused = Owner::take(&dir).unwrap_err();
+        let refused = DirectoryLock::take(&dir).unwrap_err();
         assert!(matches!(&refused, OpenError::Owned { note } if note == "http://127.0.0.1:4788"));
 
         let expected = |note: &str, is_client_started| {
@@ -174,12 +174,12 @@ mod tests {
         drop(owner);
         assert_eq!(owner_of(&dir), None);
         assert_eq!(directory_owner(&dir), None);
-        Owner::take(&dir).unwrap();
+        DirectoryLock::take(&dir).unwrap();
     }
 
     #[test]
     fn a_directory_that_cannot_be_made_is_refused() {
-        let refused = Owner::take(Path::new("/sys/airlock-test")).unwrap_err();
+        let refused = DirectoryLock::take(Path::new("/sys/airlock-test")).unwrap_err();
         assert!(matches!(refused, OpenError::Store(StoreError::ReadOnly)), "{refused:?}");
     }
 }

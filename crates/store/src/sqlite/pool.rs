@@ -1,6 +1,6 @@
 //! A few threads with a connection each: reading never holds up the async world.
 
-use super::line::{Line, Max};
+use super::line::{QueueLimits, WorkQueue};
 use crate::StoreError;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use tokio::sync::{Semaphore, oneshot};
 /// Tasks that may wait for a thread; whoever comes later waits outside.
 const WAITING_MAX: usize = 1_024;
 
-type Task<C> = Box<dyn FnOnce(Result<&mut C, StoreError>) + Send>;
+type PoolTask<C> = Box<dyn FnOnce(Result<&mut C, StoreError>) + Send>;
 
 /// Threads that share one line of tasks; each opens its `C` when it gets its first task.
-pub(super) struct Pool<C> {
-    line: Arc<Line<Task<C>>>,
+pub(super) struct ThreadPool<C> {
+    line: Arc<WorkQueue<PoolTask<C>>>,
     room: Arc<Semaphore>,
 }
 
-impl<C: 'static> Pool<C> {
+impl<C: 'static> ThreadPool<C> {
     /// Starts `n` threads.
     pub(super) fn start(
         name: &str,
         n: usize,
         open: impl Fn() -> Result<C, StoreError> + Clone + Send + 'static,
     ) -> Result<(Self, Vec<JoinHandle<()>>), StoreError> {
-        let line = Arc::new(Line::new(Max { items: WAITING_MAX, bytes: usize::MAX }));
+        let line = Arc::new(WorkQueue::new(QueueLimits { items: WAITING_MAX, bytes: usize::MAX }));
         let threads = (0..n)
             .map(|_| {
                 let (line, open) = (Arc::clone(&line), open.clone());
@@ -45,7 +45,7 @@ impl<C: 'static> Pool<C> {
         Box::pin(async move {
             let place = room.acquire_owned().await.map_err(|_| StoreError::Closed)?;
             let (done, result) = oneshot::channel();
-            let task: Task<C> = Box::new(move |context| {
+            let task: PoolTask<C> = Box::new(move |context| {
                 drop(done.send(context.and_then(task)));
                 drop(place);
             });
@@ -60,10 +60,10 @@ impl<C: 'static> Pool<C> {
     }
 }
 
-fn work<C>(line: &Line<Task<C>>, open: impl Fn() -> Result<C, StoreError>) {
+fn work<C>(line: &WorkQueue<PoolTask<C>>, open: impl Fn() -> Result<C, StoreError>) {
     let mut context = None;
     let mut tasks = Vec::new();
-    while line.take(Max { items: 1, bytes: usize::MAX }, &mut tasks) {
+    while line.take(QueueLimits { items: 1, bytes: usize::MAX }, &mut tasks) {
         if context.is_none() {
             context = Some(open());
         }

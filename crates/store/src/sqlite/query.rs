@@ -1,10 +1,14 @@
 //! Every question that is asked of the database.
 
-use super::rendered::Rendered;
+use super::rendered::RenderedEntries;
 use super::row;
 use super::trouble::damaged;
-use crate::{ExecutionOverview, Finished, ListFilter, Listed, Record, StoreError};
-use lifecycle::{CallerName, Entry, Event, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use crate::{
+    ExecutionOverview, FinishedTimes, ListFilter, ListedExecution, StoreError, StoredRecord,
+};
+use lifecycle::{
+    CallerName, Entry, Event, ExecutionId, ExecutionPhase, QuestionId, Seq, Timestamp,
+};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 /// How much to read at once.
@@ -17,7 +21,7 @@ pub(super) struct PageMax {
 
 /// Entries in order.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct EntryPage {
     pub(super) entries: Vec<Entry>,
     /// Whether it ends where it does because it is full.
     pub(super) full: bool,
@@ -29,12 +33,13 @@ pub(super) fn entries(
     execution: ExecutionId,
     after: Seq,
     max: PageMax,
-) -> Result<Page, StoreError> {
+) -> Result<EntryPage, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT id, n_entries, entries_seal, entries, number FROM executions WHERE id = ?1",
     )?;
     let mut rows = select.query([row::execution_key(execution)])?;
-    let mut filling = Filling { page: Page { entries: vec![], full: false }, bytes: 0, max };
+    let mut filling =
+        PageBuilder { page: EntryPage { entries: vec![], full: false }, bytes: 0, max };
     if let Some(found) = rows.next()? {
         match row::rendered(found)? {
             Some(rendered) => filling.fill_from(&rendered, after)?,
@@ -45,14 +50,14 @@ pub(super) fn entries(
 }
 
 /// A page that is being filled.
-struct Filling {
-    page: Page,
+struct PageBuilder {
+    page: EntryPage,
     bytes: usize,
     max: PageMax,
 }
 
-impl Filling {
-    fn fill_from(&mut self, rendered: &Rendered, after: Seq) -> Result<(), StoreError> {
+impl PageBuilder {
+    fn fill_from(&mut self, rendered: &RenderedEntries, after: Seq) -> Result<(), StoreError> {
         let skipped = usize::try_from(after.0).unwrap_or(usize::MAX);
         let mut seq = after;
         let mut rest = rendered.iter().skip(skipped);
@@ -102,16 +107,16 @@ impl Filling {
 
 /// What a follower learns in one look.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum FollowerRead {
     /// No such execution.
     Nothing,
     /// These, in order, and whether more can come.
-    Entries { page: Page, over: bool },
+    Entries { page: EntryPage, over: bool },
 }
 
-impl Look {
+impl FollowerRead {
     /// A page with at least one entry.
-    pub(super) fn of(page: Page) -> Self {
+    pub(super) fn of(page: EntryPage) -> Self {
         let over =
             page.entries.last().is_some_and(|last| matches!(last.event, Event::Finished { .. }));
         Self::Entries { page, over }
@@ -124,23 +129,26 @@ pub(super) fn look(
     execution: ExecutionId,
     after: Seq,
     max: PageMax,
-) -> Result<Look, StoreError> {
+) -> Result<FollowerRead, StoreError> {
     // The phase first: an end that comes between the two statements is then among the entries.
     let phase = conn
         .prepare_cached("SELECT phase FROM executions WHERE id = ?1")?
         .query_row([row::execution_key(execution)], |row| row.get(0))
         .optional()?;
-    let Some(phase) = phase else { return Ok(Look::Nothing) };
-    let finished = row::phase_of(phase)? == Phase::Finished;
+    let Some(phase) = phase else { return Ok(FollowerRead::Nothing) };
+    let finished = row::phase_of(phase)? == ExecutionPhase::Finished;
     let page = entries(conn, execution, after, max)?;
     if page.entries.is_empty() {
-        return Ok(Look::Entries { page, over: finished });
+        return Ok(FollowerRead::Entries { page, over: finished });
     }
-    Ok(Look::of(page))
+    Ok(FollowerRead::of(page))
 }
 
 /// The page of the list that `filter` asks for.
-pub(super) fn list(conn: &Connection, filter: &ListFilter) -> Result<Vec<Listed>, StoreError> {
+pub(super) fn list(
+    conn: &Connection,
+    filter: &ListFilter,
+) -> Result<Vec<ListedExecution>, StoreError> {
     let after = filter.after.map(|after| place(conn, after)).transpose()?;
     let after = after.unwrap_or((i64::MAX, [u8::MAX; 16]));
     let phases = if filter.phases.is_empty() { &row::PHASES[..] } else { &filter.phases };
@@ -155,7 +163,11 @@ pub(super) fn list(conn: &Connection, filter: &ListFilter) -> Result<Vec<Listed>
 }
 
 /// How many executions are in a phase, up to `n_max`: a walk along an index, and no table is touched.
-pub(super) fn count(conn: &Connection, phase: Phase, n_max: usize) -> Result<usize, StoreError> {
+pub(super) fn count(
+    conn: &Connection,
+    phase: ExecutionPhase,
+    n_max: usize,
+) -> Result<usize, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT count(*) FROM (SELECT 1 FROM executions WHERE phase = ?1 LIMIT ?2)",
     )?;
@@ -185,7 +197,7 @@ pub(super) fn overview(
 /// How many executions of a phase each caller has.
 pub(super) fn count_by_caller(
     conn: &Connection,
-    phase: Phase,
+    phase: ExecutionPhase,
 ) -> Result<Vec<(CallerName, u64)>, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT caller, count(*) FROM executions WHERE phase = ?1 GROUP BY caller",
@@ -209,10 +221,10 @@ fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), S
 
 fn list_phase(
     conn: &Connection,
-    phase: Phase,
+    phase: ExecutionPhase,
     (created, key): (i64, [u8; 16]),
     filter: &ListFilter,
-) -> Result<Vec<Listed>, StoreError> {
+) -> Result<Vec<ListedExecution>, StoreError> {
     let caller = if filter.caller.is_some() { "caller = ?5" } else { "?5 IS NULL" };
     let mut select = conn.prepare_cached(&format!(
         "SELECT id, created, phase, caller, due, seal, {LAST}, ended FROM executions
@@ -257,7 +269,7 @@ pub(super) fn next_due(
     held: impl Fn(ExecutionId) -> bool,
 ) -> Result<Option<(Timestamp, ExecutionId)>, StoreError> {
     let mut select = conn.prepare_cached(NEXT_DUE)?;
-    let mut rows = select.query([row::phase_number(Phase::Paused)])?;
+    let mut rows = select.query([row::phase_number(ExecutionPhase::Paused)])?;
     while let Some(found) = rows.next()? {
         let execution = row::execution_of(found.get(1)?);
         if !held(execution) {
@@ -270,9 +282,9 @@ pub(super) fn next_due(
 /// Finished executions, oldest first.
 pub(super) fn finished(
     conn: &Connection,
-    after: Option<Finished>,
+    after: Option<FinishedTimes>,
     n_max: usize,
-) -> Result<Vec<Finished>, StoreError> {
+) -> Result<Vec<FinishedTimes>, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT id, created,
                 coalesce(ended, (SELECT at FROM entries WHERE execution = number
@@ -284,12 +296,13 @@ pub(super) fn finished(
         (after.created.0, row::execution_key(after.execution))
     });
     let n_max = i64::try_from(n_max).unwrap_or(i64::MAX);
-    let rows = select.query(params![row::phase_number(Phase::Finished), created, key, n_max])?;
+    let rows =
+        select.query(params![row::phase_number(ExecutionPhase::Finished), created, key, n_max])?;
     collected(rows, |row| {
         let execution = row::execution_of(row.get(0)?);
         let created = Timestamp(row.get(1)?);
         let ended = row.get::<_, Option<i64>>(2)?.map_or(created, Timestamp);
-        Ok(Finished { execution, created, ended })
+        Ok(FinishedTimes { execution, created, ended })
     })
 }
 
@@ -306,7 +319,7 @@ pub(super) fn record(
     conn: &Connection,
     kind: &str,
     key: &str,
-) -> Result<Option<Record>, StoreError> {
+) -> Result<Option<StoredRecord>, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT key, value, version, seal FROM records WHERE kind = ?1 AND key = ?2",
     )?;
@@ -315,7 +328,7 @@ pub(super) fn record(
 }
 
 /// All records of a kind.
-pub(super) fn records(conn: &Connection, kind: &str) -> Result<Vec<Record>, StoreError> {
+pub(super) fn records(conn: &Connection, kind: &str) -> Result<Vec<StoredRecord>, StoreError> {
     let mut select = conn.prepare_cached(
         "SELECT key, value, version, seal FROM records WHERE kind = ?1 ORDER BY key",
     )?;

@@ -2,9 +2,9 @@
 //!
 //! A copy of what is committed, never more: it may be dropped at any time, and nothing is lost.
 
-use super::query::{Page, PageMax};
-use crate::{ExecutionOverview, Listed};
-use lifecycle::{Entry, Event, ExecutionId, Phase, Seq, Standing};
+use super::query::{EntryPage, PageMax};
+use crate::{ExecutionOverview, ListedExecution};
+use lifecycle::{Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, Seq};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,23 +17,23 @@ const ENTRY_BYTES: usize = 200;
 
 /// The newest entries of executions, the oldest execution first to go.
 #[derive(Default)]
-pub(super) struct Recent(Mutex<Kept>);
+pub(super) struct EntryCache(Mutex<CachedEntries>);
 
 #[derive(Default)]
-struct Kept {
-    tails: HashMap<ExecutionId, Tail>,
+struct CachedEntries {
+    tails: HashMap<ExecutionId, EntryTail>,
     /// Those in `tails`, in the order in which they came.
     order: VecDeque<ExecutionId>,
     bytes: usize,
 }
 
 /// The newest entries of one execution, in order.
-struct Tail {
+struct EntryTail {
     entries: Vec<(Entry, usize)>,
     bytes: usize,
 }
 
-impl Recent {
+impl EntryCache {
     /// Keeps what has just been committed after `expected`; each entry with the length of its event.
     pub(super) fn keep(
         &self,
@@ -52,7 +52,7 @@ impl Recent {
             }
             Some(_) | None => {
                 kept.drop_tail(execution);
-                kept.tails.insert(execution, Tail { entries, bytes });
+                kept.tails.insert(execution, EntryTail { entries, bytes });
                 kept.order.push_back(execution);
             }
         }
@@ -65,7 +65,12 @@ impl Recent {
     }
 
     /// The entries after `after`, if all of them are here and there is one.
-    pub(super) fn after(&self, execution: ExecutionId, after: Seq, max: PageMax) -> Option<Page> {
+    pub(super) fn after(
+        &self,
+        execution: ExecutionId,
+        after: Seq,
+        max: PageMax,
+    ) -> Option<EntryPage> {
         self.lock().tails.get(&execution)?.after(after, max)
     }
 
@@ -75,7 +80,7 @@ impl Recent {
         execution: ExecutionId,
         after: Seq,
         max: PageMax,
-    ) -> Option<Page> {
+    ) -> Option<EntryPage> {
         let kept = self.lock();
         let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
         tail.after(after, max).filter(|page| !page.full)
@@ -87,8 +92,9 @@ impl Recent {
         let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
         let (first, _) = tail.entries.first()?;
         let Event::Started { caller, .. } = &first.event else { return None };
-        let standing = Standing { phase: Phase::Finished, caller: caller.clone(), due: None };
-        let listed = Listed { execution, created: first.at, last: tail.last()?, standing };
+        let standing =
+            ExecutionSummary { phase: ExecutionPhase::Finished, caller: caller.clone(), due: None };
+        let listed = ListedExecution { execution, created: first.at, last: tail.last()?, standing };
         let is_asked = |(entry, _): &(Entry, usize)| matches!(entry.event, Event::CallAsked(_));
         Some(ExecutionOverview { listed, has_asked: tail.entries.iter().any(is_asked) })
     }
@@ -98,13 +104,13 @@ impl Recent {
         self.lock().drop_tail(execution);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedEntries> {
         self.0.lock().expect("nothing panics while it holds this lock")
     }
 }
 
-impl Tail {
-    fn after(&self, after: Seq, max: PageMax) -> Option<Page> {
+impl EntryTail {
+    fn after(&self, after: Seq, max: PageMax) -> Option<EntryPage> {
         let first = self.entries.first()?.0.seq;
         let skipped = usize::try_from(after.next().0.checked_sub(first.0)?).ok()?;
         let mut bytes = 0;
@@ -117,7 +123,7 @@ impl Tail {
             entries.push(entry.clone());
         }
         let full = skipped + entries.len() < self.entries.len();
-        (!entries.is_empty()).then_some(Page { entries, full })
+        (!entries.is_empty()).then_some(EntryPage { entries, full })
     }
 
     fn is_over(&self) -> bool {
@@ -130,7 +136,7 @@ impl Tail {
     }
 }
 
-impl Kept {
+impl CachedEntries {
     fn drop_tail(&mut self, execution: ExecutionId) {
         if let Some(tail) = self.tails.remove(&execution) {
             self.bytes -= tail.bytes;
@@ -145,7 +151,7 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{Outcome, TimerId, Timestamp};
+    use lifecycle::{ExecutionOutcome, TimerId, Timestamp};
     use uuid::Uuid;
 
     const ALL: PageMax = PageMax { entries: 100, bytes: usize::MAX };
@@ -155,14 +161,14 @@ mod tests {
         seqs.map(move |seq| (Entry { seq: Seq(seq), at: Timestamp(0), event: event.clone() }, 10))
     }
 
-    fn seqs(recent: &Recent, execution: ExecutionId, after: u64) -> Option<Vec<u64>> {
+    fn seqs(recent: &EntryCache, execution: ExecutionId, after: u64) -> Option<Vec<u64>> {
         let page = recent.after(execution, Seq(after), ALL)?;
         Some(page.entries.iter().map(|entry| entry.seq.0).collect())
     }
 
     #[test]
     fn what_follows_is_here_or_it_is_not_all_here() {
-        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
         assert_eq!(seqs(&recent, one, 0), None);
         recent.keep(one, Seq(2), entries(3..=4));
         recent.keep(one, Seq(4), entries(5..=5));
@@ -181,11 +187,11 @@ mod tests {
 
     #[test]
     fn an_end_is_found_once_it_is_there_and_fits_a_page() {
-        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
         recent.keep(one, Seq(0), entries(1..=2));
         assert!(recent.end_after(one, Seq(0), ALL).is_none(), "more will come");
         let event = Event::Finished {
-            outcome: Outcome::Completed { value: None },
+            outcome: ExecutionOutcome::Completed { value: None },
             active_ms: 0,
             iterations: 0,
         };
@@ -201,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_page_says_when_it_is_full() {
-        let (recent, one) = (Recent::default(), ExecutionId::from_uuid(Uuid::now_v7()));
+        let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
         recent.keep(one, Seq(0), entries(1..=5));
         let page = recent.after(one, Seq(0), PageMax { entries: 3, bytes: usize::MAX }).unwrap();
         assert_eq!((page.entries.len(), page.full), (3, true));
@@ -211,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_oldest_execution_goes_first_and_never_too_much_is_kept() {
-        let recent = Recent::default();
+        let recent = EntryCache::default();
         let ids: Vec<_> = (0..50).map(|_| ExecutionId::from_uuid(Uuid::now_v7())).collect();
         for id in &ids {
             recent.keep(*id, Seq(0), entries(1..=1).map(|(entry, _)| (entry, KEPT_BYTES_MAX / 10)));

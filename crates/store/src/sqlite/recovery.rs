@@ -4,11 +4,13 @@
 //! itself is damaged. It ends without a mark and with a recorded loss, so that the next start parks what was unfinished.
 
 use super::checkpoint;
-use super::format::{self, Checked, Durability, OpenDatabase, OpenError};
-use super::history::{self, History};
-use super::ledger::Ledger;
-use super::mark::{self, BootId, FoundMark, LogMarker, Mark, find_files, read_mark, shortfalls};
-use super::owner::Owner;
+use super::format::{self, CheckExtent, DurabilityMode, OpenDatabase, OpenError};
+use super::history::{self, StoreHistory};
+use super::ledger::Tables;
+use super::mark::{
+    self, BootId, FoundMark, LogMarker, StoreMark, find_files, read_mark, shortfalls,
+};
+use super::owner::DirectoryLock;
 use super::rescue::{self, LogRescue};
 use super::tail;
 use super::walk::{RowReport, walk};
@@ -132,10 +134,10 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     let left = tail::salvage(dir).map_err(StoreError::from)?;
     let is_sound = !must_copy_rows && is_sound(&path);
     let cut = if is_sound { None } else { Some(copy_rows(dir)?) };
-    let checked = Checked::IfSmall;
+    let checked = CheckExtent::IfSmall;
     let OpenDatabase { conn, .. } =
-        format::open(&path, format::STEPS, Durability::AsAsked, checked)?;
-    let ledger = Ledger::new(conn);
+        format::open(&path, format::STEPS, DurabilityMode::AsAsked, checked)?;
+    let ledger = Tables::new(conn);
     ledger.bring_back(&left)?;
     let conn = ledger.conn;
     let mut rows = walk(&conn, None)?;
@@ -145,7 +147,7 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     }
     record_loss(&conn, now, rows.newest)?;
     let page_bytes = format::page_bytes(&conn)?;
-    checkpoint::empty_log(&conn, &mut LogMarker::new(Mark::none(), &path, page_bytes))?;
+    checkpoint::empty_log(&conn, &mut LogMarker::new(StoreMark::none(), &path, page_bytes))?;
     drop(conn);
     for name in [tail::NAMES[0], tail::NAMES[1], mark::FILE] {
         remove(&dir.join(name)).map_err(StoreError::from)?;
@@ -154,13 +156,13 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     Ok(RecoveryReport { copies, rows, n_frames_lost, has_lost_rows })
 }
 
-fn owner_of_existing(dir: &Path) -> Result<Owner, OpenError> {
+fn owner_of_existing(dir: &Path) -> Result<DirectoryLock, OpenError> {
     if !dir.is_dir() {
         return Err(
             StoreError::Other(format!("there is no data directory {}", dir.display())).into()
         );
     }
-    Owner::take(dir)
+    DirectoryLock::take(dir)
 }
 
 fn record_loss(
@@ -170,7 +172,7 @@ fn record_loss(
 ) -> Result<(), OpenError> {
     let epoch = history::read(conn)?.map_or(0, |known| known.epoch) + 1;
     let loss = DataLoss { cause: LossCause::Recovered, found: now, known_until };
-    Ok(history::write(conn, History { id: Uuid::new_v4(), epoch }, Some(&loss))?)
+    Ok(history::write(conn, StoreHistory { id: Uuid::new_v4(), epoch }, Some(&loss))?)
 }
 
 fn copy_aside(dir: &Path, now: Timestamp) -> io::Result<PathBuf> {
@@ -200,8 +202,8 @@ fn rescue_of(dir: &Path, state: &mark::MarkState) -> io::Result<Option<(Vec<u8>,
 fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize, bool)> {
     let FoundMark::Sound(_, state) = found else { return Ok((0, false)) };
     let files = find_files(dir)?;
-    let is_log_short = |missing: &mark::Shortfall| {
-        matches!(missing, mark::Shortfall::Log { .. } | mark::Shortfall::LogGone { .. })
+    let is_log_short = |missing: &mark::StoreShortfall| {
+        matches!(missing, mark::StoreShortfall::Log { .. } | mark::StoreShortfall::LogGone { .. })
     };
     // As in the same boot: what may be saved is saved, whatever a power cut may explain.
     let missing =
@@ -254,7 +256,8 @@ fn copy_rows(dir: &Path) -> Result<RowReport, OpenError> {
     for file in [&new, &new.with_extension("db-wal"), &new.with_extension("db-shm")] {
         remove(file).map_err(StoreError::from)?;
     }
-    let target = format::open(&new, format::STEPS, Durability::AsAsked, Checked::IfSmall)?.conn;
+    let target =
+        format::open(&new, format::STEPS, DurabilityMode::AsAsked, CheckExtent::IfSmall)?.conn;
     let rows = match format::look(&path, format::STEPS) {
         Ok(Some(source)) => {
             let transaction = target.unchecked_transaction().map_err(StoreError::from)?;
@@ -266,7 +269,7 @@ fn copy_rows(dir: &Path) -> Result<RowReport, OpenError> {
         Ok(None) | Err(_) => RowReport { is_unreadable: true, ..RowReport::default() },
     };
     let page_bytes = format::page_bytes(&target)?;
-    checkpoint::empty_log(&target, &mut LogMarker::new(Mark::none(), &new, page_bytes))?;
+    checkpoint::empty_log(&target, &mut LogMarker::new(StoreMark::none(), &new, page_bytes))?;
     drop(target);
     for file in [format::log_of(&path), path.with_extension("db-shm")] {
         remove(&file).map_err(StoreError::from)?;

@@ -3,7 +3,7 @@
 //!
 //! We own the directory, so nobody changes a record but our own writer, who says so here before anybody hears of it.
 
-use crate::Record;
+use crate::StoredRecord;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -18,30 +18,30 @@ const RECORD_BYTES: usize = 200;
 
 /// Some of the records as they are in the tables.
 #[derive(Default)]
-pub(super) struct Remembered(Mutex<State>);
+pub(super) struct RecordCache(Mutex<RecordCacheState>);
 
 #[derive(Default)]
-struct State {
-    records: HashMap<&'static str, HashMap<String, Record>>,
+struct RecordCacheState {
+    records: HashMap<&'static str, HashMap<String, StoredRecord>>,
     bytes: usize,
     /// How often something has changed: what was read before that may be old.
-    age: Age,
+    age: ReadAge,
     is_closed: bool,
 }
 
 /// When somebody began to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Age(u64);
+pub(super) struct ReadAge(u64);
 
-impl Remembered {
+impl RecordCache {
     /// A record, or when its reading begins.
-    pub(super) fn look(&self, kind: &str, key: &str) -> Result<Record, Age> {
+    pub(super) fn look(&self, kind: &str, key: &str) -> Result<StoredRecord, ReadAge> {
         let state = self.lock();
         state.records.get(kind).and_then(|of_kind| of_kind.get(key)).cloned().ok_or(state.age)
     }
 
     /// Remembers what was read, unless something has changed since the reading began.
-    pub(super) fn keep(&self, began: Age, kind: &'static str, record: &Record) {
+    pub(super) fn keep(&self, began: ReadAge, kind: &'static str, record: &StoredRecord) {
         let bytes = bytes_of(record);
         let mut state = self.lock();
         if state.is_closed || state.age != began || bytes > RECORD_BYTES_MAX {
@@ -59,7 +59,7 @@ impl Remembered {
     /// A record is no longer what it was.
     pub(super) fn forget(&self, kind: &str, key: &str) {
         let mut state = self.lock();
-        state.age = Age(state.age.0.wrapping_add(1));
+        state.age = ReadAge(state.age.0.wrapping_add(1));
         let gone = state.records.get_mut(kind).and_then(|of_kind| of_kind.remove(key));
         state.bytes -= gone.as_ref().map_or(0, bytes_of);
     }
@@ -71,19 +71,19 @@ impl Remembered {
         state.is_closed = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RecordCacheState> {
         self.0.lock().expect("nothing panics while it holds this lock")
     }
 }
 
-impl State {
+impl RecordCacheState {
     fn clear(&mut self) {
         self.records.clear();
         self.bytes = 0;
     }
 }
 
-const fn bytes_of(record: &Record) -> usize {
+const fn bytes_of(record: &StoredRecord) -> usize {
     RECORD_BYTES + 2 * record.key.len() + record.value.len()
 }
 
@@ -91,17 +91,17 @@ const fn bytes_of(record: &Record) -> usize {
 mod tests {
     use super::*;
 
-    fn record(key: &str, bytes: usize) -> Record {
-        Record { key: key.to_owned(), value: "x".repeat(bytes), version: 1 }
+    fn record(key: &str, bytes: usize) -> StoredRecord {
+        StoredRecord { key: key.to_owned(), value: "x".repeat(bytes), version: 1 }
     }
 
-    fn age(remembered: &Remembered) -> Age {
+    fn age(remembered: &RecordCache) -> ReadAge {
         remembered.look("kind", "no such key").unwrap_err()
     }
 
     #[test]
     fn what_was_read_is_remembered_until_it_changes() {
-        let remembered = Remembered::default();
+        let remembered = RecordCache::default();
         let one = record("one", 3);
         remembered.keep(age(&remembered), "kind", &one);
         assert_eq!(remembered.look("kind", "one"), Ok(one.clone()));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn never_too_much_is_remembered_and_nothing_once_closed() {
-        let remembered = Remembered::default();
+        let remembered = RecordCache::default();
         for n in 0..100 {
             let large = record(&n.to_string(), 60 << 10);
             remembered.keep(age(&remembered), "kind", &large);

@@ -9,9 +9,9 @@ const ENTRY_BYTES_USUAL: usize = 300;
 /// Entries in order, rendered where they come from, not by the one writer. Before each event stand when it happened, and
 /// how long its text is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Rendered(Vec<u8>);
+pub(super) struct RenderedEntries(Vec<u8>);
 
-impl Rendered {
+impl RenderedEntries {
     /// None yet, and room for so many.
     pub(super) fn for_entries(n: usize) -> Self {
         Self(Vec::with_capacity(n.saturating_mul(ENTRY_BYTES_USUAL)))
@@ -62,8 +62,8 @@ impl Rendered {
     }
 
     /// How many there are, and when the first and the last happened.
-    pub(super) fn span(&self) -> Span {
-        let mut span = Span { n: 0, first: Timestamp(0), last: Timestamp(0) };
+    pub(super) fn span(&self) -> EntrySpan {
+        let mut span = EntrySpan { n: 0, first: Timestamp(0), last: Timestamp(0) };
         for (at, _) in self.iter().flatten() {
             span.first = if span.n == 0 { at } else { span.first };
             span.last = at;
@@ -75,7 +75,7 @@ impl Rendered {
 
 /// What can be said of entries without reading their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct EntrySpan {
     pub(super) n: i64,
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
     use lifecycle::{Event, Seq, TimerId};
 
-    fn three() -> Rendered {
-        let mut rendered = Rendered::for_entries(3);
+    fn three() -> RenderedEntries {
+        let mut rendered = RenderedEntries::for_entries(3);
         for n in 1..=3_u32 {
             let event = Event::TimerFired { timer: TimerId(n) };
             let entry = Entry { seq: Seq(n.into()), at: Timestamp(n.into()), event };
@@ -113,18 +113,18 @@ mod tests {
 
     #[test]
     fn what_was_rendered_is_read_again_in_order() {
-        let kept = Rendered::kept(three().as_bytes().to_vec());
+        let kept = RenderedEntries::kept(three().as_bytes().to_vec());
         let read: Vec<_> = kept.iter().map(|entry| entry.unwrap().0.0).collect();
         assert_eq!(read, [1, 2, 3]);
-        assert_eq!(kept.span(), Span { n: 3, first: Timestamp(1), last: Timestamp(3) });
-        assert!(kept.is_sound() && Rendered::default().is_sound());
+        assert_eq!(kept.span(), EntrySpan { n: 3, first: Timestamp(1), last: Timestamp(3) });
+        assert!(kept.is_sound() && RenderedEntries::default().is_sound());
     }
 
     /// Files out there hold it: an earlier version may have written the tail that we find.
     #[test]
     fn it_is_written_as_it_always_was() {
         let event = Event::TimerFired { timer: TimerId(7) };
-        let mut rendered = Rendered::default();
+        let mut rendered = RenderedEntries::default();
         rendered.push(&Entry { seq: Seq(1), at: Timestamp(258), event }).unwrap();
         let (head, text) = rendered.as_bytes().split_at(12);
         assert_eq!(head, [2, 1, 0, 0, 0, 0, 0, 0, 27, 0, 0, 0]);
@@ -135,7 +135,7 @@ mod tests {
     fn what_is_cut_short_ends_with_something_unreadable() {
         let whole = three();
         for length in 1..whole.as_bytes().len() {
-            let cut = Rendered::kept(whole.as_bytes()[..length].to_vec());
+            let cut = RenderedEntries::kept(whole.as_bytes()[..length].to_vec());
             let n_read = cut.iter().flatten().count();
             assert!(n_read < 3 && cut.iter().count() <= n_read + 1, "cut at {length}");
             assert_eq!(cut.is_sound(), cut.iter().count() == n_read, "cut at {length}");

@@ -20,7 +20,7 @@ const MADE_BYTES: usize = 512 << 10;
 
 /// The room in the log's file.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct WalPreallocator {
     path: PathBuf,
     frame_bytes: u64,
     /// Opened when there is a log.
@@ -29,7 +29,7 @@ pub(super) struct Room {
     length: u64,
 }
 
-impl Room {
+impl WalPreallocator {
     pub(super) fn new(database: &Path, page_bytes: u32) -> Self {
         let frame_bytes = FRAME_HEADER_BYTES + u64::from(page_bytes);
         Self { path: format::log_of(database), frame_bytes, file: None, length: 0 }

@@ -1,28 +1,35 @@
 //! Rows as they are kept: sealed when written, checked when read.
 
-use super::rendered::Rendered;
-use super::seal::Seal;
+use super::rendered::RenderedEntries;
+use super::seal::RowChecksum;
 use super::trouble::damaged;
-use crate::{Listed, Record, StoreError};
-use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Standing, Timestamp};
+use crate::{ListedExecution, StoreError, StoredRecord};
+use lifecycle::{
+    CallerName, Entry, ExecutionId, ExecutionPhase, ExecutionSummary, QuestionId, Seq, Timestamp,
+};
 use rusqlite::Row;
 use uuid::Uuid;
 
 /// Every phase, with the number that stands for it in the file.
-pub(super) const PHASES: [Phase; 5] =
-    [Phase::Unborn, Phase::Running, Phase::Paused, Phase::Parked, Phase::Finished];
+pub(super) const PHASES: [ExecutionPhase; 5] = [
+    ExecutionPhase::Unborn,
+    ExecutionPhase::Running,
+    ExecutionPhase::Paused,
+    ExecutionPhase::Parked,
+    ExecutionPhase::Finished,
+];
 
-pub(super) const fn phase_number(phase: Phase) -> i64 {
+pub(super) const fn phase_number(phase: ExecutionPhase) -> i64 {
     match phase {
-        Phase::Unborn => 0,
-        Phase::Running => 1,
-        Phase::Paused => 2,
-        Phase::Parked => 3,
-        Phase::Finished => 4,
+        ExecutionPhase::Unborn => 0,
+        ExecutionPhase::Running => 1,
+        ExecutionPhase::Paused => 2,
+        ExecutionPhase::Parked => 3,
+        ExecutionPhase::Finished => 4,
     }
 }
 
-pub(super) fn phase_of(number: i64) -> Result<Phase, StoreError> {
+pub(super) fn phase_of(number: i64) -> Result<ExecutionPhase, StoreError> {
     PHASES
         .into_iter()
         .find(|phase| phase_number(*phase) == number)
@@ -47,7 +54,7 @@ pub(super) fn seq_number(seq: Seq) -> i64 {
 }
 
 pub(super) fn entry_seal(execution: i64, seq: Seq, at: Timestamp, event: &str) -> i64 {
-    Seal::new().int(execution).int(seq_number(seq)).int(at.0).bytes(event.as_bytes()).done()
+    RowChecksum::new().int(execution).int(seq_number(seq)).int(at.0).bytes(event.as_bytes()).done()
 }
 
 /// An entry from `execution, seq, at, event, seal`, which must be the one numbered `seq`.
@@ -73,11 +80,11 @@ pub(super) fn understood(seq: Seq, at: Timestamp, event: &str) -> Result<Entry, 
 pub(super) fn execution_seal(
     key: [u8; 16],
     created: Timestamp,
-    standing: &Standing,
+    standing: &ExecutionSummary,
     end: Option<(i64, Timestamp)>,
 ) -> i64 {
     let due = standing.due.map_or(0, |due| due.0);
-    let seal = Seal::new()
+    let seal = RowChecksum::new()
         .bytes(&key)
         .int(created.0)
         .int(phase_number(standing.phase))
@@ -89,16 +96,16 @@ pub(super) fn execution_seal(
 
 /// Of the entries in an execution's own row.
 pub(super) fn entries_seal(key: [u8; 16], rendered: &[u8]) -> i64 {
-    Seal::new().bytes(&key).bytes(rendered).done()
+    RowChecksum::new().bytes(&key).bytes(rendered).done()
 }
 
 /// Those entries from `id, n_entries, entries_seal, entries`; `None` where they lie elsewhere.
-pub(super) fn rendered(row: &Row<'_>) -> Result<Option<Rendered>, StoreError> {
+pub(super) fn rendered(row: &Row<'_>) -> Result<Option<RenderedEntries>, StoreError> {
     let (n, seal) = (row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?);
     match (n, row.get::<_, Option<Vec<u8>>>(3)?) {
         (None, None) => Ok(None),
         (Some(_), Some(kept)) if seal == Some(entries_seal(row.get(0)?, &kept)) => {
-            Ok(Some(Rendered::kept(kept)))
+            Ok(Some(RenderedEntries::kept(kept)))
         }
         (_, _) => Err(damaged("entries whose seal is broken")),
     }
@@ -106,17 +113,17 @@ pub(super) fn rendered(row: &Row<'_>) -> Result<Option<Rendered>, StoreError> {
 
 /// A line of the list from `id, created, phase, caller, due, seal, last, ended`; `ended` is null where the entries lie
 /// elsewhere.
-pub(super) fn listed(row: &Row<'_>) -> Result<Listed, StoreError> {
+pub(super) fn listed(row: &Row<'_>) -> Result<ListedExecution, StoreError> {
     listed_from(row, 0)
 }
 
 /// The same from the columns that begin at `first`.
-pub(super) fn listed_from(row: &Row<'_>, first: usize) -> Result<Listed, StoreError> {
+pub(super) fn listed_from(row: &Row<'_>, first: usize) -> Result<ListedExecution, StoreError> {
     let key: [u8; 16] = row.get(first)?;
     let created = Timestamp(row.get(first + 1)?);
     let phase = phase_of(row.get(first + 2)?)?;
     let due = row.get::<_, Option<i64>>(first + 4)?.map(Timestamp);
-    let standing = Standing { phase, caller: CallerName(row.get(first + 3)?), due };
+    let standing = ExecutionSummary { phase, caller: CallerName(row.get(first + 3)?), due };
     let last: Option<i64> = row.get(first + 6)?;
     let ended = row.get::<_, Option<i64>>(first + 7)?.map(Timestamp);
     let end = ended.map(|ended| (last.unwrap_or(0), ended));
@@ -125,11 +132,11 @@ pub(super) fn listed_from(row: &Row<'_>, first: usize) -> Result<Listed, StoreEr
     }
     let last = last.and_then(|last| u64::try_from(last).ok()).map(Seq);
     let last = last.ok_or_else(|| damaged("an execution without entries"))?;
-    Ok(Listed { execution: execution_of(key), created, last, standing })
+    Ok(ListedExecution { execution: execution_of(key), created, last, standing })
 }
 
-pub(super) fn record_seal(kind: &str, record: &Record) -> i64 {
-    Seal::new()
+pub(super) fn record_seal(kind: &str, record: &StoredRecord) -> i64 {
+    RowChecksum::new()
         .bytes(kind.as_bytes())
         .bytes(record.key.as_bytes())
         .bytes(record.value.as_bytes())
@@ -138,7 +145,7 @@ pub(super) fn record_seal(kind: &str, record: &Record) -> i64 {
 }
 
 pub(super) fn note_seal(book: &str, line: &str) -> i64 {
-    Seal::new().bytes(book.as_bytes()).bytes(line.as_bytes()).done()
+    RowChecksum::new().bytes(book.as_bytes()).bytes(line.as_bytes()).done()
 }
 
 /// A note from `line, seal`.
@@ -151,9 +158,10 @@ pub(super) fn note(book: &str, row: &Row<'_>) -> Result<String, StoreError> {
 }
 
 /// A record from `key, value, version, seal`.
-pub(super) fn record(kind: &str, row: &Row<'_>) -> Result<Record, StoreError> {
+pub(super) fn record(kind: &str, row: &Row<'_>) -> Result<StoredRecord, StoreError> {
     let version: i64 = row.get(2)?;
-    let record = Record { key: row.get(0)?, value: row.get(1)?, version: version.cast_unsigned() };
+    let record =
+        StoredRecord { key: row.get(0)?, value: row.get(1)?, version: version.cast_unsigned() };
     if row.get::<_, i64>(3)? != record_seal(kind, &record) {
         return Err(damaged("a record whose seal is broken"));
     }

@@ -5,9 +5,9 @@ const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Sixty-four bits over a row's columns. Each step is a bijection of the state and of the word it
 /// takes in, so damage within one eight-byte word is always noticed, other damage almost always.
 #[derive(Clone, Copy)]
-pub(super) struct Seal(u64);
+pub(super) struct RowChecksum(u64);
 
-impl Seal {
+impl RowChecksum {
     pub(super) const fn new() -> Self {
         Self(FACTOR)
     }
@@ -43,17 +43,17 @@ mod tests {
     #[test]
     fn every_flipped_bit_changes_the_seal() {
         let text = br#"{"logged":{"line":"hello"}}"#;
-        let whole = Seal::new().int(7).bytes(text).done();
+        let whole = RowChecksum::new().int(7).bytes(text).done();
         for bit in 0..text.len() * 8 {
             let mut flipped = *text;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(Seal::new().int(7).bytes(&flipped).done(), whole, "bit {bit}");
+            assert_ne!(RowChecksum::new().int(7).bytes(&flipped).done(), whole, "bit {bit}");
         }
     }
 
     #[test]
     fn columns_cannot_trade_bytes() {
-        let seal = |a: &[u8], b: &[u8]| Seal::new().bytes(a).bytes(b).done();
+        let seal = |a: &[u8], b: &[u8]| RowChecksum::new().bytes(a).bytes(b).done();
         assert_ne!(seal(b"ab", b"c"), seal(b"a", b"bc"));
         assert_ne!(seal(b"a", b""), seal(b"a\0", b""));
     }

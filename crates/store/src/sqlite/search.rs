@@ -3,10 +3,12 @@
 
 use super::{query, row};
 use crate::{
-    ExecutionDetails, ExecutionSearch, ListFilter, Listed, OutcomeKind, SearchHit, SearchPage,
-    StoreError,
+    ExecutionDetails, ExecutionSearch, ListFilter, ListedExecution, OutcomeKind, SearchHit,
+    SearchPage, StoreError,
 };
-use lifecycle::{Entry, Event, Outcome, Pattern, Phase, Seq, Timestamp, ToolPath};
+use lifecycle::{
+    Entry, Event, ExecutionOutcome, ExecutionPhase, Seq, Timestamp, ToolPath, ToolPattern,
+};
 use rusqlite::{Connection, params};
 
 /// Executions that one page examines at most: some ten milliseconds of a reader. The next page continues.
@@ -70,8 +72,9 @@ fn first_lines(search: &ExecutionSearch) -> Option<ListFilter> {
     let mut filter = search.listed.clone();
     filter.n_max = LINES_PER_QUERY_MAX;
     if search.outcome.is_some() {
-        let may_match = filter.phases.is_empty() || filter.phases.contains(&Phase::Finished);
-        filter.phases = vec![Phase::Finished];
+        let may_match =
+            filter.phases.is_empty() || filter.phases.contains(&ExecutionPhase::Finished);
+        filter.phases = vec![ExecutionPhase::Finished];
         return may_match.then_some(filter);
     }
     Some(filter)
@@ -92,12 +95,13 @@ impl SearchWork {
 /// What the entries of an execution say; none where it did not call the wanted tool.
 fn examine(
     conn: &Connection,
-    listed: &Listed,
-    tool: Option<&Pattern>,
+    listed: &ListedExecution,
+    tool: Option<&ToolPattern>,
     work: &mut SearchWork,
 ) -> Result<Option<ExecutionDetails>, StoreError> {
     work.executions += 1;
-    let mut examined = Examined { details: ExecutionDetails::default(), tool, has_called: false };
+    let mut examined =
+        ExaminedExecution { details: ExecutionDetails::default(), tool, has_called: false };
     let mut select = conn.prepare_cached(
         "SELECT id, n_entries, entries_seal, entries, number FROM executions WHERE id = ?1",
     )?;
@@ -122,8 +126,8 @@ fn examine(
 fn examine_rows(
     conn: &Connection,
     number: i64,
-    listed: &Listed,
-    examined: &mut Examined<'_>,
+    listed: &ListedExecution,
+    examined: &mut ExaminedExecution<'_>,
     work: &mut SearchWork,
 ) -> Result<(), StoreError> {
     let mut select = conn.prepare_cached(
@@ -145,7 +149,7 @@ fn examine_rows(
         }
     }
     drop(rows);
-    if listed.standing.phase != Phase::Finished {
+    if listed.standing.phase != ExecutionPhase::Finished {
         return Ok(());
     }
     let before = row::seq_number(listed.last) - 1;
@@ -158,14 +162,14 @@ fn examine_rows(
 }
 
 /// What was learnt of an execution so far.
-struct Examined<'a> {
+struct ExaminedExecution<'a> {
     details: ExecutionDetails,
     /// The tool that is asked for.
-    tool: Option<&'a Pattern>,
+    tool: Option<&'a ToolPattern>,
     has_called: bool,
 }
 
-impl Examined<'_> {
+impl ExaminedExecution<'_> {
     /// Whether no later call can change the answer.
     fn knows_enough(&self) -> bool {
         let is_decided = self.tool.is_none() || self.has_called;
@@ -198,13 +202,13 @@ impl Examined<'_> {
         self.has_called |= is_wanted;
     }
 
-    fn add_end(&mut self, at: Timestamp, outcome: &Outcome, active_ms: u64) {
+    fn add_end(&mut self, at: Timestamp, outcome: &ExecutionOutcome, active_ms: u64) {
         self.details.ended = Some(at);
         self.details.active_ms = Some(active_ms);
         self.details.outcome = Some(match outcome {
-            Outcome::Completed { .. } => OutcomeKind::Completed,
-            Outcome::Failed(failure) => OutcomeKind::Failed(failure.code),
-            Outcome::Cancelled { .. } => OutcomeKind::Cancelled,
+            ExecutionOutcome::Completed { .. } => OutcomeKind::Completed,
+            ExecutionOutcome::Failed(failure) => OutcomeKind::Failed(failure.code),
+            ExecutionOutcome::Cancelled { .. } => OutcomeKind::Cancelled,
         });
     }
 }

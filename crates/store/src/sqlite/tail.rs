@@ -6,9 +6,9 @@
 //!
 //! There are two files: one takes what comes while what is in the other is being sorted in.
 
-use super::mark::{FoundTail, Mark, TailPosition};
-use super::rendered::{Rendered, array, text};
-use super::seal::Seal;
+use super::mark::{FoundTail, StoreMark, TailPosition};
+use super::rendered::{RenderedEntries, array, text};
+use super::seal::RowChecksum;
 use crate::StoreError;
 use lifecycle::ExecutionId;
 use std::fs::{File, OpenOptions};
@@ -28,24 +28,24 @@ pub(super) const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
 
 /// Such an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(super) struct FinishedExecution {
     pub(super) execution: ExecutionId,
     pub(super) caller: String,
     /// From the first to the last.
-    pub(super) entries: Rendered,
+    pub(super) entries: RenderedEntries,
 }
 
 /// Which of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Which(usize);
+pub(super) struct LogFile(usize);
 
 /// Both files.
-pub(super) struct Tail(Mutex<State>);
+pub(super) struct AppendLog(Mutex<AppendLogState>);
 
-struct State {
-    halves: [Half; 2],
+struct AppendLogState {
+    halves: [AppendLogFile; 2],
     /// Says how far the files reach.
-    mark: Mark,
+    mark: StoreMark,
     /// Which of them takes what comes.
     current: usize,
     /// Something could not be sorted in: the files take no more until it is.
@@ -53,7 +53,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Half {
+struct AppendLogFile {
     file: File,
     /// Another one each time the file is begun anew: what lies behind the end is of an earlier time.
     time: u64,
@@ -62,31 +62,31 @@ struct Half {
     n_unsorted: usize,
 }
 
-impl Tail {
-    /// Opens both files, and returns what was left in them; [`Tail::clear`] follows once that is sorted in.
-    pub(super) fn open(dir: &Path) -> Result<(Self, Vec<Whole>), StoreError> {
+impl AppendLog {
+    /// Opens both files, and returns what was left in them; [`AppendLog::clear`] follows once that is sorted in.
+    pub(super) fn open(dir: &Path) -> Result<(Self, Vec<FinishedExecution>), StoreError> {
         let mut left = Vec::new();
-        let mut open = |name: &str| -> Result<Half, StoreError> {
+        let mut open = |name: &str| -> Result<AppendLogFile, StoreError> {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600);
             let file = options.open(dir.join(name))?;
             left.extend(read(&file)?);
-            Ok(Half { file, time: Uuid::new_v4().as_u64_pair().0, end: 0, n_unsorted: 0 })
+            Ok(AppendLogFile { file, time: Uuid::new_v4().as_u64_pair().0, end: 0, n_unsorted: 0 })
         };
         let halves = [open(NAMES[0])?, open(NAMES[1])?];
-        let state = State { halves, mark: Mark::none(), current: 0, is_stuck: false };
+        let state = AppendLogState { halves, mark: StoreMark::none(), current: 0, is_stuck: false };
         Ok((Self(Mutex::new(state)), left))
     }
 
     /// Forgets what was in both files before. From now on the mark says how far they reach.
-    pub(super) fn clear(&self, mark: Mark) -> Result<(), StoreError> {
+    pub(super) fn clear(&self, mark: StoreMark) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.mark = mark;
         (0..2).try_for_each(|half| state.begin_anew(half)).map_err(StoreError::from)
     }
 
     /// Keeps an execution: it is written when this returns. None if it must be sorted in at once.
-    pub(super) fn keep(&self, whole: &Whole) -> Option<Which> {
+    pub(super) fn keep(&self, whole: &FinishedExecution) -> Option<LogFile> {
         let mut state = self.lock();
         let current = state.current;
         if state.is_stuck {
@@ -95,9 +95,9 @@ impl Tail {
         if !state.halves[current].keep(whole) {
             return None;
         }
-        let Half { time, end, .. } = state.halves[current];
+        let AppendLogFile { time, end, .. } = state.halves[current];
         state.mark.tail_written(current, TailPosition { time, end });
-        Some(Which(current))
+        Some(LogFile(current))
     }
 
     /// What comes from now on goes to the other file, if that is empty.
@@ -111,7 +111,7 @@ impl Tail {
     }
 
     /// One of the executions in a file is sorted in.
-    pub(super) fn sorted(&self, Which(half): Which) {
+    pub(super) fn sorted(&self, LogFile(half): LogFile) {
         let mut state = self.lock();
         state.halves[half].n_unsorted -= 1;
         if half != state.current {
@@ -129,12 +129,12 @@ impl Tail {
         self.lock().is_stuck = is_stuck;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, AppendLogState> {
         self.0.lock().expect("nothing panics while it holds this lock")
     }
 }
 
-impl State {
+impl AppendLogState {
     /// Begins a file anew, if all that is in it is sorted in.
     fn empty(&mut self, half: usize) {
         if self.halves[half].n_unsorted == 0
@@ -152,8 +152,8 @@ impl State {
     }
 }
 
-impl Half {
-    fn keep(&mut self, whole: &Whole) -> bool {
+impl AppendLogFile {
+    fn keep(&mut self, whole: &FinishedExecution) -> bool {
         let frame = frame(self.time, whole);
         if self.end + frame.len() as u64 > FILE_BYTES_MAX {
             return false;
@@ -175,7 +175,7 @@ impl Half {
     }
 }
 
-fn frame(time: u64, whole: &Whole) -> Vec<u8> {
+fn frame(time: u64, whole: &FinishedExecution) -> Vec<u8> {
     let (caller, entries) = (whole.caller.as_bytes(), whole.entries.as_bytes());
     let mut frame = Vec::with_capacity(HEADER_BYTES + 16 + 4 + caller.len() + entries.len());
     frame.extend_from_slice(&[0; HEADER_BYTES]);
@@ -193,16 +193,16 @@ fn frame(time: u64, whole: &Whole) -> Vec<u8> {
 }
 
 fn seal(time: u64, payload: &[u8]) -> i64 {
-    Seal::new().int(time.cast_signed()).bytes(payload).done()
+    RowChecksum::new().int(time.cast_signed()).bytes(payload).done()
 }
 
 /// The executions that a file begins with, all of one time.
-fn read(file: &File) -> io::Result<Vec<Whole>> {
+fn read(file: &File) -> io::Result<Vec<FinishedExecution>> {
     Ok(sound(&bytes_of(file)?).1)
 }
 
 /// All sound executions in both files, also behind damaged ones: those are looked for at every byte.
-pub(super) fn salvage(dir: &Path) -> io::Result<Vec<Whole>> {
+pub(super) fn salvage(dir: &Path) -> io::Result<Vec<FinishedExecution>> {
     let mut found = vec![];
     for name in NAMES {
         let bytes = match File::open(dir.join(name)) {
@@ -248,12 +248,12 @@ fn bytes_of(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// The executions that these bytes begin with, all of one time.
-pub(super) fn decode(bytes: &[u8]) -> Vec<Whole> {
+pub(super) fn decode(bytes: &[u8]) -> Vec<FinishedExecution> {
     sound(bytes).1
 }
 
 /// The sound frames of one time that a file begins with: where they end, and what is in them.
-fn sound(bytes: &[u8]) -> (FoundTail, Vec<Whole>) {
+fn sound(bytes: &[u8]) -> (FoundTail, Vec<FinishedExecution>) {
     let (mut rest, mut end, mut time, mut found) = (bytes, 0, None, Vec::new());
     while let Some((of, whole)) = next(&mut rest)
         && *time.get_or_insert(of) == of
@@ -264,7 +264,7 @@ fn sound(bytes: &[u8]) -> (FoundTail, Vec<Whole>) {
     (FoundTail { time, end }, found)
 }
 
-fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {
+fn next(rest: &mut &[u8]) -> Option<(u64, FinishedExecution)> {
     let length = u32::from_le_bytes(array(rest)?);
     let time = u64::from_le_bytes(array(rest)?);
     let sealed = i64::from_le_bytes(array(rest)?);
@@ -276,11 +276,11 @@ fn next(rest: &mut &[u8]) -> Option<(u64, Whole)> {
 }
 
 /// An execution from the bytes behind its header.
-pub(super) fn whole(mut rest: &[u8]) -> Option<Whole> {
+pub(super) fn whole(mut rest: &[u8]) -> Option<FinishedExecution> {
     let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
     let caller = text(&mut rest)?.to_owned();
-    let entries = Rendered::kept(rest.to_vec());
-    entries.is_sound().then_some(Whole { execution, caller, entries })
+    let entries = RenderedEntries::kept(rest.to_vec());
+    entries.is_sound().then_some(FinishedExecution { execution, caller, entries })
 }
 
 #[cfg(test)]
@@ -288,13 +288,13 @@ mod tests {
     use super::*;
     use lifecycle::{Entry, Event, InputIndex, LogLevel, OutputMark, Seq, Timestamp};
 
-    fn whole(n: u8) -> Whole {
+    fn whole(n: u8) -> FinishedExecution {
         let execution = ExecutionId::from_uuid(Uuid::from_bytes([n; 16]));
-        Whole { execution, caller: "ann".into(), entries: entries(&format!("{n:03}")) }
+        FinishedExecution { execution, caller: "ann".into(), entries: entries(&format!("{n:03}")) }
     }
 
-    fn entries(line: &str) -> Rendered {
-        let mut rendered = Rendered::default();
+    fn entries(line: &str) -> RenderedEntries {
+        let mut rendered = RenderedEntries::default();
         let mark = OutputMark { input: InputIndex(0), ordinal: 1 };
         let event = Event::Logged { mark, level: LogLevel::Log, line: line.into() };
         for at in 0..3 {
@@ -304,14 +304,14 @@ mod tests {
         rendered
     }
 
-    fn left(dir: &Path) -> Vec<Whole> {
-        Tail::open(dir).unwrap().1
+    fn left(dir: &Path) -> Vec<FinishedExecution> {
+        AppendLog::open(dir).unwrap().1
     }
 
     #[test]
     fn what_is_kept_is_found_again_until_it_is_sorted_in() {
         let dir = tempfile::tempdir().unwrap();
-        let (tail, nothing) = Tail::open(dir.path()).unwrap();
+        let (tail, nothing) = AppendLog::open(dir.path()).unwrap();
         assert_eq!(nothing, []);
         let first = tail.keep(&whole(1)).unwrap();
         let second = tail.keep(&whole(2)).unwrap();
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn what_lies_behind_the_end_is_of_an_earlier_time() {
         let dir = tempfile::tempdir().unwrap();
-        let (tail, _) = Tail::open(dir.path()).unwrap();
+        let (tail, _) = AppendLog::open(dir.path()).unwrap();
         let which: Vec<_> = (1..=3).map(|n| tail.keep(&whole(n)).unwrap()).collect();
         tail.turn();
         which.into_iter().for_each(|which| tail.sorted(which));
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_or_a_torn_end_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        let (tail, _) = Tail::open(dir.path()).unwrap();
+        let (tail, _) = AppendLog::open(dir.path()).unwrap();
         tail.keep(&whole(1)).unwrap();
         tail.keep(&whole(2)).unwrap();
         let path = dir.path().join(NAMES[0]);
@@ -368,8 +368,8 @@ mod tests {
     #[test]
     fn a_full_file_and_one_that_is_stuck_take_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let (tail, _) = Tail::open(dir.path()).unwrap();
-        let large = Whole { entries: entries(&"x".repeat(200 << 10)), ..whole(1) };
+        let (tail, _) = AppendLog::open(dir.path()).unwrap();
+        let large = FinishedExecution { entries: entries(&"x".repeat(200 << 10)), ..whole(1) };
         assert!(tail.keep(&large).is_some());
         assert!(tail.keep(&large).is_none());
         assert!(tail.keep(&whole(2)).is_some());

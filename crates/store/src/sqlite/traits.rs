@@ -1,23 +1,23 @@
 //! The journal, the records and the notes of this store: which queue or reader serves each method.
 
-use super::ledger::Write;
+use super::ledger::TableWrite;
 use super::query::{self, PageMax};
 use super::{SqliteStore, follow, history, search};
 use crate::{
-    Append, DataLoss, ExecutionOverview, ExecutionSearch, Finished, Journal, ListFilter, Listed,
-    Notes, Record, Records, SearchPage, StoreError,
+    DataLoss, ExecutionOverview, ExecutionSearch, FinishedTimes, Journal, JournalAppend,
+    ListFilter, ListedExecution, NoteStore, RecordStore, SearchPage, StoreError, StoredRecord,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use lifecycle::{CallerName, Entry, ExecutionId, Phase, QuestionId, Seq, Timestamp};
+use lifecycle::{CallerName, Entry, ExecutionId, ExecutionPhase, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
 
 /// Entries of one read take about this much, unless one entry takes more: then the thread serves others.
 pub(super) const READ_BYTES_MAX: usize = 1 << 20;
 
 impl Journal for SqliteStore {
-    fn append(&self, append: Append) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Write::append(append), drop)
+    fn append(&self, append: JournalAppend) -> BoxFuture<'static, Result<(), StoreError>> {
+        self.write(TableWrite::append(append), drop)
     }
 
     fn read(
@@ -44,7 +44,10 @@ impl Journal for SqliteStore {
         follow::follow(self, execution, after)
     }
 
-    fn list(&self, filter: ListFilter) -> BoxFuture<'static, Result<Vec<Listed>, StoreError>> {
+    fn list(
+        &self,
+        filter: ListFilter,
+    ) -> BoxFuture<'static, Result<Vec<ListedExecution>, StoreError>> {
         self.read(move |conn| query::list(conn, &filter))
     }
 
@@ -55,7 +58,11 @@ impl Journal for SqliteStore {
         self.read(move |conn| search::search(conn, &search))
     }
 
-    fn count(&self, phase: Phase, n_max: usize) -> BoxFuture<'static, Result<usize, StoreError>> {
+    fn count(
+        &self,
+        phase: ExecutionPhase,
+        n_max: usize,
+    ) -> BoxFuture<'static, Result<usize, StoreError>> {
         self.read(move |conn| query::count(conn, phase, n_max))
     }
 
@@ -74,7 +81,7 @@ impl Journal for SqliteStore {
 
     fn count_by_caller(
         &self,
-        phase: Phase,
+        phase: ExecutionPhase,
     ) -> BoxFuture<'static, Result<Vec<(CallerName, u64)>, StoreError>> {
         self.read(move |conn| query::count_by_caller(conn, phase))
     }
@@ -118,9 +125,9 @@ impl Journal for SqliteStore {
 
     fn finished(
         &self,
-        after: Option<&Finished>,
+        after: Option<&FinishedTimes>,
         n_max: usize,
-    ) -> BoxFuture<'static, Result<Vec<Finished>, StoreError>> {
+    ) -> BoxFuture<'static, Result<Vec<FinishedTimes>, StoreError>> {
         let after = after.copied();
         self.read(move |conn| query::finished(conn, after, n_max))
     }
@@ -130,7 +137,8 @@ impl Journal for SqliteStore {
     }
 
     fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {
-        let forgotten = self.write(Ok(Write::Forget(execution)), |n_forgotten| n_forgotten > 0);
+        let forgotten =
+            self.write(Ok(TableWrite::Forget(execution)), |n_forgotten| n_forgotten > 0);
         let leases = Arc::clone(&self.inner.leases);
         Box::pin(async move {
             let forgotten = forgotten.await?;
@@ -165,12 +173,12 @@ impl Journal for SqliteStore {
     }
 }
 
-impl Records for SqliteStore {
+impl RecordStore for SqliteStore {
     fn get(
         &self,
         kind: &'static str,
         key: &str,
-    ) -> BoxFuture<'static, Result<Option<Record>, StoreError>> {
+    ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>> {
         let began = match self.inner.remembered.look(kind, key) {
             Ok(record) => return Box::pin(std::future::ready(Ok(Some(record)))),
             Err(age) => age,
@@ -193,7 +201,7 @@ impl Records for SqliteStore {
         value: String,
         expected: u64,
     ) -> BoxFuture<'static, Result<u64, StoreError>> {
-        self.write(Write::put(kind, key, value, expected), std::convert::identity)
+        self.write(TableWrite::put(kind, key, value, expected), std::convert::identity)
     }
 
     fn remove(
@@ -202,22 +210,22 @@ impl Records for SqliteStore {
         key: &str,
         expected: u64,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Ok(Write::Remove { kind, key: key.to_owned(), expected }), drop)
+        self.write(Ok(TableWrite::Remove { kind, key: key.to_owned(), expected }), drop)
     }
 
-    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<Record>, StoreError>> {
+    fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<StoredRecord>, StoreError>> {
         self.read(move |conn| query::records(conn, kind))
     }
 }
 
-impl Notes for SqliteStore {
+impl NoteStore for SqliteStore {
     fn note(
         &self,
         book: &str,
         line: String,
         n_max: usize,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(Write::note(book, line, n_max), drop)
+        self.write(TableWrite::note(book, line, n_max), drop)
     }
 
     fn newest(

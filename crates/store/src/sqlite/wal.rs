@@ -18,12 +18,12 @@ const MAGIC_BIG: u32 = 0x377f_0683;
 
 /// Which log this is: its salts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Generation {
+pub(super) struct WalGeneration {
     pub(super) salt_1: u32,
     pub(super) salt_2: u32,
 }
 
-impl Generation {
+impl WalGeneration {
     /// Of the header of a frame, or from the salts of a log's header.
     pub(super) fn from_bytes(bytes: [u8; 8]) -> Self {
         let (salt_1, salt_2) = bytes.split_at(4);
@@ -41,7 +41,7 @@ impl Generation {
 /// What the header of a log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogHeader {
-    pub(super) generation: Generation,
+    pub(super) generation: WalGeneration,
     pub(super) page_bytes: usize,
     is_big_endian: bool,
     checksum: (u32, u32),
@@ -61,7 +61,7 @@ impl LogHeader {
         let is_sound = page_bytes.is_power_of_two()
             && (512..=65_536).contains(&page_bytes)
             && stored_checksum(&header[24..]) == checksum;
-        let generation = Generation::from_bytes(header[16..24].try_into().ok()?);
+        let generation = WalGeneration::from_bytes(header[16..24].try_into().ok()?);
         is_sound.then_some(Self { generation, page_bytes, is_big_endian, checksum })
     }
 
@@ -78,7 +78,7 @@ impl LogHeader {
 
 /// A frame whose checksum holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct WalFrame {
     pub(super) page: u32,
     /// How many pages the database has after the transaction that ends with this frame, if one does.
     pub(super) commits_with: Option<u32>,
@@ -93,17 +93,17 @@ pub(super) struct FrameChecker {
 impl FrameChecker {
     /// The next frame, whose bytes these are; `None` where it is of another generation or damaged. The one after it is
     /// then checked against the checksum that this one names.
-    pub(super) fn next(&mut self, frame: &[u8]) -> Option<Frame> {
+    pub(super) fn next(&mut self, frame: &[u8]) -> Option<WalFrame> {
         let (head, page) = frame.split_at_checked(FRAME_HEADER_BYTES)?;
         let of_page = checksum(self.checksum, &head[..8], self.header.is_big_endian);
         let of_page = checksum(of_page, page, self.header.is_big_endian);
         let named = stored_checksum(&head[16..]);
-        let generation = Generation::from_bytes(head[8..16].try_into().ok()?);
+        let generation = WalGeneration::from_bytes(head[8..16].try_into().ok()?);
         let number = big_endian(&head[..4]);
         self.checksum = named;
         let n_pages = big_endian(&head[4..8]);
         (generation == self.header.generation && of_page == named && number > 0)
-            .then(|| Frame { page: number, commits_with: (n_pages > 0).then_some(n_pages) })
+            .then(|| WalFrame { page: number, commits_with: (n_pages > 0).then_some(n_pages) })
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_generation_follows_the_one_before_it_and_not_itself() {
-        let generation = |salt_1| Generation { salt_1, salt_2: 7 };
+        let generation = |salt_1| WalGeneration { salt_1, salt_2: 7 };
         assert!(generation(1).follows(generation(0)));
         assert!(generation(0).follows(generation(u32::MAX)), "salts wrap around");
         assert!(!generation(5).follows(generation(5)));

@@ -2,10 +2,12 @@
 //!
 //! SQLite stops at a damaged page. The walk goes on behind it: numbers that cannot be read are skipped.
 
-use super::rendered::Rendered;
+use super::rendered::RenderedEntries;
 use super::row;
-use crate::{Record, StoreError};
-use lifecycle::{Entry, Event, ExecutionId, Phase, Seq, Standing, State, Timestamp};
+use crate::{StoreError, StoredRecord};
+use lifecycle::{
+    Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, Seq, State, Timestamp,
+};
 use rusqlite::{Connection, Row, params};
 
 /// Numbers that are tried behind one that cannot be read: more than the rows below one damaged page of the second level.
@@ -18,7 +20,7 @@ pub(super) const NAMED_MAX: usize = 100;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowReport {
     /// Executions, by phase.
-    pub executions: Vec<(Phase, usize)>,
+    pub executions: Vec<(ExecutionPhase, usize)>,
     /// Entries of journals.
     pub n_entries: u64,
     /// Records: policies, tokens, settings and others.
@@ -39,7 +41,7 @@ impl RowReport {
         !self.is_unreadable && self.n_cut == 0
     }
 
-    fn count(&mut self, phase: Phase) {
+    fn count(&mut self, phase: ExecutionPhase) {
         match self.executions.iter_mut().find(|(known, _)| *known == phase) {
             Some((_, n)) => *n += 1,
             None => self.executions.push((phase, 1)),
@@ -60,7 +62,7 @@ pub(super) fn walk(
     target: Option<&Connection>,
 ) -> Result<RowReport, StoreError> {
     let version: i64 = source.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap_or(0);
-    let mut walk = Walk { source, target, version, report: RowReport::default() };
+    let mut walk = TableWalk { source, target, version, report: RowReport::default() };
     walk.executions()?;
     walk.records()?;
     walk.notes()?;
@@ -68,7 +70,7 @@ pub(super) fn walk(
     Ok(walk.report)
 }
 
-struct Walk<'a> {
+struct TableWalk<'a> {
     source: &'a Connection,
     target: Option<&'a Connection>,
     version: i64,
@@ -78,12 +80,12 @@ struct Walk<'a> {
 /// An execution's row whose seal holds.
 struct FoundExecution {
     number: i64,
-    listed: crate::Listed,
+    listed: crate::ListedExecution,
     /// All of its entries, where they are in its own row.
     whole: Option<Vec<u8>>,
 }
 
-impl Walk<'_> {
+impl TableWalk<'_> {
     /// Calls `read` for each row that `sql` selects behind a number, in the order of their numbers; rows come with their
     /// number in the first column.
     fn numbered(
@@ -144,8 +146,8 @@ impl Walk<'_> {
     fn execution(&mut self, found: &FoundExecution) -> Result<(), StoreError> {
         let id = found.listed.execution;
         if let Some(whole) = &found.whole {
-            let span = Rendered::kept(whole.clone()).span();
-            self.report.count(Phase::Finished);
+            let span = RenderedEntries::kept(whole.clone()).span();
+            self.report.count(ExecutionPhase::Finished);
             self.report.n_entries += u64::try_from(span.n).unwrap_or(0);
             self.report.newest = self.report.newest.max(Some(span.last));
             return self.keep_execution(found, &found.listed.standing, &[]);
@@ -189,13 +191,13 @@ impl Walk<'_> {
     fn keep_execution(
         &self,
         found: &FoundExecution,
-        standing: &Standing,
+        standing: &ExecutionSummary,
         entries: &[Entry],
     ) -> Result<(), StoreError> {
         let Some(target) = self.target else { return Ok(()) };
         let key = row::execution_key(found.listed.execution);
         let created = found.listed.created;
-        let span = found.whole.as_ref().map(|whole| Rendered::kept(whole.clone()).span());
+        let span = found.whole.as_ref().map(|whole| RenderedEntries::kept(whole.clone()).span());
         let end = span.map(|span| (span.n, span.last));
         target
             .prepare_cached(
@@ -322,9 +324,9 @@ impl Walk<'_> {
 }
 
 /// A record from `kind, key, value, version, seal`, with its kind and its seal.
-fn record(row: &Row<'_>) -> rusqlite::Result<(String, Record, i64)> {
+fn record(row: &Row<'_>) -> rusqlite::Result<(String, StoredRecord, i64)> {
     let version = row.get::<_, i64>(3)?.cast_unsigned();
-    let record = Record { key: row.get(1)?, value: row.get(2)?, version };
+    let record = StoredRecord { key: row.get(1)?, value: row.get(2)?, version };
     Ok((row.get(0)?, record, row.get(4)?))
 }
 
@@ -337,7 +339,7 @@ fn execution(row: &Row<'_>) -> Result<FoundExecution, StoreError> {
             let bytes: Vec<u8> = row.get(11)?;
             let key = row::execution_key(listed.execution);
             let is_sound = row.get::<_, Option<i64>>(10)? == Some(row::entries_seal(key, &bytes))
-                && Rendered::kept(bytes.clone()).is_sound();
+                && RenderedEntries::kept(bytes.clone()).is_sound();
             if !is_sound {
                 return Err(super::trouble::damaged("entries whose seal is broken"));
             }

@@ -7,28 +7,28 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
 
 /// The executions that somebody follows, each with its newest seq; `None` once closed.
-pub(super) struct Watchers(Mutex<Option<HashMap<ExecutionId, watch::Sender<Seq>>>>);
+pub(super) struct SubscriptionTable(Mutex<Option<HashMap<ExecutionId, watch::Sender<Seq>>>>);
 
 /// One follower's ear.
-pub(super) struct Ear {
+pub(super) struct Subscription {
     execution: ExecutionId,
     newest: Option<watch::Receiver<Seq>>,
-    watchers: Arc<Watchers>,
+    watchers: Arc<SubscriptionTable>,
 }
 
-impl Watchers {
+impl SubscriptionTable {
     pub(super) fn new() -> Self {
         Self(Mutex::new(Some(HashMap::new())))
     }
 
     /// Listens from now on; `None` when the store is closed.
-    pub(super) fn listen(self: &Arc<Self>, execution: ExecutionId) -> Option<Ear> {
+    pub(super) fn listen(self: &Arc<Self>, execution: ExecutionId) -> Option<Subscription> {
         let mut watched = self.lock();
         let newest = match watched.as_mut()?.entry(execution) {
             Entry::Occupied(known) => known.get().subscribe(),
             Entry::Vacant(new) => new.insert(watch::Sender::new(Seq(0))).subscribe(),
         };
-        Some(Ear { execution, newest: Some(newest), watchers: Arc::clone(self) })
+        Some(Subscription { execution, newest: Some(newest), watchers: Arc::clone(self) })
     }
 
     /// Says that everything up to `newest` can be read.
@@ -55,7 +55,7 @@ impl Watchers {
     }
 }
 
-impl Ear {
+impl Subscription {
     /// Waits until something after `heard` can be read; false when the store is closed.
     pub(super) async fn hear(&mut self, heard: Seq) -> bool {
         match &mut self.newest {
@@ -65,7 +65,7 @@ impl Ear {
     }
 }
 
-impl Drop for Ear {
+impl Drop for Subscription {
     fn drop(&mut self) {
         let mut watched = self.watchers.lock();
         // Under the lock, so that the last of two that leave at once sees that it is the last.

@@ -1,16 +1,16 @@
 //! The one writer: takes all that waits, writes it in one transaction, then tells everybody.
 
-use super::checkpoint::Checkpoints;
-use super::format::Durability;
+use super::checkpoint::CheckpointScheduler;
+use super::format::DurabilityMode;
 use super::history;
-use super::ledger::{Ledger, Unwritten, Write};
-use super::line::{Line, Max, Refused};
-use super::mark::{Commit, LogMarker, Mark};
-use super::recent::Recent;
-use super::remembered::Remembered;
-use super::room::Room;
-use super::tail::Tail;
-use super::watchers::Watchers;
+use super::ledger::{TableWrite, Tables, WriteRefused};
+use super::line::{QueueClosed, QueueLimits, WorkQueue};
+use super::mark::{LogMarker, StoreMark, WalCommit};
+use super::recent::EntryCache;
+use super::remembered::RecordCache;
+use super::room::WalPreallocator;
+use super::tail::AppendLog;
+use super::watchers::SubscriptionTable;
 use crate::StoreError;
 use lifecycle::{Entry, ExecutionId, Seq};
 use std::sync::Arc;
@@ -18,53 +18,53 @@ use tokio::sync::oneshot;
 
 /// Whoever waits for an append before the next has one in here. Only callers that do not wait can
 /// fill it: theirs is then refused, as their memory would be the next thing to run out.
-const UNWRITTEN_MAX: Max = Max { items: 65_536, bytes: 256 << 20 };
+const UNWRITTEN_MAX: QueueLimits = QueueLimits { items: 65_536, bytes: 256 << 20 };
 
 /// A transaction takes at most this much, or those who wait for its end would wait too long.
-const BATCH_MAX: Max = Max { items: 1_024, bytes: 8 << 20 };
+const BATCH_MAX: QueueLimits = QueueLimits { items: 1_024, bytes: 8 << 20 };
 
 /// A larger execution is left to the writer's thread: the caller's thread would do nothing else while it writes it.
 const TAIL_EXECUTION_BYTES_MAX: usize = 64 << 10;
 
 /// Something to write, and who waits for it.
-pub(super) struct Job {
-    write: Write,
+pub(super) struct WriteJob {
+    write: TableWrite,
     /// None where nobody waits.
-    done: Option<oneshot::Sender<Verdict>>,
+    done: Option<oneshot::Sender<WriteVerdict>>,
 }
 
-type Verdict = Result<u64, StoreError>;
+type WriteVerdict = Result<u64, StoreError>;
 
 /// What became of a write.
-pub(super) enum Placed {
-    Done(Verdict),
-    InLine(oneshot::Receiver<Verdict>),
+pub(super) enum WriteOutcome {
+    Done(WriteVerdict),
+    InLine(oneshot::Receiver<WriteVerdict>),
 }
 
 /// Where writes are put in line.
 pub(super) struct WriteLine {
-    line: Line<Job>,
-    tail: Arc<Tail>,
-    followers: Followers,
+    line: WorkQueue<WriteJob>,
+    tail: Arc<AppendLog>,
+    followers: FollowerIndex,
 }
 
 impl WriteLine {
-    pub(super) fn new(writer: &Writer) -> Self {
+    pub(super) fn new(writer: &JournalThread) -> Self {
         let (tail, followers) = (Arc::clone(&writer.tail), writer.followers.clone());
-        Self { line: Line::new(UNWRITTEN_MAX), tail, followers }
+        Self { line: WorkQueue::new(UNWRITTEN_MAX), tail, followers }
     }
 
     /// Writes it to the tail, or takes a place in line now; the answer comes when it is written.
-    pub(super) fn write(&self, mut write: Write) -> Placed {
+    pub(super) fn write(&self, mut write: TableWrite) -> WriteOutcome {
         if self.lay_down(&mut write) {
-            return Placed::Done(Ok(0));
+            return WriteOutcome::Done(Ok(0));
         }
-        Placed::InLine(self.put_in_line(write))
+        WriteOutcome::InLine(self.put_in_line(write))
     }
 
     /// Resolves when all that is written can be read; none where it can be now.
-    pub(super) fn sorted(&self) -> Option<oneshot::Receiver<Verdict>> {
-        self.has_unsorted().then(|| self.put_in_line(Write::Nothing))
+    pub(super) fn sorted(&self) -> Option<oneshot::Receiver<WriteVerdict>> {
+        self.has_unsorted().then(|| self.put_in_line(TableWrite::Nothing))
     }
 
     /// Whether something is written that is not in the tables.
@@ -72,22 +72,22 @@ impl WriteLine {
         self.tail.has_unsorted()
     }
 
-    fn put_in_line(&self, write: Write) -> oneshot::Receiver<Verdict> {
+    fn put_in_line(&self, write: TableWrite) -> oneshot::Receiver<WriteVerdict> {
         let (done, verdict) = oneshot::channel();
         let bytes = write.bytes();
-        if let Err((job, refused)) = self.line.join(bytes, Job { write, done: Some(done) }) {
+        if let Err((job, refused)) = self.line.join(bytes, WriteJob { write, done: Some(done) }) {
             job.tell(Err(match refused {
-                Refused::Closed => StoreError::Closed,
-                Refused::Full => StoreError::Other("too much waits to be written".into()),
+                QueueClosed::Closed => StoreError::Closed,
+                QueueClosed::Full => StoreError::Other("too much waits to be written".into()),
             }));
         }
         verdict
     }
 
     /// Writes down where it is quickest what need not be found yet: executions that are over. False: it is as it was.
-    fn lay_down(&self, write: &mut Write) -> bool {
+    fn lay_down(&self, write: &mut TableWrite) -> bool {
         let is_small = write.bytes() <= TAIL_EXECUTION_BYTES_MAX;
-        let Write::Append(rows) = write else { return false };
+        let TableWrite::Append(rows) = write else { return false };
         if !is_small || !rows.is_whole() {
             return false;
         }
@@ -99,13 +99,13 @@ impl WriteLine {
         let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
         self.followers.show(execution, expected, last, rows.take_entries());
         // Where the line is closed it stays where it is, and is found when the store is opened again.
-        self.line.join_quietly(Job { write: Write::Sort(whole, which), done: None });
+        self.line.join_quietly(WriteJob { write: TableWrite::Sort(whole, which), done: None });
         true
     }
 
     /// Writes until the line is closed and empty.
-    pub(super) fn run(&self, mut writer: Writer) {
-        let _abandon = Abandon(self, writer.marker.mark().clone());
+    pub(super) fn run(&self, mut writer: JournalThread) {
+        let _abandon = AbandonOnDrop(self, writer.marker.mark().clone());
         let mut jobs = Vec::new();
         while self.line.wait() {
             self.tail.turn();
@@ -123,8 +123,8 @@ impl WriteLine {
     }
 }
 
-impl Job {
-    fn tell(self, verdict: Verdict) {
+impl WriteJob {
+    fn tell(self, verdict: WriteVerdict) {
         // Whoever asked may have gone away; what is written stays written.
         drop(self.done.map(|done| done.send(verdict)));
     }
@@ -132,12 +132,12 @@ impl Job {
 
 /// Who is shown what is written.
 #[derive(Clone)]
-pub(super) struct Followers {
-    pub(super) watchers: Arc<Watchers>,
-    pub(super) recent: Arc<Recent>,
+pub(super) struct FollowerIndex {
+    pub(super) watchers: Arc<SubscriptionTable>,
+    pub(super) recent: Arc<EntryCache>,
 }
 
-impl Followers {
+impl FollowerIndex {
     fn show(
         &self,
         execution: ExecutionId,
@@ -151,28 +151,28 @@ impl Followers {
 }
 
 /// The one who writes.
-pub(super) struct Writer {
-    pub(super) ledger: Ledger,
-    pub(super) followers: Followers,
-    pub(super) remembered: Arc<Remembered>,
-    pub(super) tail: Arc<Tail>,
+pub(super) struct JournalThread {
+    pub(super) ledger: Tables,
+    pub(super) followers: FollowerIndex,
+    pub(super) remembered: Arc<RecordCache>,
+    pub(super) tail: Arc<AppendLog>,
     /// What could not be sorted in. It is tried again with what comes next; the tail holds it meanwhile.
-    pub(super) unsorted: Vec<Job>,
-    pub(super) checkpoints: Checkpoints,
+    pub(super) unsorted: Vec<WriteJob>,
+    pub(super) checkpoints: CheckpointScheduler,
     /// Says in the mark where each commit ended.
     pub(super) marker: LogMarker,
     /// How many commits the mark knows of.
     pub(super) n_marked: u32,
     /// For what is synced.
-    pub(super) room: Room,
-    pub(super) durability: Durability,
+    pub(super) room: WalPreallocator,
+    pub(super) durability: DurabilityMode,
     /// What SQLite was last told; `None` before the first time.
     pub(super) syncing: Option<bool>,
 }
 
-impl Writer {
+impl JournalThread {
     /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
-    fn write_all(&mut self, jobs: &mut Vec<Job>) {
+    fn write_all(&mut self, jobs: &mut Vec<WriteJob>) {
         match self.transact(jobs.iter().map(|job| &job.write)) {
             Ok(verdicts) => self.tell(jobs, verdicts),
             Err(error) if jobs.len() == 1 => self.tell(jobs, vec![Err(error.into())]),
@@ -196,12 +196,12 @@ impl Writer {
         }
     }
 
-    fn tell(&mut self, jobs: &mut Vec<Job>, verdicts: Vec<Verdict>) {
+    fn tell(&mut self, jobs: &mut Vec<WriteJob>, verdicts: Vec<WriteVerdict>) {
         for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
             match (&mut job.write, verdict) {
-                (Write::Sort(..), Err(_)) => self.unsorted.push(job),
+                (TableWrite::Sort(..), Err(_)) => self.unsorted.push(job),
                 // Whoever only looks finds what there is.
-                (Write::Nothing, _) => job.tell(Ok(0)),
+                (TableWrite::Nothing, _) => job.tell(Ok(0)),
                 (write, verdict) => {
                     self.publish(write, &verdict);
                     job.tell(verdict);
@@ -211,17 +211,17 @@ impl Writer {
     }
 
     /// Shows what is written to those who follow.
-    fn publish(&self, write: &mut Write, verdict: &Verdict) {
+    fn publish(&self, write: &mut TableWrite, verdict: &WriteVerdict) {
         match (write, verdict) {
-            (Write::Append(rows), Ok(_)) => {
+            (TableWrite::Append(rows), Ok(_)) => {
                 let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
                 self.followers.show(execution, expected, last, rows.take_entries());
             }
-            (Write::Sort(_, which), Ok(_)) => self.tail.sorted(*which),
-            (Write::Forget(execution), Ok(_)) => self.followers.recent.forget(*execution),
+            (TableWrite::Sort(_, which), Ok(_)) => self.tail.sorted(*which),
+            (TableWrite::Forget(execution), Ok(_)) => self.followers.recent.forget(*execution),
             // However it ended: what is remembered must not be older than what is kept.
-            (Write::Put { kind, record }, _) => self.remembered.forget(kind, &record.key),
-            (Write::Remove { kind, key, .. }, _) => self.remembered.forget(kind, key),
+            (TableWrite::Put { kind, record }, _) => self.remembered.forget(kind, &record.key),
+            (TableWrite::Remove { kind, key, .. }, _) => self.remembered.forget(kind, key),
             _ => {}
         }
     }
@@ -229,9 +229,9 @@ impl Writer {
     /// Writes all or nothing, except that a refused job leaves the others alone.
     fn transact<'a>(
         &mut self,
-        writes: impl Iterator<Item = &'a Write> + Clone,
-    ) -> Result<Vec<Verdict>, rusqlite::Error> {
-        let is_synced = writes.clone().any(Write::synced);
+        writes: impl Iterator<Item = &'a TableWrite> + Clone,
+    ) -> Result<Vec<WriteVerdict>, rusqlite::Error> {
+        let is_synced = writes.clone().any(TableWrite::synced);
         self.sync_if(is_synced)?;
         let done = self.attempt(writes);
         if done.is_err() {
@@ -249,7 +249,7 @@ impl Writer {
         }
         self.n_marked = n_commits;
         let frames = u32::try_from(self.checkpoints.log_pages()).unwrap_or(0);
-        self.marker.committed(Commit { frames, is_synced });
+        self.marker.committed(WalCommit { frames, is_synced });
     }
 
     /// Closes the database: its log is moved into it, and the mark says so.
@@ -276,11 +276,11 @@ impl Writer {
 
     fn attempt<'a>(
         &mut self,
-        writes: impl Iterator<Item = &'a Write> + Clone,
-    ) -> Result<Vec<Verdict>, rusqlite::Error> {
+        writes: impl Iterator<Item = &'a TableWrite> + Clone,
+    ) -> Result<Vec<WriteVerdict>, rusqlite::Error> {
         #[cfg(test)]
         for write in writes.clone() {
-            if let Write::Trouble(pragma) = write {
+            if let TableWrite::Trouble(pragma) = write {
                 self.ledger.conn.execute_batch(pragma)?;
             }
         }
@@ -289,8 +289,8 @@ impl Writer {
         for write in writes {
             verdicts.push(match self.ledger.write(write) {
                 Ok(answer) => Ok(answer),
-                Err(Unwritten::Refused(why)) => Err(why),
-                Err(Unwritten::Broken(error)) => return Err(error),
+                Err(WriteRefused::Refused(why)) => Err(why),
+                Err(WriteRefused::Broken(error)) => return Err(error),
             });
         }
         self.ledger.conn.prepare_cached("COMMIT")?.execute([])?;
@@ -309,7 +309,7 @@ impl Writer {
 
     /// A commit is visible to readers only once it is as strong as its strongest job asks.
     fn sync_if(&mut self, synced: bool) -> Result<(), rusqlite::Error> {
-        if self.durability == Durability::Nothing || self.syncing == Some(synced) {
+        if self.durability == DurabilityMode::Nothing || self.syncing == Some(synced) {
             return Ok(());
         }
         let level = if synced { "FULL" } else { "NORMAL" };
@@ -320,9 +320,9 @@ impl Writer {
 }
 
 /// When the writer's thread ends, however it ends, nobody waits for it.
-struct Abandon<'a>(&'a WriteLine, Mark);
+struct AbandonOnDrop<'a>(&'a WriteLine, StoreMark);
 
-impl Drop for Abandon<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         self.1.close();
         self.0.line.abandon();

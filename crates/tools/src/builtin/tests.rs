@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    Connection, ConnectionName, Credential, Integration, Owner, SharedSchema, Slug, ToolSpec,
+    Connection, ConnectionName, ConnectionOwner, Integration, IntegrationSlug, SharedSchema,
+    ToolCredential, ToolSpec,
 };
 
 /// Three tools of a shop, one of them dangerous.
@@ -35,8 +36,8 @@ impl Integration for Shop {
     fn call(
         &self,
         _: &str,
-        _: &Credential,
-        _: Request,
+        _: &ToolCredential,
+        _: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         future::ready(Ok(None)).boxed()
     }
@@ -45,20 +46,21 @@ impl Integration for Shop {
 fn shop() -> Catalogue {
     let catalogue = Catalogue::default();
     let main = Connection {
-        owner: Owner::Org,
+        owner: ConnectionOwner::Org,
         name: ConnectionName::normalised("main").unwrap(),
-        proof: Arc::new(Credential::none()),
+        proof: Arc::new(ToolCredential::none()),
     };
-    let card = Card { title: "Shop".into(), kind: "openapi".into(), ..Card::default() };
-    let slug = Slug::parse("shop").unwrap();
+    let card = SourceCard { title: "Shop".into(), kind: "openapi".into(), ..SourceCard::default() };
+    let slug = IntegrationSlug::parse("shop").unwrap();
     catalogue.put(&slug, card, Arc::new(Shop), vec![Arc::new(main)]);
-    let shows: Shows = Arc::new(|found: &Found| found.spec().name != "orders.deleteOrder");
-    catalogue.add(Arc::new(Builtin::new(&catalogue, shows))).unwrap();
+    let shows: ToolVisibility =
+        Arc::new(|found: &FoundTool| found.spec().name != "orders.deleteOrder");
+    catalogue.add(Arc::new(BuiltinTools::new(&catalogue, shows))).unwrap();
     catalogue
 }
 
 async fn call(tool: &str, args: &str) -> Result<Value, String> {
-    match shop().call(Request::sample(tool, args)).await {
+    match shop().call(ToolRequest::sample(tool, args)).await {
         lifecycle::CallOutcome::Returned { value } => {
             Ok(serde_json::from_str(value.unwrap().text()).unwrap())
         }

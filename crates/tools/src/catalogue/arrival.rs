@@ -1,22 +1,22 @@
 //! An integration on its way into the catalogue: what it offers is known, and compared with what it offered
 //! before, so that reading it anew cannot widen what somebody allowed.
 
-use super::section::{Card, Entry, Section, TOOLS_MAX};
+use super::section::{CatalogueEntry, CatalogueSection, SourceCard, TOOLS_MAX};
 use crate::shape::shape;
-use crate::{Connection, Integration, Slug};
-use lifecycle::{Revision, Timestamp};
+use crate::{Connection, Integration, IntegrationSlug};
+use lifecycle::{Timestamp, ToolRevision};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 /// Since when each tool of an integration has been what it is, by its name.
-pub type Ages = BTreeMap<String, Age>;
+pub type ToolAges = BTreeMap<String, ToolAge>;
 
 /// Since when a tool has been what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Age {
+pub struct ToolAge {
     /// What it takes, does and reaches.
-    pub shape: Revision,
+    pub shape: ToolRevision,
     /// When a later reading of its source brought it; 0 where it came with its source.
     pub since: Timestamp,
     /// When its shape last changed; 0 where it never did.
@@ -24,43 +24,44 @@ pub struct Age {
 }
 
 /// An integration on its way into the catalogue.
-pub struct Arrival {
-    pub(super) slug: Slug,
-    pub(super) section: Section,
+pub struct IntegrationArrival {
+    pub(super) slug: IntegrationSlug,
+    pub(super) section: CatalogueSection,
     pub(super) left_out: Vec<String>,
     pub(super) grown: Vec<String>,
 }
 
-impl Arrival {
+impl IntegrationArrival {
     /// Asks an integration what it offers. Its tools came with it, until [`Self::age`] says otherwise.
     pub fn new(
-        slug: &Slug,
-        card: Card,
+        slug: &IntegrationSlug,
+        card: SourceCard,
         integration: Arc<dyn Integration>,
         connections: Vec<Arc<Connection>>,
     ) -> Self {
-        let (section, left_out) = Section::of_integration(slug, card, integration, connections);
+        let (section, left_out) =
+            CatalogueSection::of_integration(slug, card, integration, connections);
         Self { slug: slug.clone(), section, left_out, grown: vec![] }
     }
 
     /// Gives each tool its age, and tells them all. Where nothing is `known`, they came with their source;
     /// otherwise one that is not known is new, and one of another shape has grown. Those that are known and
     /// not there keep their age for the day when they come back as they were.
-    pub fn age(&mut self, known: Option<&Ages>, now: Timestamp) -> Ages {
+    pub fn age(&mut self, known: Option<&ToolAges>, now: Timestamp) -> ToolAges {
         let target = self.section.target();
         let shelf = Arc::get_mut(&mut self.section.shelf);
         let entries = &mut shelf.expect("nobody shares an arrival's shelf yet").entries;
-        let mut ages = Ages::new();
-        for Entry { spec, since, grew, .. } in entries {
+        let mut ages = ToolAges::new();
+        for CatalogueEntry { spec, since, grew, .. } in entries {
             let shape = shape(spec, &target);
             let never = Timestamp(0);
             let age = match known.map(|known| known.get(&spec.name)) {
-                None => Age { shape, since: never, grew: never },
-                Some(None) => Age { shape, since: now, grew: never },
+                None => ToolAge { shape, since: never, grew: never },
+                Some(None) => ToolAge { shape, since: now, grew: never },
                 Some(Some(age)) if age.shape == shape => *age,
                 Some(Some(age)) => {
                     self.grown.push(spec.name.clone());
-                    Age { shape, grew: now, ..*age }
+                    ToolAge { shape, grew: now, ..*age }
                 }
             };
             (*since, *grew) = (age.since, age.grew);
@@ -75,7 +76,7 @@ impl Arrival {
     }
 }
 
-impl fmt::Debug for Arrival {
+impl fmt::Debug for IntegrationArrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Arrival({})", self.slug)
     }

@@ -1,10 +1,10 @@
 //! Which sources are available. A call of a source that is not waits for it, and the wait makes the server
 //! read the source again soon.
 
-use super::section::Section;
-use super::{Catalogue, Snapshot};
-use crate::Slug;
-use crate::envelope::Trouble;
+use super::section::CatalogueSection;
+use super::{Catalogue, CatalogueSnapshot};
+use crate::IntegrationSlug;
+use crate::envelope::ToolFailure;
 use lifecycle::{CallOutcome, ToolPath, UnavailableSource};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -65,13 +65,13 @@ impl Catalogue {
     }
 
     /// Notified when a call or an answer needs a source that is not available.
-    pub fn demand(&self, slug: &Slug) -> Option<Arc<Notify>> {
+    pub fn demand(&self, slug: &IntegrationSlug) -> Option<Arc<Notify>> {
         let snapshot = self.snapshot();
         snapshot.sections.get(slug.as_str()).map(|section| Arc::clone(&section.demand))
     }
 }
 
-impl Snapshot {
+impl CatalogueSnapshot {
     /// Names of the sources of which there is no description.
     pub fn undescribed(&self) -> impl Iterator<Item = &str> {
         let sections = self.sections.values().filter(|section| section.is_undescribed());
@@ -84,7 +84,7 @@ impl Snapshot {
         Some(unavailable(tool, &section.card.name, &why))
     }
 
-    fn unavailable_section(&self, tool: &ToolPath) -> Option<(&Arc<Section>, String)> {
+    fn unavailable_section(&self, tool: &ToolPath) -> Option<(&Arc<CatalogueSection>, String)> {
         let section = self.sections.get(source_name(tool))?;
         Some((section, section.outage()?))
     }
@@ -101,6 +101,7 @@ fn unavailable(tool: &ToolPath, source: &str, why: &str) -> UnavailableSource {
         "Tool \"{tool}\" cannot be called: its source \"{source}\" is not available: {why}. \
          The call has not run; try again later."
     );
-    let trouble = Trouble { retryable: Some(true), ..Trouble::new(SOURCE_UNAVAILABLE, message) };
+    let trouble =
+        ToolFailure { retryable: Some(true), ..ToolFailure::new(SOURCE_UNAVAILABLE, message) };
     UnavailableSource { why, outcome: CallOutcome::Returned { value: Some(trouble.told()) } }
 }

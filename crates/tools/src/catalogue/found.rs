@@ -1,13 +1,14 @@
 //! A tool that was found, with the place where it was: all that a call needs, whatever changes meanwhile.
 
-use super::section::{Card, Entry, Mount, Origin, Section};
-use crate::envelope::Trouble;
-use crate::schema::{Issue, sentence};
-use crate::{Connection, Request, SharedSchema, ToolSpec, files, proof, scrub};
+use super::section::{CatalogueEntry, CatalogueSection, MountPoint, SectionOrigin, SourceCard};
+use crate::envelope::ToolFailure;
+use crate::schema::{SchemaIssue, sentence};
+use crate::{Connection, SharedSchema, ToolRequest, ToolSpec, files, proof, scrub};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{
-    Admission, CallOutcome, Failure, FailureCode, Json, Nature, Revision, ToolPath, Traits,
+    CallAdmission, CallOutcome, Failure, FailureCode, Json, ToolNature, ToolPath, ToolRevision,
+    ToolTraits,
 };
 use std::any::Any;
 use std::fmt;
@@ -22,14 +23,14 @@ pub(super) const FAILURE_DETAILS_BYTES_MAX: usize = 64 << 10;
 
 /// A tool in the catalogue.
 #[derive(Clone)]
-pub struct Found {
-    section: Arc<Section>,
+pub struct FoundTool {
+    section: Arc<CatalogueSection>,
     mount_idx: usize,
     entry_idx: usize,
 }
 
-impl Found {
-    pub(super) fn in_section(section: &Arc<Section>, path: &str) -> Option<Self> {
+impl FoundTool {
+    pub(super) fn in_section(section: &Arc<CatalogueSection>, path: &str) -> Option<Self> {
         section.mounts.iter().enumerate().find_map(|(mount_idx, mount)| {
             let name = path.strip_prefix(&mount.prefix)?;
             let entry_idx = section.shelf.position(name)?;
@@ -37,11 +38,11 @@ impl Found {
         })
     }
 
-    pub(super) fn at(section: &Arc<Section>, mount_idx: usize, entry_idx: usize) -> Self {
+    pub(super) fn at(section: &Arc<CatalogueSection>, mount_idx: usize, entry_idx: usize) -> Self {
         Self { section: Arc::clone(section), mount_idx, entry_idx }
     }
 
-    pub(super) fn all(section: &Arc<Section>) -> impl Iterator<Item = Self> + use<> {
+    pub(super) fn all(section: &Arc<CatalogueSection>) -> impl Iterator<Item = Self> + use<> {
         let section = Arc::clone(section);
         let (n_mounts, n_entries) = (section.mounts.len(), section.n_tools());
         (0..n_mounts).flat_map(move |mount_idx| {
@@ -70,18 +71,18 @@ impl Found {
     }
 
     /// What policies look at.
-    pub fn traits(&self) -> Traits {
-        let Entry { since, grew, answer_only, .. } = *self.entry();
-        Traits { asks: self.asks() || answer_only, since, grew, answer_only }
+    pub fn traits(&self) -> ToolTraits {
+        let CatalogueEntry { since, grew, answer_only, .. } = *self.entry();
+        ToolTraits { asks: self.asks() || answer_only, since, grew, answer_only }
     }
 
     /// What matters about it when a server dies in mid-call.
-    pub fn nature(&self) -> Nature {
+    pub fn nature(&self) -> ToolNature {
         self.entry().nature()
     }
 
     /// The source that it comes from.
-    pub fn card(&self) -> &Card {
+    pub fn card(&self) -> &SourceCard {
         &self.section.card
     }
 
@@ -96,7 +97,7 @@ impl Found {
     }
 
     /// What an approval of it is good for. Reads all that is said about the tool: for those who ask.
-    pub fn revision(&self) -> Revision {
+    pub fn revision(&self) -> ToolRevision {
         let spec = self.spec();
         let whole = |schema: &Option<SharedSchema>| {
             schema.as_ref().map(|schema| schema.whole().to_string()).unwrap_or_default()
@@ -111,28 +112,28 @@ impl Found {
             format!("{}{}", spec.read_only, spec.asks),
         ];
         // With their lengths, so that no part can borrow from the next.
-        Revision::of(&parts.map(|part| format!("{} {part}", part.len())).concat())
+        ToolRevision::of(&parts.map(|part| format!("{} {part}", part.len())).concat())
     }
 
-    pub(super) fn admit(&self, args: &Json) -> Admission {
+    pub(super) fn admit(&self, args: &Json) -> CallAdmission {
         match self.fitting(args) {
-            Ok(_) => Admission::Fit {
+            Ok(_) => CallAdmission::Fit {
                 nature: self.nature(),
                 traits: self.traits(),
                 about: self.spec().about.clone(),
                 revision: None,
             },
             Err(failure) if self.is_enveloped() => {
-                Admission::Told(Trouble::of("invalid_tool_arguments", &failure).told())
+                CallAdmission::Told(ToolFailure::of("invalid_tool_arguments", &failure).told())
             }
-            Err(failure) => Admission::Unfit(failure),
+            Err(failure) => CallAdmission::Unfit(failure),
         }
     }
 
     /// What is wrong with arguments that fit their schema, as the program hears it; for those who are about to
     /// be asked.
     pub(super) fn objection(&self, args: &Json) -> Option<Json> {
-        let (Origin::Integration(integration), Some(connection)) =
+        let (SectionOrigin::Integration(integration), Some(connection)) =
             (self.section.origin(), self.connection())
         else {
             return None;
@@ -141,24 +142,24 @@ impl Found {
         let outline = connection.proof.outline();
         let why = integration.objection(&self.spec().name, &outline, &args)?;
         let message = format!("The arguments of \"{}\" make no call: {why}.", self.path());
-        Some(Trouble::new("invalid_tool_arguments", message).told())
+        Some(ToolFailure::new("invalid_tool_arguments", message).told())
     }
 
     /// The question that its source composes about a call, or the value that
     /// the program receives instead.
     pub(super) fn compose_question(&self, args: &Json) -> Option<Result<String, Json>> {
-        let Origin::Source(source) = self.section.origin() else { return None };
+        let SectionOrigin::Source(source) = self.section.origin() else { return None };
         let path = ToolPath::parse(&self.path()).ok()?;
         source.compose_question(&path, args)
     }
 
-    pub(super) async fn call(self, mut request: Request) -> CallOutcome {
+    pub(super) async fn call(self, mut request: ToolRequest) -> CallOutcome {
         // Once more: between the asking and the answer the tool may have changed.
         request.args = match self.fitting(&request.args) {
             Ok(args) => args,
             Err(failure) if self.is_enveloped() => {
                 return CallOutcome::Returned {
-                    value: Some(Trouble::of("invalid_tool_arguments", &failure).told()),
+                    value: Some(ToolFailure::of("invalid_tool_arguments", &failure).told()),
                 };
             }
             Err(failure) => return CallOutcome::Failed(failure),
@@ -174,14 +175,14 @@ impl Found {
         }
     }
 
-    fn perform(&self, request: Request) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn perform(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         match (self.section.origin(), self.connection()) {
-            (Origin::Source(source), _) => source.call(request),
-            (Origin::Integration(integration), Some(connection)) => {
+            (SectionOrigin::Source(source), _) => source.call(request),
+            (SectionOrigin::Integration(integration), Some(connection)) => {
                 let (integration, proof) = (Arc::clone(integration), Arc::clone(&connection.proof));
                 proof::perform(integration, proof, self.spec().name.clone(), request).boxed()
             }
-            (Origin::Integration(_), None) | (Origin::Nowhere, _) => {
+            (SectionOrigin::Integration(_), None) | (SectionOrigin::Nowhere, _) => {
                 unreachable!("tools of an integration are found by a connection")
             }
         }
@@ -214,17 +215,19 @@ impl Found {
 
     fn missing_argument(&self, args: &Json) -> Option<String> {
         match self.section.origin() {
-            Origin::Integration(integration) => {
+            SectionOrigin::Integration(integration) => {
                 integration.missing_argument(&self.spec().name, args)
             }
-            Origin::Source(_) | Origin::Nowhere => None,
+            SectionOrigin::Source(_) | SectionOrigin::Nowhere => None,
         }
     }
 
     fn arranged(&self, args: &Json) -> Json {
         let arranged = match self.section.origin() {
-            Origin::Integration(integration) => integration.arranged(&self.spec().name, args),
-            Origin::Source(_) | Origin::Nowhere => None,
+            SectionOrigin::Integration(integration) => {
+                integration.arranged(&self.spec().name, args)
+            }
+            SectionOrigin::Source(_) | SectionOrigin::Nowhere => None,
         };
         arranged.unwrap_or_else(|| args.clone())
     }
@@ -253,22 +256,22 @@ impl Found {
         Failure::new(FailureCode::Tool, format!("Tool \"{tool}\" broke down."))
     }
 
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &CatalogueEntry {
         &self.section.shelf.entries[self.entry_idx]
     }
 
-    fn mount(&self) -> &Mount {
+    fn mount(&self) -> &MountPoint {
         &self.section.mounts[self.mount_idx]
     }
 }
 
-impl fmt::Debug for Found {
+impl fmt::Debug for FoundTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.path())
     }
 }
 
-fn unfit(message: &str, issues: &[Issue]) -> Failure {
+fn unfit(message: &str, issues: &[SchemaIssue]) -> Failure {
     let details = serde_json::json!({ "issues": issues });
     Failure {
         details: Json::from_value(&details).ok(),

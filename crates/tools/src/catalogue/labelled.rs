@@ -1,29 +1,29 @@
 //! A source as a search sees it: its tools' words, its own, and where its tools are bound.
 
-use super::{Found, Section, Snapshot};
-use crate::search::{Index, words};
+use super::{CatalogueSection, CatalogueSnapshot, FoundTool};
+use crate::search::{ToolIndex, words};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A source with the words of its name.
-pub(crate) struct Labelled<'a> {
-    section: &'a Arc<Section>,
+pub(crate) struct LabelledSource<'a> {
+    section: &'a Arc<CatalogueSection>,
     pub(crate) label: BTreeSet<String>,
 }
 
-impl Snapshot {
+impl CatalogueSnapshot {
     /// Sources with tools that are bound somewhere.
-    pub(crate) fn shelves(&self) -> impl Iterator<Item = Labelled<'_>> {
+    pub(crate) fn shelves(&self) -> impl Iterator<Item = LabelledSource<'_>> {
         let bound = self.sections.values().filter(|section| !section.mounts.is_empty());
         bound.map(|section| {
             let card = &section.card;
             let label = [words(&card.name), words(&card.title)].concat().into_iter().collect();
-            Labelled { section, label }
+            LabelledSource { section, label }
         })
     }
 }
 
-impl Snapshot {
+impl CatalogueSnapshot {
     /// Reads the words of a source's tools, which its first search would have to wait for otherwise. Takes a while for large
     /// sources.
     pub fn index_source(&self, slug: &str) {
@@ -38,14 +38,14 @@ impl Snapshot {
     }
 }
 
-impl<'a> Labelled<'a> {
-    pub(crate) fn index(&self) -> &'a Index {
+impl<'a> LabelledSource<'a> {
+    pub(crate) fn index(&self) -> &'a ToolIndex {
         self.section.shelf.index()
     }
 
     /// The tool at `tool_idx`, wherever it is bound.
-    pub(crate) fn at(&self, tool_idx: usize) -> impl Iterator<Item = Found> + use<'a> {
+    pub(crate) fn at(&self, tool_idx: usize) -> impl Iterator<Item = FoundTool> + use<'a> {
         let section = self.section;
-        (0..section.mounts.len()).map(move |mount_idx| Found::at(section, mount_idx, tool_idx))
+        (0..section.mounts.len()).map(move |mount_idx| FoundTool::at(section, mount_idx, tool_idx))
     }
 }

@@ -1,10 +1,10 @@
 //! One source in the catalogue: its tools once, and every place where they are bound.
 
-use super::{CatalogueError, Change};
-use crate::schema::Schema;
-use crate::search::Index;
-use crate::{Connection, Integration, SharedSchema, Slug, Source, ToolSpec};
-use lifecycle::{Nature, Runs, Timestamp, ToolPath};
+use super::{CatalogueChange, CatalogueError};
+use crate::schema::ToolSchema;
+use crate::search::ToolIndex;
+use crate::{Connection, Integration, IntegrationSlug, SharedSchema, Source, ToolSpec};
+use lifecycle::{Timestamp, ToolHost, ToolNature, ToolPath};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
@@ -21,7 +21,7 @@ pub(crate) const BUILT_IN: &str = "built-in";
 
 /// What is told about a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Card {
+pub struct SourceCard {
     /// Its name in paths.
     pub name: String,
     /// What people call it.
@@ -42,7 +42,7 @@ pub struct Card {
     pub trouble: Option<String>,
 }
 
-impl Card {
+impl SourceCard {
     /// What it is good for, or what people call it where nothing more is known.
     pub fn about(&self) -> &str {
         match self.description.as_str() {
@@ -53,11 +53,11 @@ impl Card {
 }
 
 /// One source in the catalogue.
-pub(super) struct Section {
-    pub(super) card: Card,
-    origin: Origin,
-    pub(super) shelf: Arc<Shelf>,
-    pub(super) mounts: Vec<Mount>,
+pub(super) struct CatalogueSection {
+    pub(super) card: SourceCard,
+    origin: SectionOrigin,
+    pub(super) shelf: Arc<ToolShelf>,
+    pub(super) mounts: Vec<MountPoint>,
     /// First names of its tools' paths.
     firsts: BTreeSet<String>,
     /// Notified when it is needed and not available.
@@ -65,7 +65,7 @@ pub(super) struct Section {
 }
 
 #[derive(Clone)]
-pub(super) enum Origin {
+pub(super) enum SectionOrigin {
     /// Not reached yet.
     Nowhere,
     Source(Arc<dyn Source>),
@@ -74,16 +74,16 @@ pub(super) enum Origin {
 
 /// The tools of a source, sorted by name. Shared by all snapshots between two imports.
 #[derive(Default)]
-pub(super) struct Shelf {
-    pub(super) entries: Vec<Entry>,
-    compiled: Mutex<HashMap<usize, Arc<Compiled>>>,
-    index: OnceLock<Index>,
+pub(super) struct ToolShelf {
+    pub(super) entries: Vec<CatalogueEntry>,
+    compiled: Mutex<HashMap<usize, Arc<ToolSchemas>>>,
+    index: OnceLock<ToolIndex>,
 }
 
 /// A tool, wherever it is bound.
-pub(super) struct Entry {
+pub(super) struct CatalogueEntry {
     pub(super) spec: ToolSpec,
-    pub(super) runs: Runs,
+    pub(super) runs: ToolHost,
     /// Whether a result that breaks the schema is a failure.
     pub(super) is_bound_to_output: bool,
     /// When a later reading of its source brought it, and when it last grew; 0 for never.
@@ -94,7 +94,7 @@ pub(super) struct Entry {
 }
 
 /// A place where the tools are found.
-pub(super) struct Mount {
+pub(super) struct MountPoint {
     /// Empty, or `<integration>.<owner>.<connection>.`.
     pub(super) prefix: String,
     pub(super) connection: Option<Arc<Connection>>,
@@ -102,18 +102,18 @@ pub(super) struct Mount {
 
 /// The schemas of a tool, ready to check with. None: takes anything.
 #[derive(Default)]
-pub(super) struct Compiled {
-    pub(super) input: Option<Schema>,
-    pub(super) output: Option<Schema>,
+pub(super) struct ToolSchemas {
+    pub(super) input: Option<ToolSchema>,
+    pub(super) output: Option<ToolSchema>,
 }
 
-impl Section {
+impl CatalogueSection {
     /// Whether its tools return `{ok, data}` or `{ok, error}`.
     pub(super) fn is_enveloped(&self) -> bool {
         match &self.origin {
-            Origin::Integration(_) => true,
-            Origin::Source(source) => source.is_enveloped(),
-            Origin::Nowhere => false,
+            SectionOrigin::Integration(_) => true,
+            SectionOrigin::Source(source) => source.is_enveloped(),
+            SectionOrigin::Nowhere => false,
         }
     }
 
@@ -127,7 +127,7 @@ impl Section {
         }
         let firsts = tools.keys().filter_map(|path| path.segments().next()).map(str::to_owned);
         let firsts = firsts.collect();
-        let entries = tools.into_values().map(|tool| Entry {
+        let entries = tools.into_values().map(|tool| CatalogueEntry {
             runs: tool.nature.runs,
             is_bound_to_output: true,
             // Newer than any pattern that somebody approved, or will.
@@ -145,19 +145,25 @@ impl Section {
                 job: tool.job,
             },
         });
-        let shelf = Shelf { entries: entries.collect(), ..Shelf::default() };
+        let shelf = ToolShelf { entries: entries.collect(), ..ToolShelf::default() };
         shelf.compile_all()?;
         let name = source.name().to_owned();
-        let card = Card { title: name.clone(), name, kind: BUILT_IN.into(), ..Card::default() };
-        let mounts = vec![Mount { prefix: String::new(), connection: None }];
-        let (origin, shelf, demand) = (Origin::Source(source), Arc::new(shelf), Arc::default());
+        let card = SourceCard {
+            title: name.clone(),
+            name,
+            kind: BUILT_IN.into(),
+            ..SourceCard::default()
+        };
+        let mounts = vec![MountPoint { prefix: String::new(), connection: None }];
+        let (origin, shelf, demand) =
+            (SectionOrigin::Source(source), Arc::new(shelf), Arc::default());
         Ok(Self { card, origin, shelf, mounts, firsts, demand })
     }
 
     /// Tools of others, and why some of them were left out.
     pub(super) fn of_integration(
-        slug: &Slug,
-        card: Card,
+        slug: &IntegrationSlug,
+        card: SourceCard,
         integration: Arc<dyn Integration>,
         connections: Vec<Arc<Connection>>,
     ) -> (Self, Vec<String>) {
@@ -172,31 +178,31 @@ impl Section {
                 left_out.push(format!("{}: another tool has this name", twice.name));
             }
         }
-        let entries = specs.into_values().map(|spec| Entry {
+        let entries = specs.into_values().map(|spec| CatalogueEntry {
             spec,
-            runs: Runs::Here,
+            runs: ToolHost::Here,
             is_bound_to_output: false,
             since: Timestamp(0),
             grew: Timestamp(0),
             answer_only: false,
         });
-        let shelf = Arc::new(Shelf { entries: entries.collect(), ..Shelf::default() });
-        let card = Card { name: slug.as_str().into(), trouble: None, ..card };
-        let origin = Origin::Integration(integration);
+        let shelf = Arc::new(ToolShelf { entries: entries.collect(), ..ToolShelf::default() });
+        let card = SourceCard { name: slug.as_str().into(), trouble: None, ..card };
+        let origin = SectionOrigin::Integration(integration);
         let firsts = BTreeSet::from([slug.as_str().to_owned()]);
         let (mounts, demand) = (mounts(slug, connections), Arc::default());
         (Self { card, origin, shelf, mounts, firsts, demand }, left_out)
     }
 
     /// A source that is known and could not be read yet.
-    pub(super) fn empty(card: Card) -> Self {
+    pub(super) fn empty(card: SourceCard) -> Self {
         let firsts = BTreeSet::from([card.name.clone()]);
-        let (origin, shelf, demand) = (Origin::Nowhere, Arc::default(), Arc::default());
+        let (origin, shelf, demand) = (SectionOrigin::Nowhere, Arc::default(), Arc::default());
         Self { card, origin, shelf, mounts: vec![], firsts, demand }
     }
 
     /// The same tools at other places.
-    pub(super) fn bound(&self, slug: &Slug, connections: Vec<Arc<Connection>>) -> Self {
+    pub(super) fn bound(&self, slug: &IntegrationSlug, connections: Vec<Arc<Connection>>) -> Self {
         Self {
             card: self.card.clone(),
             origin: self.origin.clone(),
@@ -209,12 +215,12 @@ impl Section {
 
     /// The same with a word about its state.
     pub(super) fn troubled(&self, trouble: Option<String>) -> Self {
-        self.carded(Card { trouble, ..self.card.clone() })
+        self.carded(SourceCard { trouble, ..self.card.clone() })
     }
 
     /// The same with another card.
-    pub(super) fn carded(&self, card: Card) -> Self {
-        let mounts = self.mounts.iter().map(|mount| Mount {
+    pub(super) fn carded(&self, card: SourceCard) -> Self {
+        let mounts = self.mounts.iter().map(|mount| MountPoint {
             prefix: mount.prefix.clone(),
             connection: mount.connection.clone(),
         });
@@ -232,31 +238,31 @@ impl Section {
         self.firsts.iter()
     }
 
-    pub(super) fn origin(&self) -> &Origin {
+    pub(super) fn origin(&self) -> &SectionOrigin {
         &self.origin
     }
 
     /// Whether there is no description of it.
     pub(super) fn is_undescribed(&self) -> bool {
-        matches!(self.origin, Origin::Nowhere)
+        matches!(self.origin, SectionOrigin::Nowhere)
     }
 
     /// Why it is not available, if it is not.
     pub(super) fn outage(&self) -> Option<String> {
         match &self.origin {
-            Origin::Nowhere => {
+            SectionOrigin::Nowhere => {
                 let trouble = self.card.trouble.clone();
                 Some(trouble.unwrap_or_else(|| "it was not read yet".into()))
             }
-            Origin::Integration(integration) => integration.outage(),
-            Origin::Source(_) => None,
+            SectionOrigin::Integration(integration) => integration.outage(),
+            SectionOrigin::Source(_) => None,
         }
     }
 
     pub(super) fn integration(&self) -> Option<Arc<dyn Integration>> {
         match &self.origin {
-            Origin::Integration(integration) => Some(Arc::clone(integration)),
-            Origin::Source(_) | Origin::Nowhere => None,
+            SectionOrigin::Integration(integration) => Some(Arc::clone(integration)),
+            SectionOrigin::Source(_) | SectionOrigin::Nowhere => None,
         }
     }
 
@@ -277,10 +283,10 @@ impl Section {
     }
 
     /// How this differs from what was at its place before.
-    pub(super) fn change_since(&self, before: Option<&Self>) -> Change {
+    pub(super) fn change_since(&self, before: Option<&Self>) -> CatalogueChange {
         let Some(before) = before else {
             let added = self.shelf.entries.iter().map(|entry| entry.spec.name.clone()).collect();
-            return Change { added, ..Change::default() };
+            return CatalogueChange { added, ..CatalogueChange::default() };
         };
         let moved = self.target() != before.target();
         let old: HashMap<_, _> = before
@@ -289,8 +295,8 @@ impl Section {
             .iter()
             .map(|entry| (entry.spec.name.as_str(), &entry.spec))
             .collect();
-        let mut change = Change::default();
-        for Entry { spec, .. } in &self.shelf.entries {
+        let mut change = CatalogueChange::default();
+        for CatalogueEntry { spec, .. } in &self.shelf.entries {
             match old.get(spec.name.as_str()) {
                 None => change.added.push(spec.name.clone()),
                 Some(known) if moved || *known != spec => change.changed.push(spec.name.clone()),
@@ -304,10 +310,10 @@ impl Section {
     }
 }
 
-impl Shelf {
+impl ToolShelf {
     /// The words of its tools, read once: beside the start, or by the first search.
-    pub(super) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(self.entries.iter().map(|entry| &entry.spec)))
+    pub(super) fn index(&self) -> &ToolIndex {
+        self.index.get_or_init(|| ToolIndex::new(self.entries.iter().map(|entry| &entry.spec)))
     }
 
     pub(super) fn is_indexed(&self) -> bool {
@@ -321,7 +327,7 @@ impl Shelf {
 
     /// The schemas of an entry. One that cannot be compiled checks nothing: a tool must not be out of reach
     /// because somebody else described it badly.
-    pub(super) fn compiled(&self, at: usize) -> Arc<Compiled> {
+    pub(super) fn compiled(&self, at: usize) -> Arc<ToolSchemas> {
         if let Some(known) = self.lock().get(&at) {
             return Arc::clone(known);
         }
@@ -333,7 +339,7 @@ impl Shelf {
                 why,
                 "a schema is wrong; nothing is checked"
             );
-            Compiled::default()
+            ToolSchemas::default()
         }));
         let mut known = self.lock();
         if known.len() >= COMPILED_MAX {
@@ -355,31 +361,31 @@ impl Shelf {
         Ok(())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Arc<Compiled>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Arc<ToolSchemas>>> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
-    pub(super) const fn nature(&self) -> Nature {
-        Nature { read_only: self.spec.read_only, runs: self.runs }
+impl CatalogueEntry {
+    pub(super) const fn nature(&self) -> ToolNature {
+        ToolNature { read_only: self.spec.read_only, runs: self.runs }
     }
 
-    fn compile(&self) -> Result<Compiled, (&'static str, String)> {
+    fn compile(&self) -> Result<ToolSchemas, (&'static str, String)> {
         let compile = |which, schema: Option<&SharedSchema>| {
-            let compiled = schema.map(|schema| Schema::compile(&schema.whole())).transpose();
+            let compiled = schema.map(|schema| ToolSchema::compile(&schema.whole())).transpose();
             compiled.map_err(|why| (which, why))
         };
         let output = self.spec.output.as_ref().filter(|_| self.is_bound_to_output);
-        Ok(Compiled {
+        Ok(ToolSchemas {
             input: compile("input", self.spec.input.as_ref())?,
             output: compile("output", output)?,
         })
     }
 }
 
-fn mounts(slug: &Slug, connections: Vec<Arc<Connection>>) -> Vec<Mount> {
-    let mount = |connection: Arc<Connection>| Mount {
+fn mounts(slug: &IntegrationSlug, connections: Vec<Arc<Connection>>) -> Vec<MountPoint> {
+    let mount = |connection: Arc<Connection>| MountPoint {
         prefix: format!("{slug}.{}.{}.", connection.owner, connection.name),
         connection: Some(connection),
     };

@@ -1,8 +1,11 @@
 use super::found::{FAILURE_CHARS_MAX, FAILURE_DETAILS_BYTES_MAX};
 use super::*;
 use crate::function::FunctionSource;
-use crate::{ConnectionName, Credential, Owner, Place, SharedSchema, Tool, ToolSpec, envelope};
-use lifecycle::{Nature, Runs, Timestamp, Traits};
+use crate::{
+    ConnectionName, ConnectionOwner, PlacementKind, SharedSchema, Tool, ToolCredential, ToolSpec,
+    envelope,
+};
+use lifecycle::{Timestamp, ToolHost, ToolNature, ToolTraits};
 use serde_json::{Value, json};
 
 fn path(text: &str) -> ToolPath {
@@ -37,7 +40,7 @@ fn sample() -> Catalogue {
 }
 
 async fn call(catalogue: &Catalogue, tool: &str, args: &str) -> CallOutcome {
-    catalogue.call(Request::sample(tool, args)).await
+    catalogue.call(ToolRequest::sample(tool, args)).await
 }
 
 fn returned(text: &str) -> CallOutcome {
@@ -56,13 +59,13 @@ fn a_call_that_fits_is_admitted_with_what_the_tool_says_of_itself() {
     let asks = Tool {
         asks: true,
         about: Some("Send it?".into()),
-        nature: Nature { read_only: true, runs: Runs::AtCaller },
+        nature: ToolNature { read_only: true, runs: ToolHost::AtCaller },
         ..Tool::new(path("t.asks"))
     };
     let catalogue = catalogue(FunctionSource::new("t").add(asks, async |args: Json| Ok(args)));
-    let expected = Admission::Fit {
-        nature: Nature { read_only: true, runs: Runs::AtCaller },
-        traits: Traits::lasting(true),
+    let expected = CallAdmission::Fit {
+        nature: ToolNature { read_only: true, runs: ToolHost::AtCaller },
+        traits: ToolTraits::lasting(true),
         about: Some("Send it?".into()),
         revision: None,
     };
@@ -79,7 +82,7 @@ fn whatever_a_person_judges_a_tool_by_makes_another_edition() {
         Tool { description: "Sends mail.".into(), ..tool.clone() },
         Tool { input_schema: schema.clone(), ..tool.clone() },
         Tool { output_schema: schema, ..tool.clone() },
-        Tool { nature: Nature { read_only: true, runs: Runs::Here }, ..tool.clone() },
+        Tool { nature: ToolNature { read_only: true, runs: ToolHost::Here }, ..tool.clone() },
         Tool { asks: true, ..tool.clone() },
         Tool { about: Some("Send it?".into()), ..tool.clone() },
     ];
@@ -101,25 +104,28 @@ fn a_hidden_tool_is_blocked_and_not_suggested() {
             all.add(Tool::new(path(at)), async |args: Json| Ok(args))
         });
     let catalogue = catalogue(source);
-    let hides = |found: &Found| found.path() == "mail.send";
-    let Admission::Unfit(failure) = catalogue.admit_seen(&path("mail.send"), &Json::null(), hides)
+    let hides = |found: &FoundTool| found.path() == "mail.send";
+    let CallAdmission::Unfit(failure) =
+        catalogue.admit_seen(&path("mail.send"), &Json::null(), hides)
     else {
         panic!("admitted");
     };
     let expected = "Tool blocked by policy: mail.send";
     assert_eq!((failure.code, failure.message.as_str()), (FailureCode::Refused, expected));
-    let Admission::Unfit(failure) = catalogue.admit_seen(&path("mail.sen"), &Json::null(), hides)
+    let CallAdmission::Unfit(failure) =
+        catalogue.admit_seen(&path("mail.sen"), &Json::null(), hides)
     else {
         panic!("admitted");
     };
     assert_eq!(failure.message, "Tool not found: mail.sen. Did you mean mail.sent?");
     let seen = catalogue.admit_seen(&path("mail.sent"), &Json::null(), hides);
-    assert!(matches!(seen, Admission::Fit { .. }));
+    assert!(matches!(seen, CallAdmission::Fit { .. }));
 }
 
 #[test]
 fn arguments_that_do_not_fit_are_refused_with_issues() {
-    let Admission::Unfit(failure) = sample().admit(&path("t.strict"), &json(r#"{"n":"x"}"#)) else {
+    let CallAdmission::Unfit(failure) = sample().admit(&path("t.strict"), &json(r#"{"n":"x"}"#))
+    else {
         panic!("admitted");
     };
     let expected = Failure {
@@ -136,7 +142,7 @@ fn arguments_that_do_not_fit_are_refused_with_issues() {
 
 #[test]
 fn an_unknown_tool_is_refused_with_suggestions() {
-    let Admission::Unfit(failure) = sample().admit(&path("t.optionl"), &json("{}")) else {
+    let CallAdmission::Unfit(failure) = sample().admit(&path("t.optionl"), &json("{}")) else {
         panic!("admitted");
     };
     let expected = Failure {
@@ -160,7 +166,7 @@ async fn an_unknown_tool_that_is_called_nevertheless_fails() {
 async fn an_omitted_argument_counts_as_an_empty_object() {
     let catalogue = sample();
     let admission = catalogue.admit(&path("t.optional"), &Json::null());
-    assert!(matches!(admission, Admission::Fit { .. }));
+    assert!(matches!(admission, CallAdmission::Fit { .. }));
     assert_eq!(call(&catalogue, "t.optional", "null").await, returned("{}"));
     assert_eq!(call(&catalogue, "t.loose", "null").await, returned("null"));
 }
@@ -182,11 +188,11 @@ async fn odd_payloads_pass_through_untouched() {
     let odd = [deep.as_str(), r#"{"s":"\ud800"}"#, "1e999", "12345678901234567890123"];
     for text in odd {
         let loose = path("t.loose");
-        assert!(matches!(catalogue.admit(&loose, &json(text)), Admission::Fit { .. }));
+        assert!(matches!(catalogue.admit(&loose, &json(text)), CallAdmission::Fit { .. }));
         assert_eq!(call(&catalogue, "t.loose", text).await, returned(text));
         let inside = format!(r#"{{"n":1,"more":{text}}}"#);
         let strict = catalogue.admit(&path("t.strict"), &json(&inside));
-        assert!(matches!(strict, Admission::Fit { .. }), "{strict:?}");
+        assert!(matches!(strict, CallAdmission::Fit { .. }), "{strict:?}");
         assert_eq!(call(&catalogue, "t.optional", &inside).await, returned(&inside));
     }
 }
@@ -275,11 +281,11 @@ impl Integration for Echo {
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let sent: Vec<_> =
-            credential.at(Place::Header).map(|(_, value)| value.to_owned()).collect();
+            credential.at(PlacementKind::Header).map(|(_, value)| value.to_owned()).collect();
         let data = json!({ "tool": tool, "sent": sent, "args": request.args });
         future::ready(Ok(Some(envelope::done(&Json::from_value(&data).unwrap(), None)))).boxed()
     }
@@ -294,9 +300,9 @@ fn echo(names: &[&str]) -> Arc<dyn Integration> {
 
 fn connection(name: &str, token: &str) -> Arc<Connection> {
     Arc::new(Connection {
-        owner: Owner::Org,
+        owner: ConnectionOwner::Org,
         name: ConnectionName::normalised(name).unwrap(),
-        proof: Arc::new(Credential::bearer(token)),
+        proof: Arc::new(ToolCredential::bearer(token)),
     })
 }
 
@@ -307,15 +313,15 @@ fn code(outcome: &CallOutcome) -> String {
     told["error"]["code"].as_str().unwrap().to_owned()
 }
 
-fn slug() -> Slug {
-    Slug::parse("pets").unwrap()
+fn slug() -> IntegrationSlug {
+    IntegrationSlug::parse("pets").unwrap()
 }
 
 #[tokio::test]
 async fn a_connection_binds_an_integration_into_the_tree() {
     let catalogue = Catalogue::default();
     let two = vec![connection("home", "1"), connection("work", "2")];
-    catalogue.put(&slug(), Card::default(), echo(&["items.add", "list"]), two);
+    catalogue.put(&slug(), SourceCard::default(), echo(&["items.add", "list"]), two);
     let paths: Vec<_> = catalogue.snapshot().tools().map(|found| found.path()).collect();
     let expected = [
         "pets.org.home.items.add",
@@ -334,8 +340,8 @@ async fn a_connection_binds_an_integration_into_the_tree() {
 #[tokio::test]
 async fn a_call_under_way_keeps_the_tool_it_found() {
     let catalogue = Catalogue::default();
-    catalogue.put(&slug(), Card::default(), echo(&["list"]), vec![connection("home", "1")]);
-    let under_way = catalogue.call(Request::sample("pets.org.home.list", "{}"));
+    catalogue.put(&slug(), SourceCard::default(), echo(&["list"]), vec![connection("home", "1")]);
+    let under_way = catalogue.call(ToolRequest::sample("pets.org.home.list", "{}"));
     assert!(catalogue.remove(&slug()));
     assert!(matches!(under_way.await, CallOutcome::Returned { .. }));
     let gone = call(&catalogue, "pets.org.home.list", "{}").await;
@@ -346,13 +352,16 @@ async fn a_call_under_way_keeps_the_tool_it_found() {
 fn a_change_is_told_and_changes_revisions() {
     let catalogue = Catalogue::default();
     let mine = || vec![connection("home", "1")];
-    let first = catalogue.put(&slug(), Card::default(), echo(&["a", "b"]), mine());
-    assert_eq!(first, Change { added: vec!["a".into(), "b".into()], ..Change::default() });
+    let first = catalogue.put(&slug(), SourceCard::default(), echo(&["a", "b"]), mine());
+    assert_eq!(
+        first,
+        CatalogueChange { added: vec!["a".into(), "b".into()], ..CatalogueChange::default() }
+    );
     let tool = path("pets.org.home.a");
     let revision = catalogue.revision(&tool);
     assert_eq!(
-        catalogue.put(&slug(), Card::default(), echo(&["a", "b"]), mine()),
-        Change::default()
+        catalogue.put(&slug(), SourceCard::default(), echo(&["a", "b"]), mine()),
+        CatalogueChange::default()
     );
     assert_eq!(catalogue.revision(&tool), revision);
 
@@ -360,8 +369,8 @@ fn a_change_is_told_and_changes_revisions() {
     other.description = "Deletes everything.".into();
     let tools = vec![other, ToolSpec::new("c"), ToolSpec::new("c"), ToolSpec::new("x..y")];
     let next = Arc::new(Echo { tools, target: "https://a" });
-    let change = catalogue.put(&slug(), Card::default(), next, mine());
-    let expected = Change {
+    let change = catalogue.put(&slug(), SourceCard::default(), next, mine());
+    let expected = CatalogueChange {
         added: vec!["c".into()],
         removed: vec!["b".into()],
         changed: vec!["a".into()],
@@ -378,10 +387,10 @@ fn a_change_is_told_and_changes_revisions() {
 #[test]
 fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_it_had() {
     let catalogue = Catalogue::default();
-    let card = Card { name: "pets".into(), ..Card::default() };
+    let card = SourceCard { name: "pets".into(), ..SourceCard::default() };
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
     let tool = path("pets.org.home.a");
-    let Admission::Unavailable(source) = catalogue.admit(&tool, &json("{}")) else {
+    let CallAdmission::Unavailable(source) = catalogue.admit(&tool, &json("{}")) else {
         panic!("admitted");
     };
     assert_eq!(source.why, "connection refused");
@@ -396,7 +405,7 @@ fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_i
     catalogue.put(&slug(), card.clone(), echo(&["a"]), vec![connection("home", "1")]);
     assert_eq!(catalogue.snapshot().card("pets").unwrap().trouble, None);
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
-    assert!(matches!(catalogue.admit(&tool, &json("{}")), Admission::Fit { .. }));
+    assert!(matches!(catalogue.admit(&tool, &json("{}")), CallAdmission::Fit { .. }));
     assert_eq!(catalogue.why_uncallable(&tool), None);
     let gone = catalogue.why_uncallable(&path("pets.org.home.b")).unwrap().why;
     assert_eq!(gone, "\"pets\" has no such tool any more");
@@ -407,7 +416,7 @@ fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_i
 #[tokio::test]
 async fn who_waits_for_a_source_makes_it_wanted_and_goes_on_when_it_is_described() {
     let catalogue = Catalogue::default();
-    let card = Card { name: "pets".into(), ..Card::default() };
+    let card = SourceCard { name: "pets".into(), ..SourceCard::default() };
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
     let tool = path("pets.org.home.a");
     let mut waiting = Box::pin(catalogue.source_available(&tool));
@@ -426,19 +435,20 @@ fn a_schema_that_cannot_be_compiled_lets_arguments_through() {
     };
     let catalogue = Catalogue::default();
     let integration = Arc::new(Echo { tools: vec![wrong], target: "" });
-    catalogue.put(&slug(), Card::default(), integration, vec![connection("home", "1")]);
+    catalogue.put(&slug(), SourceCard::default(), integration, vec![connection("home", "1")]);
     let admission = catalogue.admit(&path("pets.org.home.a"), &json("[1]"));
-    assert!(matches!(admission, Admission::Fit { .. }));
+    assert!(matches!(admission, CallAdmission::Fit { .. }));
 }
 
 #[test]
 fn what_a_later_reading_brings_is_newer_than_what_came_with_the_source() {
     let tool =
         |name: &str, read_only| ToolSpec { read_only, asks: !read_only, ..ToolSpec::new(name) };
-    let read = |tools: Vec<ToolSpec>, known: Option<&Ages>, now| {
+    let read = |tools: Vec<ToolSpec>, known: Option<&ToolAges>, now| {
         let integration = Arc::new(Echo { tools, target: "https://a" });
         let home = vec![connection("home", "1")];
-        let mut arrival = Arrival::new(&slug(), Card::default(), integration, home);
+        let mut arrival =
+            IntegrationArrival::new(&slug(), SourceCard::default(), integration, home);
         let ages = arrival.age(known, Timestamp(now));
         (arrival, ages)
     };
@@ -452,10 +462,10 @@ fn what_a_later_reading_brings_is_newer_than_what_came_with_the_source() {
     assert_eq!((change.added, change.grown), (vec!["c".to_owned()], vec!["b".to_owned()]));
     let traits =
         |name: &str| catalogue.find(&path(&format!("pets.org.home.{name}"))).unwrap().traits();
-    let expected = |asks, since, grew| Traits {
+    let expected = |asks, since, grew| ToolTraits {
         since: Timestamp(since),
         grew: Timestamp(grew),
-        ..Traits::lasting(asks)
+        ..ToolTraits::lasting(asks)
     };
     assert_eq!(traits("a"), expected(false, 0, 0));
     assert_eq!(traits("b"), expected(true, 0, 2));

@@ -1,7 +1,9 @@
 //! Programs as a kind of source.
 
 use super::CommandSource;
-use crate::{Credential, OpenError, OpenedSource, SourceConfig, SourceContext, SourceKind};
+use crate::{
+    OpenedSource, SourceConfig, SourceContext, SourceKind, SourceOpenError, ToolCredential,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use std::collections::BTreeMap;
@@ -27,14 +29,17 @@ impl SourceKind for CommandKind {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        _credential: &'a Credential,
+        _credential: &'a ToolCredential,
         context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>> {
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>> {
         ready(opened(config, context)).boxed()
     }
 }
 
-fn opened(config: &SourceConfig, context: SourceContext<'_>) -> Result<OpenedSource, OpenError> {
+fn opened(
+    config: &SourceConfig,
+    context: SourceContext<'_>,
+) -> Result<OpenedSource, SourceOpenError> {
     let mut tools = BTreeMap::new();
     for (name, command) in &config.tools {
         let tool = command.tool().map_err(|why| format!("tool {name}: {why}"))?;

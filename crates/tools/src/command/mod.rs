@@ -5,10 +5,10 @@ mod kind;
 
 pub use kind::CommandKind;
 
-use crate::child::{self, Minding, Pipes, Program};
-use crate::envelope::{Trouble, done};
+use crate::child::{self, ChildPipes, ChildProgram, ChildSupervision};
+use crate::envelope::{ToolFailure, done};
 use crate::http::file;
-use crate::{Credential, Integration, Place, Request, SharedSchema, ToolSpec};
+use crate::{Integration, PlacementKind, SharedSchema, ToolCredential, ToolRequest, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use lifecycle::{Failure, Json};
@@ -55,13 +55,17 @@ pub struct CommandTool {
 #[derive(Debug)]
 pub struct CommandSource {
     tools: BTreeMap<String, Arc<CommandTool>>,
-    frame: Program,
-    minding: Minding,
+    frame: ChildProgram,
+    minding: ChildSupervision,
 }
 
 impl CommandSource {
     /// `frame` says where they run and with which variables; its `argv` is not used.
-    pub fn new(tools: BTreeMap<String, CommandTool>, frame: Program, minding: Minding) -> Self {
+    pub fn new(
+        tools: BTreeMap<String, CommandTool>,
+        frame: ChildProgram,
+        minding: ChildSupervision,
+    ) -> Self {
         let tools = tools.into_iter().map(|(name, tool)| (name, Arc::new(tool))).collect();
         Self { tools, frame, minding }
     }
@@ -89,7 +93,7 @@ impl Integration for CommandSource {
         format!("{:?} {:?}", self.frame.directory, self.frame.env.keys())
     }
 
-    fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+    fn objection(&self, tool: &str, _credential: &ToolCredential, args: &Json) -> Option<String> {
         let tool = self.tools.get(tool)?;
         words(tool, &with_defaults(tool, args)).err()
     }
@@ -97,15 +101,15 @@ impl Integration for CommandSource {
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let Some(tool) = self.tools.get(tool).cloned() else {
-            let gone = Trouble::new("tool_not_found", "There is no such command.");
+            let gone = ToolFailure::new("tool_not_found", "There is no such command.");
             return futures_util::future::ready(Ok(Some(gone.told()))).boxed();
         };
         let mut program = self.frame.clone();
-        let extra = credential.at(Place::Environment);
+        let extra = credential.at(PlacementKind::Environment);
         program.env.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let minding = self.minding;
         async move {
@@ -122,8 +126,8 @@ impl Integration for CommandSource {
 /// What a program prints, for whoever needs a value and not a tool. It is killed when it takes too long or prints
 /// too much. What it says beside its result is not told: it may be anything.
 pub async fn printed(
-    minding: Minding,
-    program: Program,
+    minding: ChildSupervision,
+    program: ChildProgram,
     time_max: Duration,
     bytes_max: usize,
 ) -> Result<String, String> {
@@ -146,17 +150,17 @@ pub async fn printed(
 
 async fn run(
     tool: &CommandTool,
-    mut program: Program,
-    minding: Minding,
-    request: &Request,
-) -> Result<Json, Trouble> {
+    mut program: ChildProgram,
+    minding: ChildSupervision,
+    request: &ToolRequest,
+) -> Result<Json, ToolFailure> {
     let args = with_defaults(tool, &request.args);
     program.argv = words(tool, &args).map_err(|why| {
         let message = format!("The arguments do not make a command: {why}.");
-        Trouble::new("invalid_tool_arguments", message)
+        ToolFailure::new("invalid_tool_arguments", message)
     })?;
     let (mut running, pipes) = child::start(minding, &program).map_err(|error| {
-        Trouble::new(
+        ToolFailure::new(
             "command_not_started",
             format!("The program cannot be started: {}.", start_error(&error)),
         )
@@ -169,10 +173,10 @@ async fn run(
     };
     let (printed, words, status) = tokio::select! {
         talked = talking => talked?,
-        () = request.cancelled.given() => return Err(Trouble::new("cancelled", "The call was cancelled.")),
+        () = request.cancelled.given() => return Err(ToolFailure::new("cancelled", "The call was cancelled.")),
         () = tokio::time::sleep(tool.time_max) => {
             let why = format!("The program did not end within {:?} and was killed.", tool.time_max);
-            return Err(Trouble::new("command_timeout", why));
+            return Err(ToolFailure::new("command_timeout", why));
         }
     };
     if !status.success() {
@@ -187,7 +191,10 @@ async fn run(
         if let Some(failed) = failed {
             details["code"] = failed.code.into();
         }
-        return Err(Trouble { details: Some(details), ..Trouble::new("command_failed", why) });
+        return Err(ToolFailure {
+            details: Some(details),
+            ..ToolFailure::new("command_failed", why)
+        });
     }
     Ok(result(printed))
 }
@@ -243,18 +250,18 @@ fn result(printed: Vec<u8>) -> Json {
 
 /// Feeds and hears at once: a program may print before it has read everything.
 async fn talk(
-    pipes: Pipes,
+    pipes: ChildPipes,
     fed: String,
     output_bytes_max: usize,
-) -> Result<(Vec<u8>, Vec<u8>), Trouble> {
-    let Pipes { mut stdin, stdout, stderr } = pipes;
+) -> Result<(Vec<u8>, Vec<u8>), ToolFailure> {
+    let ChildPipes { mut stdin, stdout, stderr } = pipes;
     let feeding = async move {
         // A program that does not read its input is none of our business.
         let _ = stdin.write_all(fed.as_bytes()).await;
         drop(stdin);
     };
     let too_much = || {
-        Trouble::new(
+        ToolFailure::new(
             "command_output_too_large",
             format!("The program printed more than {output_bytes_max} bytes and was killed."),
         )
@@ -278,8 +285,8 @@ async fn last_words(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     words
 }
 
-fn broken(error: &std::io::Error) -> Trouble {
-    Trouble::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
+fn broken(error: &std::io::Error) -> ToolFailure {
+    ToolFailure::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
 }
 
 /// The schema for callers: what has a default may be left out, also where the schema requires it, as some generators of
@@ -452,9 +459,10 @@ mod tests {
 
     async fn call(tool: CommandTool, args: &str) -> Value {
         let tools = BTreeMap::from([("run".to_owned(), tool)]);
-        let source = CommandSource::new(tools, Program::default(), Minding::Nobody);
-        let told =
-            source.call("run", &Credential::none(), Request::sample("c.org.main.run", args)).await;
+        let source = CommandSource::new(tools, ChildProgram::default(), ChildSupervision::Nobody);
+        let told = source
+            .call("run", &ToolCredential::none(), ToolRequest::sample("c.org.main.run", args))
+            .await;
         serde_json::from_str(told.unwrap().unwrap().text()).unwrap()
     }
 

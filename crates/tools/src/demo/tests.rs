@@ -1,6 +1,6 @@
 use super::*;
-use crate::{CancelSignal, Catalogue, Person};
-use lifecycle::{Admission, Answer, CallOutcome};
+use crate::{CancelSignal, Catalogue, PersonHandle};
+use lifecycle::{Answer, CallAdmission, CallOutcome};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,13 +16,13 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let catalogue = Catalogue::new(vec![Arc::new(Demo::new(directory.path()))]).unwrap();
+        let catalogue = Catalogue::new(vec![Arc::new(DemoTools::new(directory.path()))]).unwrap();
         Self { catalogue, directory }
     }
 
     async fn call(&self, tool: &str, args: &str) -> Result<String, (FailureCode, String)> {
-        let request = Request::sample(tool, args);
-        if let Admission::Unfit(failure) = self.catalogue.admit(&request.tool, &request.args) {
+        let request = ToolRequest::sample(tool, args);
+        if let CallAdmission::Unfit(failure) = self.catalogue.admit(&request.tool, &request.args) {
             return Err((failure.code, failure.message));
         }
         match self.catalogue.call(request).await {
@@ -75,9 +75,9 @@ async fn sleep_sleeps() {
 #[tokio::test]
 async fn sleep_ends_early_when_nobody_waits_any_more() {
     let token = CancellationToken::new();
-    let request = Request {
+    let request = ToolRequest {
         cancelled: CancelSignal::from(token.clone()),
-        ..Request::sample("demo.sleep", r#"{"ms":600000}"#)
+        ..ToolRequest::sample("demo.sleep", r#"{"ms":600000}"#)
     };
     let desk = Desk::new();
     let mut nap = desk.catalogue.call(request);
@@ -105,19 +105,23 @@ async fn form_and_link_return_what_a_person_brings() {
     let link = r#"{"message":"Go","url":"https://a.example"}"#;
     let message = "Who?".to_owned();
     let wishes = [
-        ("demo.form", form.as_str(), Wish::Form { message, schema: json(schema) }),
+        ("demo.form", form.as_str(), ToolPrompt::Form { message, schema: json(schema) }),
         (
             "demo.link",
             link,
-            Wish::Link { message: "Go".into(), url: "https://a.example".into(), is_prior: false },
+            ToolPrompt::Link {
+                message: "Go".into(),
+                url: "https://a.example".into(),
+                is_prior: false,
+            },
         ),
     ];
     for (tool, args, wish) in wishes {
-        let person = Person::hearing(move |heard| {
+        let person = PersonHandle::hearing(move |heard| {
             assert_eq!(heard, wish);
             future::ready(Answer::Accept { content: Some(json(r#"{"name":"Ann"}"#)) }).boxed()
         });
-        let request = Request { person, ..Request::sample(tool, args) };
+        let request = ToolRequest { person, ..ToolRequest::sample(tool, args) };
         let expected = CallOutcome::Returned { value: Some(json(r#"{"name":"Ann"}"#)) };
         assert_eq!(Desk::new().catalogue.call(request).await, expected);
         let expected =
@@ -149,7 +153,7 @@ async fn append_names_no_path_when_it_fails() {
 
 #[test]
 fn only_ask_and_append_ask_and_only_append_does_something() {
-    let tools = Demo::new("").tools();
+    let tools = DemoTools::new("").tools();
     let named = |wanted: fn(&Tool) -> bool| -> Vec<&str> {
         tools.iter().filter(|tool| wanted(tool)).map(|tool| tool.path.as_str()).collect()
     };

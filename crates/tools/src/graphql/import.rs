@@ -1,11 +1,11 @@
 //! Asks an API about itself, and reads the answer.
 
-use super::integration::{Graphql, Plan};
+use super::integration::{GraphqlIntegration, QueryPlan};
 use super::select;
-use super::types::{Member, Types};
-use crate::http::{HttpClient, HttpError, Outgoing};
+use super::types::{GraphqlMember, GraphqlTypes};
+use crate::http::{ApiClient, ApiRequest, HttpError};
 use crate::openapi::cut;
-use crate::{CancelSignal, Credential, Definitions, SharedSchema, ToolSpec};
+use crate::{CancelSignal, SchemaDefinitions, SharedSchema, ToolCredential, ToolSpec};
 use hyper::Method;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ pub struct Options {
     /// Where it is.
     pub endpoint: Url,
     /// What calls are made with.
-    pub client: HttpClient,
+    pub client: ApiClient,
 }
 
 /// Why an API was not imported.
@@ -75,7 +75,7 @@ pub enum GraphqlError {
 /// Asks an API about itself; the answer is for [`import`], and worth keeping.
 pub async fn introspect(
     options: &Options,
-    credential: &Credential,
+    credential: &ToolCredential,
     cancelled: &CancelSignal,
 ) -> Result<String, GraphqlError> {
     let outgoing = post(&options.endpoint, &json!({ "query": INTROSPECTION }));
@@ -96,8 +96,8 @@ pub async fn introspect(
 }
 
 /// A question to an endpoint.
-pub(super) fn post(endpoint: &Url, body: &Value) -> Outgoing {
-    let mut outgoing = Outgoing::new(Method::POST, endpoint.clone());
+pub(super) fn post(endpoint: &Url, body: &Value) -> ApiRequest {
+    let mut outgoing = ApiRequest::new(Method::POST, endpoint.clone());
     let accept = "application/graphql-response+json, application/json;q=0.9";
     outgoing.headers.insert(ACCEPT, HeaderValue::from_static(accept));
     outgoing.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -112,7 +112,7 @@ pub(super) fn first_error(body: &Value) -> Option<String> {
 }
 
 /// Imports the answer to an introspection.
-pub fn import(text: &str, options: Options) -> Result<Graphql, GraphqlError> {
+pub fn import(text: &str, options: Options) -> Result<GraphqlIntegration, GraphqlError> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(GraphqlError::TooLarge { n_bytes: text.len() });
     }
@@ -123,8 +123,8 @@ pub fn import(text: &str, options: Options) -> Result<Graphql, GraphqlError> {
         return Err(no(first_error(&answer).unwrap_or_else(|| "it has no __schema".into())));
     };
     let list = schema.get("types").and_then(Value::as_array);
-    let types = Types::of(list.ok_or_else(|| no("it has no types".into()))?);
-    let definitions = Arc::new(Definitions::of_texts(types.definitions()));
+    let types = GraphqlTypes::of(list.ok_or_else(|| no("it has no types".into()))?);
+    let definitions = Arc::new(SchemaDefinitions::of_texts(types.definitions()));
     let mut specs = vec![];
     let mut plans = HashMap::new();
     for (root, kind) in [("queryType", "query"), ("mutationType", "mutation")] {
@@ -139,14 +139,14 @@ pub fn import(text: &str, options: Options) -> Result<Graphql, GraphqlError> {
     match specs.len() {
         0 => Err(GraphqlError::Empty),
         n if n > FIELDS_MAX => Err(GraphqlError::TooMany),
-        _ => Ok(Graphql { specs, plans, options }),
+        _ => Ok(GraphqlIntegration { specs, plans, options }),
     }
 }
 
-fn plan(types: &Types, kind: &'static str, field: &Member) -> Plan {
+fn plan(types: &GraphqlTypes, kind: &'static str, field: &GraphqlMember) -> QueryPlan {
     let result = field.shape.innermost();
     let arguments = field.arguments.iter().map(|a| (a.name.clone(), a.shape.written()));
-    Plan {
+    QueryPlan {
         kind,
         field: field.name.clone(),
         arguments: arguments.collect(),
@@ -155,11 +155,11 @@ fn plan(types: &Types, kind: &'static str, field: &Member) -> Plan {
 }
 
 fn spec(
-    types: &Types,
+    types: &GraphqlTypes,
     name: &str,
-    field: &Member,
-    plan: &Plan,
-    definitions: &Arc<Definitions>,
+    field: &GraphqlMember,
+    plan: &QueryPlan,
+    definitions: &Arc<SchemaDefinitions>,
 ) -> ToolSpec {
     let mut input = types.object(&field.arguments);
     let takes_select = field.arguments.iter().all(|argument| argument.name != "select");

@@ -2,9 +2,9 @@
 
 use super::import::{Options, first_error, post};
 use super::select;
-use crate::envelope::{Trouble, done};
-use crate::http::{self, Incoming, Outgoing};
-use crate::{AuthMethod, Credential, Integration, Request, ToolSpec};
+use crate::envelope::{ToolFailure, done};
+use crate::http::{self, ApiRequest, ApiResponse};
+use crate::{AuthMethod, Integration, ToolCredential, ToolRequest, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Failure, FailureCode, Json};
@@ -14,15 +14,15 @@ use std::fmt;
 use std::sync::Arc;
 
 /// An imported API.
-pub struct Graphql {
+pub struct GraphqlIntegration {
     pub(super) specs: Vec<ToolSpec>,
-    pub(super) plans: HashMap<String, Arc<Plan>>,
+    pub(super) plans: HashMap<String, Arc<QueryPlan>>,
     pub(super) options: Options,
 }
 
 /// How a field becomes a query.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct QueryPlan {
     pub(super) kind: &'static str,
     pub(super) field: String,
     /// Names and types, as GraphQL writes them.
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub(super) selection: Option<String>,
 }
 
-impl Plan {
+impl QueryPlan {
     /// The query and its variables, or what is wrong with the arguments.
     fn query(&self, args: &Value) -> Result<Value, String> {
         let given: Vec<_> =
@@ -57,7 +57,7 @@ impl Plan {
     }
 }
 
-impl Integration for Graphql {
+impl Integration for GraphqlIntegration {
     fn kind(&self) -> &'static str {
         "graphql"
     }
@@ -75,15 +75,15 @@ impl Integration for Graphql {
         vec![AuthMethod::bearer("apikey-0")]
     }
 
-    fn objection(&self, tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+    fn objection(&self, tool: &str, _credential: &ToolCredential, args: &Json) -> Option<String> {
         outgoing(self.plans.get(tool)?, &self.options, args).err()
     }
 
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         match self.plans.get(tool) {
             Some(plan) => {
@@ -98,25 +98,30 @@ impl Integration for Graphql {
     }
 }
 
-impl fmt::Debug for Graphql {
+impl fmt::Debug for GraphqlIntegration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graphql({}, {} tools)", self.target(), self.specs.len())
     }
 }
 
-async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
+async fn call(
+    plan: Arc<QueryPlan>,
+    options: Options,
+    credential: ToolCredential,
+    call: ToolRequest,
+) -> Json {
     let outgoing = outgoing(&plan, &options, &call.args);
     let answer = |incoming| answer(&plan, incoming, &credential);
     http::exchange(&options.client, &credential, &call, outgoing, answer).await
 }
 
-fn outgoing(plan: &Plan, options: &Options, args: &Json) -> Result<Outgoing, String> {
+fn outgoing(plan: &QueryPlan, options: &Options, args: &Json) -> Result<ApiRequest, String> {
     let make = |args: &Value| Ok(post(&options.endpoint, &plan.query(args)?));
     http::outgoing(&options.client, args, make)
 }
 
 /// `{ok, data}` with the field's value; `{ok: false, error}` with everything the API said, where it said no.
-fn answer(plan: &Plan, incoming: Incoming, credential: &Credential) -> Json {
+fn answer(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) -> Json {
     let status = incoming.status;
     let said = http::answer(incoming, credential);
     let envelope: Value = serde_json::from_str(said.text()).unwrap_or_default();
@@ -128,7 +133,8 @@ fn answer(plan: &Plan, incoming: Incoming, credential: &Credential) -> Json {
         let message = first_error(body).unwrap_or_else(|| "The API said no.".into());
         let details = json!({ "errors": body["errors"], "data": body.get("data") });
         let (status, details) = (Some(status.as_u16()), Some(details));
-        return Trouble { status, details, ..Trouble::new("graphql_error", message) }.told();
+        return ToolFailure { status, details, ..ToolFailure::new("graphql_error", message) }
+            .told();
     }
     if is_refused {
         return said;
@@ -138,7 +144,7 @@ fn answer(plan: &Plan, incoming: Incoming, credential: &Credential) -> Json {
         Some(Ok(value)) => done(&value, envelope.get("http")),
         Some(Err(_)) | None => {
             let message = format!("The answer has no value of {}.", plan.field);
-            Trouble::new("upstream_invalid_response", message).told()
+            ToolFailure::new("upstream_invalid_response", message).told()
         }
     }
 }

@@ -1,16 +1,16 @@
 //! GraphQL as a kind of source.
 
 use super::{Options, import, introspect};
-use crate::http::HttpClient;
+use crate::http::ApiClient;
 use crate::source_config::with_query;
 use crate::source_kind::slug_of_host;
 use crate::{
-    CancelSignal, Credential, DetectedSource, OpenError, OpenedSource, SourceCheck, SourceConfig,
-    SourceContext, SourceHealth, SourceKind, StoredDescription, scrub,
+    CancelSignal, DetectedSource, OpenedSource, SourceCheck, SourceConfig, SourceContext,
+    SourceHealth, SourceKind, SourceOpenError, StoredDescription, ToolCredential, scrub,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use protocols::executor::{BadBody, Members, member};
+use protocols::executor::{BadBody, ObjectMembers, member};
 use serde_json::Value;
 use std::sync::Arc;
 use url::Url;
@@ -27,11 +27,11 @@ impl SourceKind for GraphqlKind {
     fn detect<'a>(
         &'a self,
         address: &'a Url,
-        http: &'a HttpClient,
+        http: &'a ApiClient,
     ) -> Option<BoxFuture<'a, Result<DetectedSource, String>>> {
         let detection = async {
             let options = Options { endpoint: address.clone(), client: http.clone() };
-            let text = introspect(&options, &Credential::none(), &CancelSignal::never()).await;
+            let text = introspect(&options, &ToolCredential::none(), &CancelSignal::never()).await;
             let text = text.map_err(|_| "GraphQL".to_owned())?;
             import(&text, options).map_err(|_| "GraphQL".to_owned())?;
             let title = address.host_str().unwrap_or("GraphQL").to_owned();
@@ -44,9 +44,9 @@ impl SourceKind for GraphqlKind {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
         context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>> {
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>> {
         async move {
             let options = options(config, context.http)?;
             let answer = introspect(&options, credential, &CancelSignal::never()).await;
@@ -69,7 +69,7 @@ impl SourceKind for GraphqlKind {
     }
 
     /// `{endpoint, name?, description?}`.
-    fn config_from_http(&self, members: &Members<'_>) -> Result<SourceConfig, BadBody> {
+    fn config_from_http(&self, members: &ObjectMembers<'_>) -> Result<SourceConfig, BadBody> {
         let url = member(members, "endpoint", "a string")?;
         Ok(SourceConfig { url, ..SourceConfig::of_kind(self.name(), members)? })
     }
@@ -98,7 +98,7 @@ impl SourceKind for GraphqlKind {
 async fn opened(
     config: &SourceConfig,
     text: Arc<str>,
-    http: &HttpClient,
+    http: &ApiClient,
 ) -> Result<OpenedSource, String> {
     let options = options(config, http)?;
     let imported = tokio::task::spawn_blocking(move || import(&text, options)).await;
@@ -106,7 +106,7 @@ async fn opened(
     Ok(OpenedSource::new(Arc::new(api.map_err(|error| error.to_string())?)))
 }
 
-fn options(config: &SourceConfig, http: &HttpClient) -> Result<Options, String> {
+fn options(config: &SourceConfig, http: &ApiClient) -> Result<Options, String> {
     let url = config.url.as_deref().ok_or("a GraphQL API has url")?;
     let endpoint = Url::parse(url).map_err(|_| "url is no address".to_owned())?;
     Ok(Options { endpoint, client: http.clone() })

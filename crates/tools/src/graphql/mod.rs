@@ -8,5 +8,5 @@ mod select;
 mod types;
 
 pub use import::{GraphqlError, INTROSPECTION, Options, TEXT_BYTES_MAX, import, introspect};
-pub use integration::Graphql;
+pub use integration::GraphqlIntegration;
 pub use kind::GraphqlKind;

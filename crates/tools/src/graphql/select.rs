@@ -1,6 +1,6 @@
 //! Which fields of a result are asked for: a default that ends, or what the program says.
 
-use super::types::Types;
+use super::types::GraphqlTypes;
 
 /// Levels of objects that the default selection enters.
 const DEPTH_MAX: usize = 2;
@@ -15,14 +15,15 @@ const SELECT_BYTES_MAX: usize = 16 << 10;
 const NESTING_MAX: usize = 20;
 
 /// Every scalar of a type and of what it holds, as far as needs no arguments and leads to an end.
-pub(crate) fn default(types: &Types, name: &str) -> String {
+pub(crate) fn default(types: &GraphqlTypes, name: &str) -> String {
     let mut n_fields = 0;
     let selection = level(types, name, 0, &mut n_fields);
     if selection.is_empty() { "__typename".to_owned() } else { selection }
 }
 
-fn level(types: &Types, name: &str, depth: usize, n_fields: &mut usize) -> String {
-    let free = |member: &&super::types::Member| !member.arguments.iter().any(|a| a.is_required());
+fn level(types: &GraphqlTypes, name: &str, depth: usize, n_fields: &mut usize) -> String {
+    let free =
+        |member: &&super::types::GraphqlMember| !member.arguments.iter().any(|a| a.is_required());
     let fields: Vec<_> = types.fields(name).iter().filter(free).collect();
     let (leaves, objects): (Vec<_>, Vec<_>) =
         fields.into_iter().partition(|field| types.is_leaf(field.shape.innermost()));

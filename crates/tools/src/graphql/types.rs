@@ -8,13 +8,13 @@ const WRAPPERS_MAX: usize = 12;
 
 /// A type's name with its lists and non-nulls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TypeShape {
     Named(String),
     List(Box<Self>),
     NonNull(Box<Self>),
 }
 
-impl Shape {
+impl TypeShape {
     fn of(value: &Value, depth: usize) -> Option<Self> {
         let inner = || Self::of(value.get("ofType")?, depth + 1).map(Box::new);
         match value.get("kind")?.as_str()? {
@@ -49,15 +49,15 @@ impl Shape {
 
 /// A field or an argument.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct GraphqlMember {
     pub(crate) name: String,
     pub(crate) description: String,
-    pub(crate) shape: Shape,
+    pub(crate) shape: TypeShape,
     pub(crate) arguments: Vec<Self>,
     pub(crate) has_default: bool,
 }
 
-impl Member {
+impl GraphqlMember {
     /// Whether a call must give it.
     pub(crate) const fn is_required(&self) -> bool {
         self.shape.is_required() && !self.has_default
@@ -66,49 +66,57 @@ impl Member {
 
 /// What a name stands for.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum GraphqlTypeKind {
     Scalar,
     Enum(Vec<String>),
-    Input(Vec<Member>),
+    Input(Vec<GraphqlMember>),
     /// Objects and interfaces.
-    Object(Vec<Member>),
+    Object(Vec<GraphqlMember>),
     Union,
 }
 
 /// Every type by its name.
 #[derive(Debug, Default)]
-pub(crate) struct Types(HashMap<String, Kind>);
+pub(crate) struct GraphqlTypes(HashMap<String, GraphqlTypeKind>);
 
-impl Types {
+impl GraphqlTypes {
     /// Reads the `types` of an introspection. What cannot be read is left out.
     pub(crate) fn of(types: &[Value]) -> Self {
         Self(types.iter().filter_map(|value| Some((name(value)?, kind(value)?))).collect())
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Kind> {
+    pub(crate) fn get(&self, name: &str) -> Option<&GraphqlTypeKind> {
         self.0.get(name)
     }
 
     /// The fields of an object type.
-    pub(crate) fn fields(&self, name: &str) -> &[Member] {
+    pub(crate) fn fields(&self, name: &str) -> &[GraphqlMember] {
         match self.get(name) {
-            Some(Kind::Object(fields)) => fields,
-            Some(Kind::Scalar | Kind::Enum(_) | Kind::Input(_) | Kind::Union) | None => &[],
+            Some(GraphqlTypeKind::Object(fields)) => fields,
+            Some(
+                GraphqlTypeKind::Scalar
+                | GraphqlTypeKind::Enum(_)
+                | GraphqlTypeKind::Input(_)
+                | GraphqlTypeKind::Union,
+            )
+            | None => &[],
         }
     }
 
     /// Whether a value of the type has no fields to select.
     pub(crate) fn is_leaf(&self, name: &str) -> bool {
-        !matches!(self.get(name), Some(Kind::Object(_) | Kind::Union))
+        !matches!(self.get(name), Some(GraphqlTypeKind::Object(_) | GraphqlTypeKind::Union))
     }
 
     /// Schemas of the types that others refer to.
     pub(crate) fn definitions(&self) -> BTreeMap<String, Box<str>> {
         let named = self.0.iter().filter_map(|(name, kind)| {
             let schema = match kind {
-                Kind::Enum(values) => json!({ "enum": values }),
-                Kind::Input(fields) => self.object(fields),
-                Kind::Scalar | Kind::Object(_) | Kind::Union => return None,
+                GraphqlTypeKind::Enum(values) => json!({ "enum": values }),
+                GraphqlTypeKind::Input(fields) => self.object(fields),
+                GraphqlTypeKind::Scalar | GraphqlTypeKind::Object(_) | GraphqlTypeKind::Union => {
+                    return None;
+                }
             };
             Some((name.clone(), schema.to_string().into_boxed_str()))
         });
@@ -116,7 +124,7 @@ impl Types {
     }
 
     /// An object with these members. Absent and `null` are the same to GraphQL where null is allowed.
-    pub(crate) fn object(&self, members: &[Member]) -> Value {
+    pub(crate) fn object(&self, members: &[GraphqlMember]) -> Value {
         let mut properties = Map::new();
         for member in members {
             let mut schema = self.schema(&member.shape);
@@ -135,10 +143,10 @@ impl Types {
         schema
     }
 
-    fn schema(&self, shape: &Shape) -> Value {
+    fn schema(&self, shape: &TypeShape) -> Value {
         match shape {
-            Shape::NonNull(inner) => self.bare(inner),
-            Shape::Named(_) | Shape::List(_) => {
+            TypeShape::NonNull(inner) => self.bare(inner),
+            TypeShape::Named(_) | TypeShape::List(_) => {
                 let mut schema = self.bare(shape);
                 match schema.get("type").and_then(Value::as_str) {
                     Some(kind) => schema["type"] = json!([kind, "null"]),
@@ -152,12 +160,12 @@ impl Types {
         }
     }
 
-    fn bare(&self, shape: &Shape) -> Value {
+    fn bare(&self, shape: &TypeShape) -> Value {
         match shape {
-            Shape::NonNull(inner) => self.bare(inner),
-            Shape::List(inner) => json!({ "type": "array", "items": self.schema(inner) }),
-            Shape::Named(name) => match (self.get(name), name.as_str()) {
-                (Some(Kind::Enum(_) | Kind::Input(_)), name) => {
+            TypeShape::NonNull(inner) => self.bare(inner),
+            TypeShape::List(inner) => json!({ "type": "array", "items": self.schema(inner) }),
+            TypeShape::Named(name) => match (self.get(name), name.as_str()) {
+                (Some(GraphqlTypeKind::Enum(_) | GraphqlTypeKind::Input(_)), name) => {
                     json!({ "$ref": format!("#/$defs/{name}") })
                 }
                 (_, "String") => json!({ "type": "string" }),
@@ -181,30 +189,30 @@ fn name(value: &Value) -> Option<String> {
     (begins_well && name.len() <= 200 && name.chars().all(is_fine)).then(|| name.to_owned())
 }
 
-fn kind(value: &Value) -> Option<Kind> {
+fn kind(value: &Value) -> Option<GraphqlTypeKind> {
     Some(match value.get("kind")?.as_str()? {
-        "SCALAR" => Kind::Scalar,
+        "SCALAR" => GraphqlTypeKind::Scalar,
         "ENUM" => {
             let values = value.get("enumValues")?.as_array()?;
-            Kind::Enum(values.iter().filter_map(name).collect())
+            GraphqlTypeKind::Enum(values.iter().filter_map(name).collect())
         }
-        "INPUT_OBJECT" => Kind::Input(members(value.get("inputFields"))),
-        "OBJECT" | "INTERFACE" => Kind::Object(members(value.get("fields"))),
-        "UNION" => Kind::Union,
+        "INPUT_OBJECT" => GraphqlTypeKind::Input(members(value.get("inputFields"))),
+        "OBJECT" | "INTERFACE" => GraphqlTypeKind::Object(members(value.get("fields"))),
+        "UNION" => GraphqlTypeKind::Union,
         _ => return None,
     })
 }
 
-fn members(list: Option<&Value>) -> Vec<Member> {
+fn members(list: Option<&Value>) -> Vec<GraphqlMember> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(member).collect()
 }
 
-fn member(value: &Value) -> Option<Member> {
+fn member(value: &Value) -> Option<GraphqlMember> {
     let description = value.get("description").and_then(Value::as_str).unwrap_or_default();
-    Some(Member {
+    Some(GraphqlMember {
         name: name(value)?,
         description: crate::openapi::cut(description, 400),
-        shape: Shape::of(value.get("type")?, 0)?,
+        shape: TypeShape::of(value.get("type")?, 0)?,
         arguments: members(value.get("args")),
         has_default: value.get("defaultValue").is_some_and(|default| !default.is_null()),
     })

@@ -10,7 +10,7 @@ const SCOPE_BYTES_MAX: usize = 256;
 
 /// What a resource wants from who calls.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Challenge {
+pub struct AuthChallenge {
     /// Where the resource says who guards it.
     pub resource_metadata: Option<String>,
     /// One word of the specification, such as `insufficient_scope`.
@@ -19,7 +19,7 @@ pub struct Challenge {
     pub scopes: Vec<String>,
 }
 
-impl Challenge {
+impl AuthChallenge {
     /// The challenge among these headers; none where no bearer token is asked for.
     pub fn among(headers: &HeaderMap) -> Option<Self> {
         let values =
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn a_challenge_names_its_metadata_and_scopes() {
-        let said = Challenge::parse(
+        let said = AuthChallenge::parse(
             r#"Bearer realm="x, y", error=insufficient_scope, resource_metadata="https://a/b", scope="read write read""#,
         );
-        let expected = Challenge {
+        let expected = AuthChallenge {
             resource_metadata: Some("https://a/b".into()),
             error: Some("insufficient_scope".into()),
             scopes: vec!["read".into(), "write".into()],
@@ -135,22 +135,30 @@ mod tests {
 
     #[test]
     fn other_schemes_and_odd_parts_are_passed_by() {
-        assert_eq!(Challenge::parse("Bearer"), Some(Challenge::default()));
-        assert_eq!(Challenge::parse("Basic realm=\"Bearer scope=x\""), None);
-        let mixed =
-            Challenge::parse("Basic realm=\"a\", bearer error = \"x\\\"y\", Digest scope=\"z\"");
-        assert_eq!(mixed, Some(Challenge { error: Some("x\"y".into()), ..Challenge::default() }));
+        assert_eq!(AuthChallenge::parse("Bearer"), Some(AuthChallenge::default()));
+        assert_eq!(AuthChallenge::parse("Basic realm=\"Bearer scope=x\""), None);
+        let mixed = AuthChallenge::parse(
+            "Basic realm=\"a\", bearer error = \"x\\\"y\", Digest scope=\"z\"",
+        );
+        assert_eq!(
+            mixed,
+            Some(AuthChallenge { error: Some("x\"y".into()), ..AuthChallenge::default() })
+        );
         for odd in
             ["", ",,,", "=", "Bearer x_scope=\"no\", scope=", "Bearer scope=\"\u{7f}\\", "Bearer ="]
         {
-            assert_eq!(Challenge::parse(odd).unwrap_or_default(), Challenge::default(), "{odd}");
+            assert_eq!(
+                AuthChallenge::parse(odd).unwrap_or_default(),
+                AuthChallenge::default(),
+                "{odd}"
+            );
         }
     }
 
     #[test]
     fn only_who_is_known_and_may_too_little_can_be_allowed_more() {
         let wants = |text: &str| {
-            Challenge::parse(text).and_then(|said| said.wants_scopes().map(<[_]>::to_vec))
+            AuthChallenge::parse(text).and_then(|said| said.wants_scopes().map(<[_]>::to_vec))
         };
         assert_eq!(
             wants("Bearer error=\"insufficient_scope\", scope=\"a\""),

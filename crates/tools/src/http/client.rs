@@ -1,12 +1,12 @@
 //! Sends requests, with a limit on everything.
 
-use super::reach::{Internet, Network, is_private};
-use super::redirect::{self, Kept, host};
+use super::reach::{NameResolver, SystemResolver, is_private};
+use super::redirect::{self, RedirectParts, host};
 use super::{
-    AddressRules, HttpError, Reach, SendError, SendErrorKind, Transport, TransportConfig,
-    TransportRequest, TransportResponse,
+    AddressRules, HttpError, HttpTransport, RequestReach, SendError, SendErrorKind,
+    TransportConfig, TransportRequest, TransportResponse,
 };
-use crate::{CancelSignal, Credential, Place};
+use crate::{CancelSignal, PlacementKind, ToolCredential};
 use hyper::header::{COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, StatusCode};
 use rustls::pki_types::CertificateDer;
@@ -45,14 +45,14 @@ impl Default for HttpLimits {
 
 /// Calls APIs. Clones share connections.
 #[derive(Debug, Clone)]
-pub struct HttpClient {
-    transport: Transport,
+pub struct ApiClient {
+    transport: HttpTransport,
     limits: HttpLimits,
 }
 
 /// A request without anybody's credential.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
+pub struct ApiRequest {
     /// What to do.
     pub method: Method,
     /// Where.
@@ -62,20 +62,20 @@ pub struct Outgoing {
     /// With what.
     pub body: bytes::Bytes,
     /// Which networks it may enter.
-    pub reach: Reach,
+    pub reach: RequestReach,
 }
 
-impl Outgoing {
+impl ApiRequest {
     /// A request with nothing but a method and an address.
     pub fn new(method: Method, url: Url) -> Self {
         let (headers, body) = (HeaderMap::new(), bytes::Bytes::new());
-        Self { method, url, headers, body, reach: Reach::Anywhere }
+        Self { method, url, headers, body, reach: RequestReach::Anywhere }
     }
 }
 
 /// An answer, whole.
 #[derive(Debug, Clone)]
-pub struct Incoming {
+pub struct ApiResponse {
     /// How it went.
     pub status: StatusCode,
     /// What was said about it.
@@ -86,15 +86,15 @@ pub struct Incoming {
     pub url: Url,
 }
 
-impl HttpClient {
+impl ApiClient {
     /// A client with connections of its own.
     pub fn new(limits: HttpLimits) -> Self {
-        Self::in_network(limits, &(Arc::new(Internet) as Arc<dyn Network>))
+        Self::in_network(limits, &(Arc::new(SystemResolver) as Arc<dyn NameResolver>))
     }
 
     /// The same in another network than this machine's: tests have one where the internet is near.
-    pub fn in_network(limits: HttpLimits, network: &Arc<dyn Network>) -> Self {
-        let transport = Transport::new(TransportConfig {
+    pub fn in_network(limits: HttpLimits, network: &Arc<dyn NameResolver>) -> Self {
+        let transport = HttpTransport::new(TransportConfig {
             rules: AddressRules::default(),
             network: Arc::clone(network),
             tls: tls(),
@@ -109,7 +109,7 @@ impl HttpClient {
     }
 
     /// The connections alone, for protocols that have limits of their own.
-    pub const fn transport(&self) -> &Transport {
+    pub const fn transport(&self) -> &HttpTransport {
         &self.transport
     }
 
@@ -127,10 +127,10 @@ impl HttpClient {
     /// Asks, following redirects; the credential goes to the origin of `request` and no other.
     pub async fn send(
         &self,
-        request: Outgoing,
-        credential: &Credential,
+        request: ApiRequest,
+        credential: &ToolCredential,
         cancelled: &CancelSignal,
-    ) -> Result<Incoming, HttpError> {
+    ) -> Result<ApiResponse, HttpError> {
         let (n_bytes, max) = (request.body.len(), self.limits.request_bytes_max);
         if n_bytes > max {
             return Err(HttpError::RequestTooLarge { n_bytes, max });
@@ -145,10 +145,10 @@ impl HttpClient {
 
     async fn walk(
         &self,
-        mut request: Outgoing,
-        credential: &Credential,
-    ) -> Result<Incoming, HttpError> {
-        let nothing = Credential::none();
+        mut request: ApiRequest,
+        credential: &ToolCredential,
+    ) -> Result<ApiResponse, HttpError> {
+        let nothing = ToolCredential::none();
         let mut proof = credential;
         for _ in 0..=REDIRECTS_MAX {
             let response = self.step(&request, proof).await?;
@@ -157,7 +157,7 @@ impl HttpClient {
                 None => return self.whole(response, request.url).await,
                 Some((next, kept)) => {
                     request = next;
-                    if kept == Kept::Question {
+                    if kept == RedirectParts::Question {
                         proof = &nothing;
                     }
                 }
@@ -168,17 +168,17 @@ impl HttpClient {
 
     async fn step(
         &self,
-        request: &Outgoing,
-        credential: &Credential,
+        request: &ApiRequest,
+        credential: &ToolCredential,
     ) -> Result<TransportResponse, HttpError> {
-        if request.reach == Reach::Public && is_private(&request.url) {
+        if request.reach == RequestReach::Public && is_private(&request.url) {
             return Err(HttpError::Private { host: host(&request.url) });
         }
         if !credential.is_for(&request.url) {
             return Err(HttpError::OtherAudience { host: host(&request.url) });
         }
         let mut url = request.url.clone();
-        for (name, value) in credential.at(Place::Query) {
+        for (name, value) in credential.at(PlacementKind::Query) {
             url.query_pairs_mut().append_pair(name, value);
         }
         let sent = self.transport.send(TransportRequest {
@@ -195,7 +195,7 @@ impl HttpClient {
         &self,
         mut response: TransportResponse,
         url: Url,
-    ) -> Result<Incoming, HttpError> {
+    ) -> Result<ApiResponse, HttpError> {
         let max = self.limits.response_bytes_max;
         let too_large = || HttpError::TooLarge { host: host(&url), max };
         if response.content_length().is_some_and(|n_bytes| n_bytes > max as u64) {
@@ -211,7 +211,7 @@ impl HttpClient {
             body.extend_from_slice(&chunk);
         }
         let (status, headers) = (response.status(), response.headers().clone());
-        Ok(Incoming { status, headers, body, url })
+        Ok(ApiResponse { status, headers, body, url })
     }
 
     fn unreachable(&self, url: &Url, error: &SendError) -> HttpError {
@@ -229,17 +229,17 @@ impl HttpClient {
     }
 }
 
-impl Default for HttpClient {
+impl Default for ApiClient {
     fn default() -> Self {
         Self::new(HttpLimits::default())
     }
 }
 
 /// The request's headers and the credential's: where both speak, the credential does.
-fn with_proof(headers: &HeaderMap, credential: &Credential) -> Result<HeaderMap, HttpError> {
+fn with_proof(headers: &HeaderMap, credential: &ToolCredential) -> Result<HeaderMap, HttpError> {
     let mut headers = headers.clone();
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static("airlock"));
-    for (name, value) in credential.at(Place::Header) {
+    for (name, value) in credential.at(PlacementKind::Header) {
         let bad = || HttpError::BadCredential { name: name.to_owned() };
         let header: HeaderName = name.parse().map_err(|_| bad())?;
         let value = joined(headers.get(&header), &header, value);

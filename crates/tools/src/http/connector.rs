@@ -2,7 +2,7 @@
 //! are connected to: nothing is resolved a second time. Knows no proxy of the environment.
 
 use super::rules::{ProxyAddress, RefusedAddress};
-use super::{AddressRules, Network, Reach};
+use super::{AddressRules, NameResolver, RequestReach};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use hyper::Uri;
@@ -30,17 +30,17 @@ const PROXY_ANSWER_BYTES_MAX: usize = 8 << 10;
 
 /// Makes connections for requests of one reach.
 #[derive(Clone)]
-pub(super) struct Connector {
-    pub(super) network: Arc<dyn Network>,
+pub(super) struct CheckedConnector {
+    pub(super) network: Arc<dyn NameResolver>,
     pub(super) rules: AddressRules,
-    pub(super) reach: Reach,
+    pub(super) reach: RequestReach,
     pub(super) tls: TlsConnector,
     pub(super) time_max: Duration,
 }
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
+pub(super) enum ApiConnectError {
     #[error("{0}")]
     Refused(RefusedAddress),
     #[error("its name leads into a private network")]
@@ -60,20 +60,20 @@ pub(super) enum ConnectError {
 pub(super) struct ServerAddress(pub(super) SocketAddr);
 
 /// A connection, encrypted where the URL says so.
-pub(super) struct Stream {
-    io: Box<dyn Duplex>,
+pub(super) struct ApiStream {
+    io: Box<dyn DuplexStream>,
     address: SocketAddr,
 }
 
-trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
+trait DuplexStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> DuplexStream for T {}
 
-impl Connector {
-    async fn connect(self, uri: Uri) -> Result<Stream, ConnectError> {
-        let (host, port, is_tls) = target(&uri).ok_or(ConnectError::BadAddress)?;
+impl CheckedConnector {
+    async fn connect(self, uri: Uri) -> Result<ApiStream, ApiConnectError> {
+        let (host, port, is_tls) = target(&uri).ok_or(ApiConnectError::BadAddress)?;
         let addresses = self.addresses(&host, port).await?;
         let proxy = self.rules.proxy();
-        let attempt = |address: SocketAddr| -> Attempt {
+        let attempt = |address: SocketAddr| -> ConnectAttempt {
             // A proxy cannot know the machines that only we can reach.
             match proxy.clone().filter(|_| self.network.is_public(address.ip())) {
                 Some(proxy) => Box::pin(self.clone().through(proxy, address)),
@@ -84,23 +84,23 @@ impl Connector {
         // A request is one small write: waiting for more to send would only delay it.
         stream.set_nodelay(true)?;
         if !is_tls {
-            return Ok(Stream { io: Box::new(stream), address });
+            return Ok(ApiStream { io: Box::new(stream), address });
         }
-        let name = ServerName::try_from(host).map_err(|_| ConnectError::BadAddress)?;
-        Ok(Stream { io: Box::new(self.tls.connect(name, stream).await?), address })
+        let name = ServerName::try_from(host).map_err(|_| ApiConnectError::BadAddress)?;
+        Ok(ApiStream { io: Box::new(self.tls.connect(name, stream).await?), address })
     }
 
     /// The addresses of a host that may be connected to.
-    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+    async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ApiConnectError> {
         let mut found = match host.parse::<IpAddr>() {
             Ok(ip) => vec![SocketAddr::new(ip, port)],
             Err(_) => self.network.resolve(host.to_owned()).await?,
         };
         found.iter_mut().for_each(|address| address.set_port(port));
-        if self.reach == Reach::Public {
+        if self.reach == RequestReach::Public {
             found.retain(|address| self.network.is_public(address.ip()));
             if found.is_empty() {
-                return Err(ConnectError::Private);
+                return Err(ApiConnectError::Private);
             }
         }
         let mut refused = None;
@@ -113,7 +113,7 @@ impl Connector {
         });
         found.truncate(ADDRESSES_MAX);
         match (found.is_empty(), refused) {
-            (true, Some(refused)) => Err(ConnectError::Refused(refused)),
+            (true, Some(refused)) => Err(ApiConnectError::Refused(refused)),
             (true, None) => Err(io::Error::other("its name has no address").into()),
             (false, _) => Ok(found),
         }
@@ -124,7 +124,7 @@ impl Connector {
         self,
         proxy: ProxyAddress,
         address: SocketAddr,
-    ) -> Result<TcpStream, ConnectError> {
+    ) -> Result<TcpStream, ApiConnectError> {
         let host = proxy.host.trim_matches(['[', ']']).to_owned();
         let found = match host.parse::<IpAddr>() {
             Ok(ip) => vec![SocketAddr::new(ip, proxy.port)],
@@ -133,10 +133,10 @@ impl Connector {
         let found = found.into_iter().map(|at| SocketAddr::new(at.ip(), proxy.port));
         let found: Vec<_> = found.take(ADDRESSES_MAX).collect();
         for at in &found {
-            self.rules.check(*at).map_err(ConnectError::Refused)?;
+            self.rules.check(*at).map_err(ApiConnectError::Refused)?;
         }
         let (mut stream, _) = first_reached(found, |at| Box::pin(reach(at))).await?;
-        let failed = |why: String| ConnectError::Proxy { proxy: proxy.clone(), why };
+        let failed = |why: String| ApiConnectError::Proxy { proxy: proxy.clone(), why };
         let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let head = answer_head(&mut stream).await.map_err(|error| failed(error.to_string()))?;
@@ -149,9 +149,9 @@ impl Connector {
 }
 
 /// One attempt to reach one address.
-type Attempt = BoxFuture<'static, Result<TcpStream, ConnectError>>;
+type ConnectAttempt = BoxFuture<'static, Result<TcpStream, ApiConnectError>>;
 
-async fn reach(address: SocketAddr) -> Result<TcpStream, ConnectError> {
+async fn reach(address: SocketAddr) -> Result<TcpStream, ApiConnectError> {
     Ok(TcpStream::connect(address).await?)
 }
 
@@ -169,11 +169,11 @@ fn target(uri: &Uri) -> Option<(String, u16, bool)> {
 /// The first connection that comes about; addresses are tried in their order, each a moment after the one before it.
 async fn first_reached(
     addresses: Vec<SocketAddr>,
-    attempt: impl Fn(SocketAddr) -> Attempt,
-) -> Result<(TcpStream, SocketAddr), ConnectError> {
+    attempt: impl Fn(SocketAddr) -> ConnectAttempt,
+) -> Result<(TcpStream, SocketAddr), ApiConnectError> {
     let mut attempts = FuturesUnordered::new();
     let mut rest = addresses.into_iter();
-    let mut failed = ConnectError::BadAddress;
+    let mut failed = ApiConnectError::BadAddress;
     loop {
         match rest.next() {
             Some(address) => {
@@ -206,12 +206,12 @@ async fn answer_head(stream: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-impl tower_service::Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
-    type Error = ConnectError;
+impl tower_service::Service<Uri> for CheckedConnector {
+    type Response = TokioIo<ApiStream>;
+    type Error = ApiConnectError;
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ApiConnectError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -220,18 +220,18 @@ impl tower_service::Service<Uri> for Connector {
         Box::pin(async move {
             let time_max = connector.time_max;
             let connected = tokio::time::timeout(time_max, connector.connect(uri)).await;
-            connected.unwrap_or(Err(ConnectError::TimedOut(time_max))).map(TokioIo::new)
+            connected.unwrap_or(Err(ApiConnectError::TimedOut(time_max))).map(TokioIo::new)
         })
     }
 }
 
-impl Connection for Stream {
+impl Connection for ApiStream {
     fn connected(&self) -> Connected {
         Connected::new().extra(ServerAddress(self.address))
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ApiStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -241,7 +241,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for ApiStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

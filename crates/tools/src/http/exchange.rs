@@ -1,21 +1,21 @@
 //! One call of a tool, as one request and its answer.
 
-use super::{HttpClient, Incoming, Outgoing, trouble};
-use crate::envelope::Trouble;
-use crate::readable::{self, Readable};
-use crate::{Credential, Request};
+use super::{ApiClient, ApiRequest, ApiResponse, trouble};
+use crate::envelope::ToolFailure;
+use crate::readable::{self, ReadableValue};
+use crate::{ToolCredential, ToolRequest};
 use lifecycle::Json;
 use serde_json::Value;
 
 /// The request that arguments stand for, or what is wrong with them.
 pub(crate) fn outgoing(
-    client: &HttpClient,
+    client: &ApiClient,
     args: &Json,
-    make: impl FnOnce(&Value) -> Result<Outgoing, String>,
-) -> Result<Outgoing, String> {
+    make: impl FnOnce(&Value) -> Result<ApiRequest, String>,
+) -> Result<ApiRequest, String> {
     let outgoing = match readable::read(args.text()) {
-        Some(Readable { value, is_tamed: false }) => make(&value)?,
-        Some(Readable { is_tamed: true, .. }) | None => {
+        Some(ReadableValue { value, is_tamed: false }) => make(&value)?,
+        Some(ReadableValue { is_tamed: true, .. }) | None => {
             return Err("they are nested too deeply, or hold text that is no Unicode".into());
         }
     };
@@ -28,11 +28,11 @@ pub(crate) fn outgoing(
 
 /// Sends a request and tells what came of it.
 pub(crate) async fn exchange(
-    client: &HttpClient,
-    credential: &Credential,
-    call: &Request,
-    outgoing: Result<Outgoing, String>,
-    answer: impl FnOnce(Incoming) -> Json,
+    client: &ApiClient,
+    credential: &ToolCredential,
+    call: &ToolRequest,
+    outgoing: Result<ApiRequest, String>,
+    answer: impl FnOnce(ApiResponse) -> Json,
 ) -> Json {
     match outgoing {
         Err(why) => unfit(&why),
@@ -46,5 +46,5 @@ pub(crate) async fn exchange(
 /// Arguments that fit their schema and still make no request.
 fn unfit(why: &str) -> Json {
     let message = format!("The arguments do not make a request: {why}.");
-    Trouble::new("invalid_tool_arguments", message).told()
+    ToolFailure::new("invalid_tool_arguments", message).told()
 }

@@ -15,16 +15,16 @@ mod shape;
 mod transport;
 
 pub use address::is_refused;
-pub use challenge::{Challenge, scopes};
-pub use client::{HttpClient, HttpLimits, Incoming, Outgoing, tls_with};
+pub use challenge::{AuthChallenge, scopes};
+pub use client::{ApiClient, ApiRequest, ApiResponse, HttpLimits, tls_with};
 pub use error::HttpError;
 pub(crate) use exchange::{exchange, outgoing};
 pub(crate) use media::{file, is_json, is_text, media_type};
-pub use reach::{Internet, Network, Reach};
+pub use reach::{NameResolver, RequestReach, SystemResolver};
 pub use rules::{
     ALLOWED_MAX, AddressRules, AllowedAddress, IpNetwork, ProxyAddress, RefusedAddress,
 };
 pub(crate) use shape::{answer, trouble};
 pub use transport::{
-    SendError, SendErrorKind, Transport, TransportConfig, TransportRequest, TransportResponse,
+    HttpTransport, SendError, SendErrorKind, TransportConfig, TransportRequest, TransportResponse,
 };

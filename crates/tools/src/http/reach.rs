@@ -11,14 +11,14 @@ use url::{Host, Url};
 
 /// Which networks a request may enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RequestReach {
     /// Also our own: whoever configured the source named the address.
     Anywhere,
     /// The internet only: somebody out there named the address.
     Public,
 }
 
-impl Reach {
+impl RequestReach {
     /// How far the words of whoever speaks from `url` carry.
     pub fn granted_to(url: &Url) -> Self {
         if is_private(url) { Self::Anywhere } else { Self::Public }
@@ -50,7 +50,7 @@ pub(crate) fn is_private(url: &Url) -> bool {
 }
 
 /// What names lead to, and which addresses are everybody's.
-pub trait Network: Debug + Send + Sync {
+pub trait NameResolver: Debug + Send + Sync {
     /// Every address of a name.
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
@@ -60,9 +60,9 @@ pub trait Network: Debug + Send + Sync {
 
 /// The one that this machine is on.
 #[derive(Debug)]
-pub struct Internet;
+pub struct SystemResolver;
 
-impl Network for Internet {
+impl NameResolver for SystemResolver {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
         async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }.boxed()
     }
@@ -113,8 +113,8 @@ mod tests {
     fn words_carry_no_further_than_each_of_those_who_pass_them_on() {
         let (ours, public) =
             ("http://127.0.0.1".parse().unwrap(), "https://a.example".parse().unwrap());
-        assert_eq!(Reach::granted_to(&ours).within(&ours), Reach::Anywhere);
-        assert_eq!(Reach::granted_to(&ours).within(&public), Reach::Public);
-        assert_eq!(Reach::granted_to(&public).within(&ours), Reach::Public);
+        assert_eq!(RequestReach::granted_to(&ours).within(&ours), RequestReach::Anywhere);
+        assert_eq!(RequestReach::granted_to(&ours).within(&public), RequestReach::Public);
+        assert_eq!(RequestReach::granted_to(&public).within(&ours), RequestReach::Public);
     }
 }

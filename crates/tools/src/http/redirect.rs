@@ -1,13 +1,13 @@
 //! Where a redirect leads, and whether we go there.
 
-use super::{HttpError, Outgoing, Reach};
+use super::{ApiRequest, HttpError, RequestReach};
 use hyper::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
 use hyper::{Method, StatusCode};
 use url::Url;
 
 /// What is left of the original request in the next one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum RedirectParts {
     /// Everything, the credential too: same origin.
     All,
     /// The bare question: another origin.
@@ -17,11 +17,11 @@ pub(super) enum Kept {
 /// The next request, if the answer is a redirect. `is_inside` says whether the answer came from a network of ours: names are
 /// judged by their look, and this one may look public.
 pub(super) fn follow(
-    sent: &Outgoing,
+    sent: &ApiRequest,
     is_inside: bool,
     status: StatusCode,
     headers: &HeaderMap,
-) -> Result<Option<(Outgoing, Kept)>, HttpError> {
+) -> Result<Option<(ApiRequest, RedirectParts)>, HttpError> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -36,13 +36,13 @@ pub(super) fn follow(
     if sent.url.scheme() == "https" && to.scheme() == "http" {
         return Err(refused("from https to http"));
     }
-    let mut next = Outgoing { url: to, ..sent.clone() };
+    let mut next = ApiRequest { url: to, ..sent.clone() };
     become_get(&mut next, status);
     if next.url.origin() == sent.url.origin() {
-        return Ok(Some((next, Kept::All)));
+        return Ok(Some((next, RedirectParts::All)));
     }
     // A machine of ours may be made to redirect: it must not send us to another one, nor tell what it knows to others.
-    if is_inside || Reach::granted_to(&sent.url) == Reach::Anywhere {
+    if is_inside || RequestReach::granted_to(&sent.url) == RequestReach::Anywhere {
         return Err(refused(
             "to another origin, and a private source is followed within its own only",
         ));
@@ -51,13 +51,13 @@ pub(super) fn follow(
         return Err(refused("a request that changes something to another origin"));
     }
     // Whoever redirects may not send us into networks that it could not reach itself.
-    next.reach = Reach::Public;
+    next.reach = RequestReach::Public;
     next.headers.retain_only_harmless();
-    Ok(Some((next, Kept::Question)))
+    Ok(Some((next, RedirectParts::Question)))
 }
 
 /// As browsers do: 303 asks for the result, 301 and 302 after a POST too.
-fn become_get(next: &mut Outgoing, status: StatusCode) {
+fn become_get(next: &mut ApiRequest, status: StatusCode) {
     let is_post = next.method == Method::POST;
     let becomes_get = match status.as_u16() {
         303 => !is_safe(&next.method),
@@ -75,11 +75,11 @@ fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-trait Harmless {
+trait SafeMethod {
     fn retain_only_harmless(&mut self);
 }
 
-impl Harmless for HeaderMap {
+impl SafeMethod for HeaderMap {
     /// Any other header may be a key by another name.
     fn retain_only_harmless(&mut self) {
         let kept = [ACCEPT, USER_AGENT].map(|name| (self.remove(&name), name));
@@ -103,8 +103,8 @@ pub(super) fn host(url: &Url) -> String {
 mod tests {
     use super::*;
 
-    fn sent(method: Method, url: &str) -> Outgoing {
-        let mut sent = Outgoing::new(method, url.parse().unwrap());
+    fn sent(method: Method, url: &str) -> ApiRequest {
+        let mut sent = ApiRequest::new(method, url.parse().unwrap());
         sent.headers.insert("x-key", "k".parse().unwrap());
         sent.headers.insert(ACCEPT, "a/b".parse().unwrap());
         sent.body = b"body".to_vec().into();

@@ -1,9 +1,9 @@
 //! Turns what an API said into what a program sees.
 
 use super::redirect::host;
-use super::{Challenge, HttpError, Incoming, file, is_json, is_text, media_type};
-use crate::envelope::{Trouble, WANTED_SCOPES, done, recovery};
-use crate::{Credential, Place};
+use super::{ApiResponse, AuthChallenge, HttpError, file, is_json, is_text, media_type};
+use crate::envelope::{ToolFailure, WANTED_SCOPES, done, recovery};
+use crate::{PlacementKind, ToolCredential};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use lifecycle::Json;
@@ -28,7 +28,7 @@ const SECRET_BYTES_MIN: usize = 8;
 const BLOT: &str = "[redacted]";
 
 /// The answer as an envelope. A credential that the API repeats is blotted out.
-pub(crate) fn answer(mut incoming: Incoming, credential: &Credential) -> Json {
+pub(crate) fn answer(mut incoming: ApiResponse, credential: &ToolCredential) -> Json {
     blot(&mut incoming.body, credential);
     if incoming.status.is_success() {
         let http = json!({
@@ -45,12 +45,13 @@ pub(crate) fn answer(mut incoming: Incoming, credential: &Credential) -> Json {
 
 /// A request without an answer, as an envelope.
 pub(crate) fn trouble(error: &HttpError) -> Json {
-    let mut trouble = Trouble::new(error.code(), format!("{}.", capitalised(&error.to_string())));
+    let mut trouble =
+        ToolFailure::new(error.code(), format!("{}.", capitalised(&error.to_string())));
     trouble.retryable = Some(error.is_retryable());
     trouble.told()
 }
 
-fn data(incoming: &Incoming) -> Result<Json, Trouble> {
+fn data(incoming: &ApiResponse) -> Result<Json, ToolFailure> {
     let label = label(&incoming.headers);
     let kind = media_type(&label);
     if incoming.body.is_empty() {
@@ -78,17 +79,17 @@ fn json_body(body: &[u8]) -> Option<Json> {
     Json::parse(text.to_owned()).ok()
 }
 
-fn lied(incoming: &Incoming, kind: &str) -> Trouble {
+fn lied(incoming: &ApiResponse, kind: &str) -> ToolFailure {
     let begins: String = String::from_utf8_lossy(&incoming.body).chars().take(60).collect();
     let message = format!(
         "{} says its answer is {kind}, but it is not JSON; it begins with {begins:?}.",
         host(&incoming.url)
     );
     let status = Some(incoming.status.as_u16());
-    Trouble { status, ..Trouble::new("upstream_invalid_response", message) }
+    ToolFailure { status, ..ToolFailure::new("upstream_invalid_response", message) }
 }
 
-fn refusal(incoming: &Incoming) -> Trouble {
+fn refusal(incoming: &ApiResponse) -> ToolFailure {
     let status = incoming.status;
     let body = refusal_body(incoming);
     let said = body.as_ref().and_then(|body| message_in(body, 0));
@@ -107,7 +108,7 @@ fn refusal(incoming: &Incoming) -> Trouble {
             "upstream": upstream,
             "recovery": recovery(),
         });
-        let challenge = Challenge::among(&incoming.headers).unwrap_or_default();
+        let challenge = AuthChallenge::among(&incoming.headers).unwrap_or_default();
         if let Some(scopes) = challenge.wants_scopes() {
             details[WANTED_SCOPES] = scopes.join(" ").into();
         }
@@ -115,11 +116,11 @@ fn refusal(incoming: &Incoming) -> Trouble {
     } else {
         ("upstream_http_error", with_wait(body, &incoming.headers))
     };
-    Trouble {
+    ToolFailure {
         status: Some(status.as_u16()),
         details,
         retryable: Some(retryable),
-        ..Trouble::new(code, message)
+        ..ToolFailure::new(code, message)
     }
 }
 
@@ -136,7 +137,7 @@ fn with_wait(body: Option<Value>, headers: &HeaderMap) -> Option<Value> {
     }
 }
 
-fn refusal_body(incoming: &Incoming) -> Option<Value> {
+fn refusal_body(incoming: &ApiResponse) -> Option<Value> {
     if incoming.body.is_empty() {
         return None;
     }
@@ -179,7 +180,7 @@ fn message_in(body: &Value, depth: usize) -> Option<String> {
 }
 
 /// Headers by name. Cookies stay with us: they are keys by another name.
-fn shown_headers(headers: &HeaderMap, credential: &Credential) -> Map<String, Value> {
+fn shown_headers(headers: &HeaderMap, credential: &ToolCredential) -> Map<String, Value> {
     let shown =
         headers.iter().filter(|(name, _)| *name != SET_COOKIE).filter_map(|(name, value)| {
             let mut value = value.as_bytes().to_vec();
@@ -190,8 +191,8 @@ fn shown_headers(headers: &HeaderMap, credential: &Credential) -> Map<String, Va
     shown.take(HEADERS_MAX).collect()
 }
 
-fn blot(body: &mut Vec<u8>, credential: &Credential) {
-    let values = credential.at(Place::Header).chain(credential.at(Place::Query));
+fn blot(body: &mut Vec<u8>, credential: &ToolCredential) {
+    let values = credential.at(PlacementKind::Header).chain(credential.at(PlacementKind::Query));
     for (_, value) in values {
         // `Bearer key` may come back as `key`.
         let bare = value.rsplit([' ', '=']).find(|part| !part.is_empty()).unwrap_or(value);
@@ -239,13 +240,13 @@ mod tests {
         if !kind.is_empty() {
             headers.insert(CONTENT_TYPE, kind.parse().unwrap());
         }
-        let incoming = Incoming {
+        let incoming = ApiResponse {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             body: body.to_vec(),
             url: "https://api.example.com/x?key=1".parse().unwrap(),
         };
-        let told = answer(incoming, &Credential::bearer("0123456789"));
+        let told = answer(incoming, &ToolCredential::bearer("0123456789"));
         serde_json::from_str(told.text()).unwrap()
     }
 

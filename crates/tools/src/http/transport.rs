@@ -1,8 +1,8 @@
 //! Sends one request and receives one answer. Everything of ours that speaks HTTP to others speaks through here, so that no
 //! request gets past the rules about addresses. Follows no redirect.
 
-use super::connector::{ConnectError, Connector, ServerAddress};
-use super::{AddressRules, Network, Reach};
+use super::connector::{ApiConnectError, CheckedConnector, ServerAddress};
+use super::{AddressRules, NameResolver, RequestReach};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
@@ -28,13 +28,13 @@ const IDLE_PER_HOST_MAX: usize = 8;
 
 /// Connections to others. Clones share them.
 #[derive(Clone)]
-pub struct Transport(Arc<Connections>);
+pub struct HttpTransport(Arc<ConnectionPools>);
 
-struct Connections {
-    anywhere: Client<Connector, Full<Bytes>>,
-    public: Client<Connector, Full<Bytes>>,
+struct ConnectionPools {
+    anywhere: Client<CheckedConnector, Full<Bytes>>,
+    public: Client<CheckedConnector, Full<Bytes>>,
     rules: AddressRules,
-    network: Arc<dyn Network>,
+    network: Arc<dyn NameResolver>,
 }
 
 /// What a transport is made of.
@@ -43,7 +43,7 @@ pub struct TransportConfig {
     /// Which addresses may be reached.
     pub rules: AddressRules,
     /// What names lead to.
-    pub network: Arc<dyn Network>,
+    pub network: Arc<dyn NameResolver>,
     /// Which certificates count.
     pub tls: ClientConfig,
     /// Until there is a connection.
@@ -62,7 +62,7 @@ pub struct TransportRequest {
     /// With what.
     pub body: Bytes,
     /// Which networks it may enter.
-    pub reach: Reach,
+    pub reach: RequestReach,
 }
 
 /// The head of an answer; its body is still to be read.
@@ -90,22 +90,22 @@ pub enum SendErrorKind {
     Unreachable,
 }
 
-impl Transport {
+impl HttpTransport {
     /// A transport with connections of its own.
     pub fn new(config: TransportConfig) -> Self {
         let TransportConfig { rules, network, tls, connect_max } = config;
         let tls = tokio_rustls::TlsConnector::from(Arc::new(tls));
         let client = |reach| {
             let (network, rules, tls) = (Arc::clone(&network), rules.clone(), tls.clone());
-            let connector = Connector { network, rules, reach, tls, time_max: connect_max };
+            let connector = CheckedConnector { network, rules, reach, tls, time_max: connect_max };
             Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_MAX)
                 .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
                 .build(connector)
         };
-        let (anywhere, public) = (client(Reach::Anywhere), client(Reach::Public));
-        Self(Arc::new(Connections { anywhere, public, rules, network }))
+        let (anywhere, public) = (client(RequestReach::Anywhere), client(RequestReach::Public));
+        Self(Arc::new(ConnectionPools { anywhere, public, rules, network }))
     }
 
     /// The rules about addresses. They can be changed while requests are made.
@@ -127,8 +127,8 @@ impl Transport {
         let mut request = request.map_err(|_| unreachable("that is no request"))?;
         *request.headers_mut() = headers;
         let client = match reach {
-            Reach::Anywhere => &self.0.anywhere,
-            Reach::Public => &self.0.public,
+            RequestReach::Anywhere => &self.0.anywhere,
+            RequestReach::Public => &self.0.public,
         };
         let response = client.request(request).await.map_err(|error| SendError::of(&error))?;
         let (head, body) = response.into_parts();
@@ -196,18 +196,18 @@ impl SendError {
     fn of(error: &(dyn Error + 'static)) -> Self {
         let mut inner = error;
         loop {
-            match inner.downcast_ref::<ConnectError>() {
-                Some(error @ ConnectError::Refused(_)) => {
+            match inner.downcast_ref::<ApiConnectError>() {
+                Some(error @ ApiConnectError::Refused(_)) => {
                     return Self { kind: SendErrorKind::Refused, why: error.to_string() };
                 }
-                Some(error @ ConnectError::TimedOut(after)) => {
+                Some(error @ ApiConnectError::TimedOut(after)) => {
                     return Self { kind: SendErrorKind::TimedOut(*after), why: error.to_string() };
                 }
                 Some(
-                    ConnectError::Private
-                    | ConnectError::BadAddress
-                    | ConnectError::Proxy { .. }
-                    | ConnectError::Io(_),
+                    ApiConnectError::Private
+                    | ApiConnectError::BadAddress
+                    | ApiConnectError::Proxy { .. }
+                    | ApiConnectError::Io(_),
                 )
                 | None => {}
             }
@@ -233,7 +233,7 @@ impl fmt::Display for SendError {
 
 impl Error for SendError {}
 
-impl fmt::Debug for Transport {
+impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport").field("rules", &self.0.rules).finish_non_exhaustive()
     }

@@ -6,20 +6,20 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Passes bytes on until a line is too long.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedLines<R> {
     from: R,
     line_bytes_max: usize,
     /// Of the line that is being read.
     n_bytes: usize,
 }
 
-impl<R> Bounded<R> {
+impl<R> BoundedLines<R> {
     pub(super) const fn new(from: R, line_bytes_max: usize) -> Self {
         Self { from, line_bytes_max, n_bytes: 0 }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,10 +52,11 @@ mod tests {
     async fn a_line_without_an_end_is_an_error_and_many_lines_are_not() {
         let mut text = String::new();
         let many = "12345678\n".repeat(1_000);
-        Bounded::new(many.as_bytes(), 9).read_to_string(&mut text).await.unwrap();
+        BoundedLines::new(many.as_bytes(), 9).read_to_string(&mut text).await.unwrap();
         assert_eq!(text, many);
         let endless = tokio::io::repeat(b'x');
-        let refused = Bounded::new(endless, 1 << 20).read_to_end(&mut vec![]).await.unwrap_err();
+        let refused =
+            BoundedLines::new(endless, 1 << 20).read_to_end(&mut vec![]).await.unwrap_err();
         assert_eq!(refused.to_string(), "it sent a line of more than 1048576 bytes");
     }
 }

@@ -1,7 +1,7 @@
 //! What a server may ask of us: that a person fills in a form or visits a page. Its list may change, too.
 
-use super::progress::Listeners;
-use lifecycle::{Answer, ExecutionId, Json, Wish};
+use super::progress::ProgressListeners;
+use lifecycle::{Answer, ExecutionId, Json, ToolPrompt};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -15,38 +15,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-use crate::Person;
+use crate::PersonHandle;
 
 /// Our end of one connection.
 #[derive(Clone)]
-pub(super) struct Handler {
-    pub(super) desk: Arc<Desk>,
+pub(super) struct McpClientHandler {
+    pub(super) desk: Arc<ActiveCalls>,
     pub(super) changed: Arc<Notify>,
 }
 
 /// Whose calls are under way on one connection, and how many questions are open.
 #[derive(Default)]
-pub(super) struct Desk {
-    calls: Mutex<BTreeMap<u64, (ExecutionId, Person)>>,
+pub(super) struct ActiveCalls {
+    calls: Mutex<BTreeMap<u64, (ExecutionId, PersonHandle)>>,
     next: AtomicU64,
     n_asking: AtomicUsize,
     has_asked: AtomicBool,
     pub(super) settled: Notify,
     /// Who wants to know how far a call is.
-    pub(super) listeners: Listeners,
+    pub(super) listeners: ProgressListeners,
 }
 
 /// A call at the desk. Dropping it takes it away.
-pub(super) struct Place<'a> {
-    desk: &'a Desk,
+pub(super) struct ActiveCall<'a> {
+    desk: &'a ActiveCalls,
     number: u64,
 }
 
-impl Desk {
-    pub(super) fn enter(&self, execution: ExecutionId, person: Person) -> Place<'_> {
+impl ActiveCalls {
+    pub(super) fn enter(&self, execution: ExecutionId, person: PersonHandle) -> ActiveCall<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, (execution, person));
-        Place { desk: self, number }
+        ActiveCall { desk: self, number }
     }
 
     /// Whether a call of another execution is under way.
@@ -66,42 +66,42 @@ impl Desk {
 
     /// The person whom a question of the server can only be for; the protocol does not say which call it
     /// belongs to, and a guess could show one caller's question to another.
-    fn person(&self) -> Option<Person> {
+    fn person(&self) -> Option<PersonHandle> {
         let calls = self.lock();
         let (first, person) = calls.values().next()?;
         calls.values().all(|(other, _)| other == first).then(|| person.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (ExecutionId, Person)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (ExecutionId, PersonHandle)>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.desk.lock().remove(&self.number);
     }
 }
 
 /// Counts an open question for as long as it lives.
-struct Asking<'a>(&'a Desk);
+struct OpenQuestionCount<'a>(&'a ActiveCalls);
 
-impl<'a> Asking<'a> {
-    fn new(desk: &'a Desk) -> Self {
+impl<'a> OpenQuestionCount<'a> {
+    fn new(desk: &'a ActiveCalls) -> Self {
         desk.n_asking.fetch_add(1, Ordering::Relaxed);
         desk.settled.notify_waiters();
         Self(desk)
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for OpenQuestionCount<'_> {
     fn drop(&mut self) {
         self.0.n_asking.fetch_sub(1, Ordering::Relaxed);
         self.0.settled.notify_waiters();
     }
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for McpClientHandler {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
@@ -112,7 +112,7 @@ impl ClientHandler for Handler {
             let why = "several programs are calling, and nobody can say whom this is for";
             return Err(ErrorData::invalid_request(why, None));
         };
-        let _asking = Asking::new(&self.desk);
+        let _asking = OpenQuestionCount::new(&self.desk);
         let wish = wish(&request)?;
         if let Some(defect) = wish.defect() {
             return Err(ErrorData::invalid_params(defect, None));
@@ -150,15 +150,15 @@ impl ClientHandler for Handler {
     }
 }
 
-fn wish(request: &ElicitRequestParams) -> Result<Wish, ErrorData> {
+fn wish(request: &ElicitRequestParams) -> Result<ToolPrompt, ErrorData> {
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
             let schema = Json::from_value(requested_schema)
                 .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
-            Ok(Wish::Form { message: message.clone(), schema })
+            Ok(ToolPrompt::Form { message: message.clone(), schema })
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-            Ok(Wish::Link { message: message.clone(), url: url.clone(), is_prior: false })
+            Ok(ToolPrompt::Link { message: message.clone(), url: url.clone(), is_prior: false })
         }
         _ => Err(ErrorData::invalid_params("an unknown way to ask", None)),
     }

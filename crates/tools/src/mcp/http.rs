@@ -1,9 +1,10 @@
 //! HTTP for MCP: what a server may send is bounded, and the credential goes along.
 
 use crate::http::{
-    Challenge, HttpClient, Reach, SendError, Transport, TransportRequest, TransportResponse,
+    ApiClient, AuthChallenge, HttpTransport, RequestReach, SendError, TransportRequest,
+    TransportResponse,
 };
-use crate::{Credential, Place};
+use crate::{PlacementKind, ToolCredential};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -30,12 +31,12 @@ const LAST_EVENT: &str = "last-event-id";
 const BOTH: &str = "text/event-stream, application/json";
 const EVENTS: &str = "text/event-stream";
 
-type Failed = StreamableHttpError<SendError>;
+type McpHttpError = StreamableHttpError<SendError>;
 
 /// A client whose answers end.
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
-    transport: Transport,
+    transport: HttpTransport,
     proof: HeaderMap,
     query: Vec<(String, String)>,
     /// Whether the server has said that it does not know who calls.
@@ -44,15 +45,15 @@ pub(super) struct BoundedHttp {
 
 impl BoundedHttp {
     /// Without a credential, by the connections of a client and under its rules about addresses.
-    pub(super) fn new(client: &HttpClient) -> Self {
+    pub(super) fn new(client: &ApiClient) -> Self {
         let transport = client.transport().clone();
         Self { transport, proof: HeaderMap::new(), query: vec![], refused: Arc::default() }
     }
 
     /// The same connections with a credential.
-    pub(super) fn with_credential(&self, credential: &Credential) -> Result<Self, String> {
+    pub(super) fn with_credential(&self, credential: &ToolCredential) -> Result<Self, String> {
         let mut proof = HeaderMap::new();
-        for (name, value) in credential.at(Place::Header) {
+        for (name, value) in credential.at(PlacementKind::Header) {
             let bad =
                 || format!("the connection's value for {name} has characters that cannot be sent");
             let header: HeaderName = name.parse().map_err(|_| bad())?;
@@ -60,8 +61,9 @@ impl BoundedHttp {
             value.set_sensitive(true);
             proof.insert(header, value);
         }
-        let query =
-            credential.at(Place::Query).map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let query = credential
+            .at(PlacementKind::Query)
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let refused = Arc::default();
         Ok(Self { transport: self.transport.clone(), proof, query: query.collect(), refused })
     }
@@ -84,7 +86,7 @@ impl BoundedHttp {
         session: Option<Arc<str>>,
         mut headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<TransportResponse, Failed> {
+    ) -> Result<TransportResponse, McpHttpError> {
         let mut url = Url::parse(uri).map_err(|_| unexpected("its address is no URL".into()))?;
         for (name, value) in &self.query {
             url.query_pairs_mut().append_pair(name, value);
@@ -94,7 +96,7 @@ impl BoundedHttp {
             headers.insert(SESSION, session.map_err(|_| StreamableHttpError::SessionExpired)?);
         }
         headers.extend(self.proof.clone());
-        let (body, reach) = (Bytes::from(body), Reach::Anywhere);
+        let (body, reach) = (Bytes::from(body), RequestReach::Anywhere);
         let request = TransportRequest { method, url, headers, body, reach };
         self.transport.send(request).await.map_err(StreamableHttpError::Client)
     }
@@ -110,7 +112,7 @@ impl StreamableHttpClient for BoundedHttp {
         session_id: Option<Arc<str>>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, McpHttpError> {
         let had_session = session_id.is_some();
         let body = serde_json::to_vec(&message)?;
         let mut headers = HeaderMap::from_iter(headers);
@@ -159,7 +161,7 @@ impl StreamableHttpClient for BoundedHttp {
         session_id: Arc<str>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), McpHttpError> {
         let headers = HeaderMap::from_iter(headers);
         let response = self.send((Method::DELETE, &uri), Some(session_id), headers, vec![]).await?;
         match response.status() {
@@ -177,7 +179,7 @@ impl StreamableHttpClient for BoundedHttp {
         last_event_id: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, McpHttpError> {
         let mut headers = HeaderMap::from_iter(headers);
         headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
         if let Some(last) = last_event_id.and_then(|last| HeaderValue::try_from(last).ok()) {
@@ -197,10 +199,10 @@ impl StreamableHttpClient for BoundedHttp {
 
 /// What would have to be allowed, with spaces between the scopes.
 fn wanted(headers: &HeaderMap) -> Option<String> {
-    Challenge::among(headers)?.wants_scopes().map(|scopes| scopes.join(" "))
+    AuthChallenge::among(headers)?.wants_scopes().map(|scopes| scopes.join(" "))
 }
 
-fn unexpected(why: String) -> Failed {
+fn unexpected(why: String) -> McpHttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why))
 }
 
@@ -223,7 +225,7 @@ fn events(response: TransportResponse) -> BoxStream<'static, Result<Sse, SseErro
     SseStream::from_bytes_stream(bounded.boxed()).boxed()
 }
 
-async fn whole(mut response: TransportResponse) -> Result<Vec<u8>, Failed> {
+async fn whole(mut response: TransportResponse) -> Result<Vec<u8>, McpHttpError> {
     let mut body = vec![];
     while let Some(chunk) = response.chunk().await.map_err(StreamableHttpError::Client)? {
         if body.len() + chunk.len() > BODY_BYTES_MAX {

@@ -1,16 +1,17 @@
 //! MCP servers as a kind of source.
 
 use super::{McpEndpoint, McpLimits, McpServer, refusal};
-use crate::http::HttpClient;
+use crate::http::ApiClient;
 use crate::source_config::with_query;
 use crate::source_kind::slug_of_host;
 use crate::{
-    Credential, DetectedSource, Integration, Minding, OpenError, OpenedSource, SourceCheck,
-    SourceConfig, SourceContext, SourceHealth, SourceKind, SourceServer, StoredDescription,
+    ChildSupervision, DetectedSource, Integration, OpenedSource, SourceCheck, SourceConfig,
+    SourceContext, SourceHealth, SourceKind, SourceOpenError, SourceServer, StoredDescription,
+    ToolCredential,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use protocols::executor::{BadBody, Members, member};
+use protocols::executor::{BadBody, ObjectMembers, member};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,13 +37,13 @@ impl SourceKind for McpKind {
     fn detect<'a>(
         &'a self,
         address: &'a Url,
-        http: &'a HttpClient,
+        http: &'a ApiClient,
     ) -> Option<BoxFuture<'a, Result<DetectedSource, String>>> {
         let detection = async {
             let limits = McpLimits { start: DETECTION_TIME_MAX, ..McpLimits::default() };
             let endpoint = McpEndpoint::Http { url: address.to_string(), client: http.clone() };
-            let server = McpServer::new(endpoint, Minding::Nobody, limits);
-            let imported = server.import(&Credential::none()).await;
+            let server = McpServer::new(endpoint, ChildSupervision::Nobody, limits);
+            let imported = server.import(&ToolCredential::none()).await;
             server.close().await;
             imported.map_err(|why| format!("MCP ({why})"))?;
             let title = address.host_str().unwrap_or("MCP").to_owned();
@@ -55,9 +56,9 @@ impl SourceKind for McpKind {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
         context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>> {
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>> {
         async move {
             let server = server(config, context)?;
             match server.import(credential).await {
@@ -65,7 +66,7 @@ impl SourceKind for McpKind {
                 Err(why) => {
                     server.close().await;
                     let wants_credential = refusal::wants_token(&why);
-                    Err(OpenError { message: why, wants_credential })
+                    Err(SourceOpenError { message: why, wants_credential })
                 }
             }
         }
@@ -87,7 +88,7 @@ impl SourceKind for McpKind {
     }
 
     /// `{endpoint | command, args?, env?, name?, description?}`.
-    fn config_from_http(&self, members: &Members<'_>) -> Result<SourceConfig, BadBody> {
+    fn config_from_http(&self, members: &ObjectMembers<'_>) -> Result<SourceConfig, BadBody> {
         let url = member(members, "endpoint", "a string")?;
         let program: Option<String> = member(members, "command", "a string")?;
         let args: Option<Vec<String>> = member(members, "args", "an array of strings")?;
@@ -141,7 +142,7 @@ impl SourceKind for McpKind {
 impl SourceServer for McpServer {
     fn reread<'a>(
         &'a self,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
     ) -> BoxFuture<'a, Result<OpenedSource, String>> {
         async move {
             let (integration, listed) = self.import(credential).await?;

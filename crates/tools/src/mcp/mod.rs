@@ -10,10 +10,11 @@ mod progress;
 mod refusal;
 mod session;
 
-use crate::envelope::{Trouble, done};
-use crate::http::HttpClient;
+use crate::envelope::{ToolFailure, done};
+use crate::http::ApiClient;
 use crate::{
-    AuthMethod, Credential, Integration, Minding, Program, Request, SharedSchema, ToolSpec, scrub,
+    AuthMethod, ChildProgram, ChildSupervision, Integration, SharedSchema, ToolCredential,
+    ToolRequest, ToolSpec, scrub,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -21,7 +22,7 @@ pub use kind::McpKind;
 use lifecycle::{Failure, FailureCode, Json};
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Value, json};
-use session::Sessions;
+use session::McpConnections;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -34,13 +35,13 @@ const ARGS_BYTES_MAX: usize = 8 << 20;
 #[derive(Debug, Clone)]
 pub enum McpEndpoint {
     /// A program that speaks on its standard input and output.
-    Stdio(Program),
+    Stdio(ChildProgram),
     /// An address that speaks streamable HTTP.
     Http {
         /// The address.
         url: String,
         /// What reaches it.
-        client: HttpClient,
+        client: ApiClient,
     },
 }
 
@@ -63,7 +64,7 @@ impl Default for McpLimits {
 /// One MCP server, whoever calls it. Clones are handles to the same connections.
 #[derive(Clone)]
 pub struct McpServer {
-    sessions: Arc<Sessions>,
+    sessions: Arc<McpConnections>,
 }
 
 /// What an MCP server offered when it was asked.
@@ -71,26 +72,26 @@ struct McpIntegration {
     server: McpServer,
     specs: Vec<ToolSpec>,
     /// The server's own names, by ours.
-    names: HashMap<String, Own>,
+    names: HashMap<String, McpTool>,
 }
 
 #[derive(Clone)]
-struct Own {
+struct McpTool {
     name: String,
     read_only: bool,
 }
 
 impl McpServer {
     /// A server. Nothing is started or sent yet.
-    pub fn new(endpoint: McpEndpoint, minding: Minding, limits: McpLimits) -> Self {
-        Self { sessions: Arc::new(Sessions::new(endpoint, minding, limits)) }
+    pub fn new(endpoint: McpEndpoint, minding: ChildSupervision, limits: McpLimits) -> Self {
+        Self { sessions: Arc::new(McpConnections::new(endpoint, minding, limits)) }
     }
 
     /// Asks the server what it offers, page by page. The list comes with it, as a text for
     /// [`Self::import_listed`] from which known secrets are removed.
     pub async fn import(
         &self,
-        credential: &Credential,
+        credential: &ToolCredential,
     ) -> Result<(Arc<dyn Integration>, String), String> {
         let tools = self.sessions.list(credential).await?;
         let listed = serde_json::to_string(&tools).map_err(|error| error.to_string())?;
@@ -101,12 +102,12 @@ impl McpServer {
     /// What the server offered when it was last asked. Nothing is started or sent.
     pub fn import_listed(&self, listed: &str) -> Result<Arc<dyn Integration>, String> {
         let tools: Vec<Tool> = serde_json::from_str(listed).map_err(|error| error.to_string())?;
-        let mut taken = names::Names::default();
+        let mut taken = names::GivenNames::default();
         let (mut specs, mut own) = (vec![], HashMap::new());
         for tool in tools {
             let name = taken.give(&tool.name);
             let spec = spec(&name, &tool);
-            own.insert(name, Own { name: tool.name.into_owned(), read_only: spec.read_only });
+            own.insert(name, McpTool { name: tool.name.into_owned(), read_only: spec.read_only });
             specs.push(spec);
         }
         Ok(Arc::new(McpIntegration { server: self.clone(), specs, names: own }))
@@ -150,7 +151,7 @@ impl Integration for McpIntegration {
         vec![AuthMethod::none(), AuthMethod::bearer("bearer")]
     }
 
-    fn objection(&self, _tool: &str, _credential: &Credential, args: &Json) -> Option<String> {
+    fn objection(&self, _tool: &str, _credential: &ToolCredential, args: &Json) -> Option<String> {
         let n_bytes = args.text().len();
         let why = || format!("they have {n_bytes} bytes, {ARGS_BYTES_MAX} at most");
         (n_bytes > ARGS_BYTES_MAX).then(why)
@@ -159,15 +160,15 @@ impl Integration for McpIntegration {
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let sessions = Arc::clone(&self.server.sessions);
         let (own, credential) = (self.names.get(tool).cloned(), credential.clone());
         async move {
             let Some(own) = own else {
                 return Ok(Some(
-                    Trouble::new("tool_not_found", "The server has no such tool.").told(),
+                    ToolFailure::new("tool_not_found", "The server has no such tool.").told(),
                 ));
             };
             match sessions.call(&own.name, own.read_only, &credential, &request).await {
@@ -237,5 +238,5 @@ fn told(result: &CallToolResult) -> Json {
     let said: Vec<_> = result.content.iter().filter_map(text).collect();
     let message =
         if said.is_empty() { "The tool failed and said nothing.".into() } else { said.join("\n") };
-    Trouble { details: Some(raw), ..Trouble::new("mcp_tool_error", message) }.told()
+    ToolFailure { details: Some(raw), ..ToolFailure::new("mcp_tool_error", message) }.told()
 }

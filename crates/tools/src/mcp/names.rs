@@ -7,9 +7,9 @@ const NAME_CHARS_MAX: usize = 128;
 
 /// Names that were given.
 #[derive(Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct GivenNames(HashSet<String>);
 
-impl Names {
+impl GivenNames {
     /// A name for the server's `name` that no other tool has.
     pub(super) fn give(&mut self, name: &str) -> String {
         let wanted = snake_case(name);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn names_are_snake_case_and_apart() {
-        let mut names = Names::default();
+        let mut names = GivenNames::default();
         let given =
             ["getTinyImage", "get-tiny-image", "echo", "a.b c", "…"].map(|name| names.give(name));
         assert_eq!(given, ["get_tiny_image", "get_tiny_image_2", "echo", "a_b_c", "tool"]);

@@ -1,7 +1,7 @@
 //! How far a server says that it is: its notices name a token, and the token names a call.
 
-use super::session::Service;
-use crate::Progress;
+use super::session::McpClientService;
+use crate::ProgressHandle;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest,
     ProgressNotificationParam, ProgressToken, ServerResult,
@@ -16,21 +16,21 @@ const EARLY_MAX: usize = 16;
 
 /// Who listens on one connection.
 #[derive(Default)]
-pub(super) struct Listeners(Mutex<Known>);
+pub(super) struct ProgressListeners(Mutex<ListenerEntry>);
 
 #[derive(Default)]
-struct Known {
-    listening: HashMap<ProgressToken, Progress>,
+struct ListenerEntry {
+    listening: HashMap<ProgressToken, ProgressHandle>,
     early: VecDeque<ProgressNotificationParam>,
 }
 
 /// Listens for as long as it lives.
-struct Listening<'a> {
-    listeners: &'a Listeners,
+struct ProgressSubscription<'a> {
+    listeners: &'a ProgressListeners,
     token: ProgressToken,
 }
 
-impl Listeners {
+impl ProgressListeners {
     /// The server says how far it is.
     pub(super) fn hear(&self, notice: ProgressNotificationParam) {
         let mut known = self.lock();
@@ -45,7 +45,7 @@ impl Listeners {
         }
     }
 
-    fn listen(&self, token: ProgressToken, progress: &Progress) -> Listening<'_> {
+    fn listen(&self, token: ProgressToken, progress: &ProgressHandle) -> ProgressSubscription<'_> {
         let mut known = self.lock();
         known.early.retain(|notice| {
             let is_its = notice.progress_token == token;
@@ -55,31 +55,31 @@ impl Listeners {
             !is_its
         });
         known.listening.insert(token.clone(), progress.clone());
-        Listening { listeners: self, token }
+        ProgressSubscription { listeners: self, token }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ListenerEntry> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Listening<'_> {
+impl Drop for ProgressSubscription<'_> {
     fn drop(&mut self) {
         self.listeners.lock().listening.remove(&self.token);
     }
 }
 
-fn measure(progress: &Progress, notice: &ProgressNotificationParam) {
+fn measure(progress: &ProgressHandle, notice: &ProgressNotificationParam) {
     progress.measure(notice.progress, notice.total, notice.message.as_deref());
 }
 
 /// A request that is under way. Dropping it tells the server that nobody waits.
-struct Asked<'a> {
+struct OutstandingRequest<'a> {
     handle: Option<RequestHandle<RoleClient>>,
     tasks: &'a TaskTracker,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OutstandingRequest<'_> {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
             // A server that is gone need not be told.
@@ -90,17 +90,17 @@ impl Drop for Asked<'_> {
 
 /// Calls a tool, and listens to how far it is.
 pub(super) async fn call(
-    service: &Service,
-    listeners: &Listeners,
+    service: &McpClientService,
+    listeners: &ProgressListeners,
     tasks: &TaskTracker,
     params: CallToolRequestParams,
-    progress: &Progress,
+    progress: &ProgressHandle,
 ) -> Result<CallToolResult, ServiceError> {
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
     let options = PeerRequestOptions::no_options();
     let handle = service.peer().send_cancellable_request(request, options).await?;
     let _listening = listeners.listen(handle.progress_token.clone(), progress);
-    let mut asked = Asked { handle: Some(handle), tasks };
+    let mut asked = OutstandingRequest { handle: Some(handle), tasks };
     let answered = match &mut asked.handle {
         Some(handle) => (&mut handle.rx).await,
         None => return Err(ServiceError::TransportClosed),

@@ -1,6 +1,6 @@
 //! What a server means that does not let us in: it wants a token, a better one, or one that allows more.
 
-use crate::envelope::{Trouble, WANTED_SCOPES, recovery};
+use crate::envelope::{ToolFailure, WANTED_SCOPES, recovery};
 use rmcp::service::ServiceError;
 use rmcp::transport::streamable_http_client::InsufficientScopeError;
 use serde_json::json;
@@ -26,7 +26,7 @@ pub(super) fn is_one(why: &str) -> bool {
 }
 
 /// Why there is no connection, for the call that needs one.
-pub(super) fn unmade(why: String) -> Trouble {
+pub(super) fn unmade(why: String) -> ToolFailure {
     match why.split_once(WANTS_SCOPES) {
         _ if wants_token(&why) => unknown_caller(),
         Some((_, scopes)) => too_narrow(scopes),
@@ -34,19 +34,19 @@ pub(super) fn unmade(why: String) -> Trouble {
     }
 }
 
-pub(super) fn unknown_caller() -> Trouble {
+pub(super) fn unknown_caller() -> ToolFailure {
     let why = "The server does not know who calls.";
     let details = Some(json!({ "category": "authentication", "recovery": recovery() }));
-    Trouble { status: Some(401), details, ..Trouble::new("connection_rejected", why) }
+    ToolFailure { status: Some(401), details, ..ToolFailure::new("connection_rejected", why) }
 }
 
 /// These scopes would be enough.
-pub(super) fn too_narrow(scopes: &str) -> Trouble {
+pub(super) fn too_narrow(scopes: &str) -> ToolFailure {
     let why = format!("The server wants more to be allowed: {scopes}.");
     let details = Some(json!({
         "category": "authentication", "recovery": recovery(), WANTED_SCOPES: scopes,
     }));
-    Trouble { status: Some(403), details, ..Trouble::new("connection_rejected", why) }
+    ToolFailure { status: Some(403), details, ..ToolFailure::new("connection_rejected", why) }
 }
 
 /// The scopes that a server wants, where an error says that it does.
@@ -67,26 +67,26 @@ pub(super) fn sent_in_vain(error: &ServiceError) -> Option<String> {
     wanted_scopes(&*sent.error)
 }
 
-fn down(why: &str) -> Trouble {
-    Trouble {
+fn down(why: &str) -> ToolFailure {
+    ToolFailure {
         retryable: Some(true),
-        ..Trouble::new(SERVER_DOWN, format!("The server is down: {why}."))
+        ..ToolFailure::new(SERVER_DOWN, format!("The server is down: {why}."))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Refused;
+    use crate::ProofRefused;
     use crate::envelope::refused;
 
     #[test]
     fn who_is_not_let_in_learns_what_would_help() {
         let why = |text: &str| refused(&unmade(text.to_owned()).told());
-        assert_eq!(why(&format!("x: {WANTS_TOKEN}")), Some(Refused::Unknown));
+        assert_eq!(why(&format!("x: {WANTS_TOKEN}")), Some(ProofRefused::Unknown));
         assert_eq!(
             why(&format!("{WANTS_SCOPES}a b")),
-            Some(Refused::Narrow(vec!["a".into(), "b".into()]))
+            Some(ProofRefused::Narrow(vec!["a".into(), "b".into()]))
         );
         assert_eq!(why("it is gone"), None);
     }

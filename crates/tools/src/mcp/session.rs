@@ -1,13 +1,13 @@
 //! Connections to one MCP server: made when they are needed, kept, and made anew after a crash.
 
-use super::bounded::Bounded;
-use super::handler::{Desk, Handler};
+use super::bounded::BoundedLines;
+use super::handler::{ActiveCalls, McpClientHandler};
 use super::http::BoundedHttp;
 use super::refusal::{self, sent_in_vain, too_narrow, unknown_caller, unmade, wanted_scopes};
 use super::{McpEndpoint, McpLimits, progress};
-use crate::child::{self, Running};
-use crate::envelope::Trouble;
-use crate::{Credential, Minding, Place, Program, Request};
+use crate::child::{self, RunningChild};
+use crate::envelope::ToolFailure;
+use crate::{ChildProgram, ChildSupervision, PlacementKind, ToolCredential, ToolRequest};
 use processes::reaper::start_error;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, PaginatedRequestParams, Tool};
@@ -46,14 +46,14 @@ const STDERR_BYTES_MAX: u64 = 1_000;
 /// How long a server that is closed may take to go by itself.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
-pub(super) type Service = RunningService<RoleClient, Handler>;
+pub(super) type McpClientService = RunningService<RoleClient, McpClientHandler>;
 
 /// All connections to one server.
-pub(super) struct Sessions {
+pub(super) struct McpConnections {
     endpoint: McpEndpoint,
-    minding: Minding,
+    minding: ChildSupervision,
     limits: McpLimits,
-    sessions: Mutex<Vec<Arc<Session>>>,
+    sessions: Mutex<Vec<Arc<McpConnection>>>,
     back_off: Mutex<BackOff>,
     /// Why the last attempt to connect failed, if it did.
     outage: std::sync::Mutex<Option<String>>,
@@ -65,14 +65,14 @@ pub(super) struct Sessions {
 }
 
 /// One connection.
-struct Session {
-    credential: Credential,
-    service: Service,
-    desk: Arc<Desk>,
+struct McpConnection {
+    credential: ToolCredential,
+    service: McpClientService,
+    desk: Arc<ActiveCalls>,
     /// Whether the server has said that it does not know who calls.
     refused: Arc<AtomicBool>,
     /// The program, where there is one; ends with the connection.
-    _program: Option<Running>,
+    _program: Option<RunningChild>,
 }
 
 #[derive(Default)]
@@ -82,8 +82,8 @@ struct BackOff {
     why: String,
 }
 
-impl Sessions {
-    pub(super) fn new(endpoint: McpEndpoint, minding: Minding, limits: McpLimits) -> Self {
+impl McpConnections {
+    pub(super) fn new(endpoint: McpEndpoint, minding: ChildSupervision, limits: McpLimits) -> Self {
         Self {
             endpoint,
             minding,
@@ -114,7 +114,7 @@ impl Sessions {
     }
 
     /// Everything that the server lists.
-    pub(super) async fn list(&self, credential: &Credential) -> Result<Vec<Tool>, String> {
+    pub(super) async fn list(&self, credential: &ToolCredential) -> Result<Vec<Tool>, String> {
         let listing = async {
             let session = self.session(credential, None).await?;
             let mut tools: Vec<Tool> = vec![];
@@ -145,11 +145,11 @@ impl Sessions {
         &self,
         tool: &str,
         read_only: bool,
-        credential: &Credential,
-        request: &Request,
-    ) -> Result<CallToolResult, Trouble> {
+        credential: &ToolCredential,
+        request: &ToolRequest,
+    ) -> Result<CallToolResult, ToolFailure> {
         let arguments = serde_json::from_str(request.args.text()).map_err(|_| {
-            Trouble::new(
+            ToolFailure::new(
                 "invalid_tool_arguments",
                 "The arguments are not an object that MCP can carry.",
             )
@@ -161,15 +161,15 @@ impl Sessions {
                 .with_arguments(arguments_of(&arguments));
             match self.call_on(&session, params, request).await {
                 Err(_) if session.refused.load(Ordering::Relaxed) => return Err(unknown_caller()),
-                Err(Ended::Lost) if read_only && n_lost == 0 => n_lost += 1,
-                Err(Ended::Lost) => {
+                Err(CallInterruption::Lost) if read_only && n_lost == 0 => n_lost += 1,
+                Err(CallInterruption::Lost) => {
                     let why = "The server was lost in the middle of the call; whether the call happened is unknown.";
-                    return Err(Trouble {
+                    return Err(ToolFailure {
                         retryable: Some(read_only),
-                        ..Trouble::new("mcp_server_lost", why)
+                        ..ToolFailure::new("mcp_server_lost", why)
                     });
                 }
-                Err(Ended::Trouble(trouble)) => return Err(trouble),
+                Err(CallInterruption::Trouble(trouble)) => return Err(trouble),
                 Ok(result) => return Ok(result),
             }
         }
@@ -177,21 +177,21 @@ impl Sessions {
 
     async fn call_on(
         &self,
-        session: &Session,
+        session: &McpConnection,
         params: CallToolRequestParams,
-        request: &Request,
-    ) -> Result<CallToolResult, Ended> {
+        request: &ToolRequest,
+    ) -> Result<CallToolResult, CallInterruption> {
         let _place = session.desk.enter(request.execution, request.person.clone());
         let (listeners, tasks) = (&session.desk.listeners, &self.tasks);
         let called = progress::call(&session.service, listeners, tasks, params, &request.progress);
         let outcome = tokio::select! {
             outcome = called => outcome,
             () = request.cancelled.given() => {
-                return Err(Trouble::new("cancelled", "The call was cancelled.").into());
+                return Err(ToolFailure::new("cancelled", "The call was cancelled.").into());
             }
             () = self.too_long(&session.desk) => {
                 let why = format!("The server did not answer within {:?}.", self.limits.call);
-                let slow = Trouble { retryable: Some(true), ..Trouble::new("mcp_timeout", why) };
+                let slow = ToolFailure { retryable: Some(true), ..ToolFailure::new("mcp_timeout", why) };
                 return Err(slow.into());
             }
         };
@@ -205,15 +205,14 @@ impl Sessions {
             matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
         };
         outcome.map_err(|error| match is_lost(&error) {
-            true => Ended::Lost,
-            false => {
-                Trouble::new("mcp_error", format!("The server refused: {}", said(&error))).into()
-            }
+            true => CallInterruption::Lost,
+            false => ToolFailure::new("mcp_error", format!("The server refused: {}", said(&error)))
+                .into(),
         })
     }
 
     /// Resolves when a call has taken too long, not counting the time in which a person is asked.
-    async fn too_long(&self, desk: &Desk) {
+    async fn too_long(&self, desk: &ActiveCalls) {
         let mut left = self.limits.call;
         loop {
             let changed = desk.settled.notified();
@@ -232,9 +231,9 @@ impl Sessions {
     /// A connection that lives: one there is, or a new one.
     async fn session(
         &self,
-        credential: &Credential,
-        by: Option<&Request>,
-    ) -> Result<Arc<Session>, String> {
+        credential: &ToolCredential,
+        by: Option<&ToolRequest>,
+    ) -> Result<Arc<McpConnection>, String> {
         // Whoever waits here waits for the one connection that is being made.
         let mut sessions = self.sessions.lock().await;
         sessions.retain(|session| {
@@ -243,7 +242,7 @@ impl Sessions {
                 && !session.refused.load(Ordering::Relaxed)
         });
         let alone = self.asks.load(Ordering::Relaxed);
-        let fits = |session: &&Arc<Session>| {
+        let fits = |session: &&Arc<McpConnection>| {
             session.credential == *credential
                 && !by.is_some_and(|by| alone && session.desk.serves_another(by.execution))
         };
@@ -251,7 +250,7 @@ impl Sessions {
             return Ok(Arc::clone(session));
         }
         // Tokens are renewed: a connection whose credential nobody uses any more makes room.
-        let idle = |session: &Arc<Session>| Arc::strong_count(session) == 1;
+        let idle = |session: &Arc<McpConnection>| Arc::strong_count(session) == 1;
         if sessions.len() >= SESSIONS_MAX
             && let Some(at) = sessions.iter().position(idle)
         {
@@ -302,15 +301,16 @@ impl Sessions {
         };
     }
 
-    async fn connect(&self, credential: &Credential) -> Result<Session, String> {
-        let desk = Arc::new(Desk::default());
-        let handler = Handler { desk: Arc::clone(&desk), changed: Arc::clone(&self.changed) };
+    async fn connect(&self, credential: &ToolCredential) -> Result<McpConnection, String> {
+        let desk = Arc::new(ActiveCalls::default());
+        let handler =
+            McpClientHandler { desk: Arc::clone(&desk), changed: Arc::clone(&self.changed) };
         let mut refused: Arc<AtomicBool> = Arc::default();
         let (service, program) = match &self.endpoint {
             McpEndpoint::Stdio(program) => {
                 let (running, pipes) = self.start(program, credential)?;
                 self.tasks.spawn(self.closing.clone().run_until_cancelled_owned(log(pipes.stderr)));
-                let stdout = Bounded::new(pipes.stdout, MESSAGE_BYTES_MAX);
+                let stdout = BoundedLines::new(pipes.stdout, MESSAGE_BYTES_MAX);
                 let transport = AsyncRwTransport::new(stdout, pipes.stdin)
                     .with_max_line_length(MESSAGE_BYTES_MAX);
                 (handler.serve(transport).await, Some(running))
@@ -334,17 +334,17 @@ impl Sessions {
             }
         })?;
         let credential = credential.clone();
-        Ok(Session { credential, service, desk, refused, _program: program })
+        Ok(McpConnection { credential, service, desk, refused, _program: program })
     }
 
     fn start(
         &self,
-        program: &Program,
-        credential: &Credential,
-    ) -> Result<(Running, child::Pipes), String> {
+        program: &ChildProgram,
+        credential: &ToolCredential,
+    ) -> Result<(RunningChild, child::ChildPipes), String> {
         let mut program = program.clone();
         let extra = credential
-            .at(Place::Environment)
+            .at(PlacementKind::Environment)
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         program.env.extend(extra);
         child::start(self.minding, &program)
@@ -364,20 +364,20 @@ impl Sessions {
     }
 }
 
-impl Drop for Sessions {
+impl Drop for McpConnections {
     fn drop(&mut self) {
         self.closing.cancel();
     }
 }
 
 /// How a call ended that has no result.
-enum Ended {
+enum CallInterruption {
     Lost,
-    Trouble(Trouble),
+    Trouble(ToolFailure),
 }
 
-impl From<Trouble> for Ended {
-    fn from(trouble: Trouble) -> Self {
+impl From<ToolFailure> for CallInterruption {
+    fn from(trouble: ToolFailure) -> Self {
         Self::Trouble(trouble)
     }
 }

@@ -1,7 +1,7 @@
 //! Writes a body in the media type that an operation takes.
 
-use super::plan::{Content, Field};
-use super::style::{Manner, Style, in_query, text};
+use super::plan::{FormFieldPlan, MediaContent};
+use super::style::{ParameterStyle, StyleManner, in_query, text};
 use crate::files::is_file;
 use crate::http::{is_json, media_type};
 use base64::Engine as _;
@@ -11,18 +11,22 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// How a field of a form is written where nobody says how.
-const USUAL: Manner =
-    Manner { style: Style::Form, explode: true, allow_reserved: false, as_json: false };
+const USUAL: StyleManner = StyleManner {
+    style: ParameterStyle::Form,
+    explode: true,
+    allow_reserved: false,
+    as_json: false,
+};
 
 /// A body and its label.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenBody {
     pub(crate) label: String,
     pub(crate) bytes: Vec<u8>,
 }
 
 /// Writes `value`, or says what is wrong with it.
-pub(crate) fn write(content: &Content, value: &Value) -> Result<Written, String> {
+pub(crate) fn write(content: &MediaContent, value: &Value) -> Result<WrittenBody, String> {
     let kind = media_type(&content.label);
     if is_json(&kind) {
         return Ok(written(&content.label, json(content, value).into_bytes()));
@@ -67,8 +71,8 @@ pub(crate) fn from_base64(text: &str) -> Result<Vec<u8>, String> {
     decoded.map_err(|_| "it is not base64".into())
 }
 
-fn written(label: &str, bytes: Vec<u8>) -> Written {
-    Written { label: label.to_owned(), bytes }
+fn written(label: &str, bytes: Vec<u8>) -> WrittenBody {
+    WrittenBody { label: label.to_owned(), bytes }
 }
 
 /// `image/*` is no label of one body.
@@ -77,7 +81,7 @@ fn label_for<'l>(label: &'l str, instead: &'l str) -> &'l str {
 }
 
 /// A value as JSON, with the base64 of files in the fields that hold bytes.
-fn json(content: &Content, value: &Value) -> String {
+fn json(content: &MediaContent, value: &Value) -> String {
     let is_ours = |name: &str| value.get(name).is_some_and(is_file);
     if !content.files.iter().any(|name| is_ours(name)) {
         return value.to_string();
@@ -91,7 +95,7 @@ fn json(content: &Content, value: &Value) -> String {
     value.to_string()
 }
 
-fn form(content: &Content, fields: &Map<String, Value>) -> String {
+fn form(content: &MediaContent, fields: &Map<String, Value>) -> String {
     let pairs = fields.iter().flat_map(|(name, value)| {
         let field = field(content, name);
         let is_json =
@@ -99,17 +103,17 @@ fn form(content: &Content, fields: &Map<String, Value>) -> String {
         let manner = field.and_then(|field| field.manner).unwrap_or(USUAL);
         let is_bytes = content.files.iter().any(|file| file == name) && is_file(value);
         let value = if is_bytes { &value["data"] } else { value };
-        in_query(name, value, Manner { as_json: is_json && !value.is_string(), ..manner })
+        in_query(name, value, StyleManner { as_json: is_json && !value.is_string(), ..manner })
     });
     pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
 }
 
-fn field<'c>(content: &'c Content, name: &str) -> Option<&'c Field> {
+fn field<'c>(content: &'c MediaContent, name: &str) -> Option<&'c FormFieldPlan> {
     content.fields.iter().find(|(known, _)| known == name).map(|(_, field)| field)
 }
 
 fn multipart(
-    content: &Content,
+    content: &MediaContent,
     fields: &Map<String, Value>,
     boundary: &str,
 ) -> Result<Vec<u8>, String> {
@@ -135,12 +139,12 @@ fn multipart(
     Ok(body)
 }
 
-struct Part {
+struct FormPart {
     head: String,
     bytes: Vec<u8>,
 }
 
-fn part(content: &Content, name: &str, value: &Value) -> Result<Part, String> {
+fn part(content: &MediaContent, name: &str, value: &Value) -> Result<FormPart, String> {
     let own = field(content, name).and_then(|field| field.content_type.clone());
     let own = own.map(|label| first_label(&label));
     let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(name));
@@ -160,7 +164,7 @@ fn part(content: &Content, name: &str, value: &Value) -> Result<Part, String> {
     if let Some(label) = label {
         head.push_str(&format!("\r\nContent-Type: {}", label.replace(['\r', '\n'], " ")));
     }
-    Ok(Part { head, bytes })
+    Ok(FormPart { head, bytes })
 }
 
 /// Of `image/png, image/jpeg` the first.
@@ -186,8 +190,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn content(label: &str) -> Content {
-        Content { label: label.into(), fields: vec![], files: vec!["photo".into()] }
+    fn content(label: &str) -> MediaContent {
+        MediaContent { label: label.into(), fields: vec![], files: vec!["photo".into()] }
     }
 
     fn body(label: &str, value: &Value) -> String {

@@ -1,12 +1,12 @@
 //! Turns a call into a request.
 
-use super::body::{self, Written};
-use super::plan::{Body, Carrier, Content, Parameter, Plan, holes};
-use super::server::{self, Choice};
+use super::body::{self, WrittenBody};
+use super::plan::{BodyPlan, MediaContent, ParameterCarrier, PlanParameter, RequestPlan, holes};
+use super::server::{self, ServerChoiceArgument};
 use super::style::{in_header, in_path, in_query};
 use crate::files::is_file;
-use crate::http::{Outgoing, Reach, media_type};
-use crate::{Credential, Place};
+use crate::http::{ApiRequest, RequestReach, media_type};
+use crate::{PlacementKind, ToolCredential};
 use hyper::header::{ACCEPT, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
@@ -15,23 +15,23 @@ use url::Url;
 const URL_BYTES_MAX: usize = 32 << 10;
 
 /// What a request needs beside the plan and the arguments.
-pub(crate) struct Setting<'s> {
+pub(crate) struct RequestContext<'s> {
     /// Where the description was found.
     pub(crate) source: Option<&'s Url>,
     /// Where whoever configured the source wants requests to go.
     pub(crate) base: Option<&'s Url>,
-    pub(crate) credential: &'s Credential,
+    pub(crate) credential: &'s ToolCredential,
 }
 
 /// The request that a call stands for, or what is wrong with its arguments.
 pub(crate) fn request(
-    plan: &Plan,
+    plan: &RequestPlan,
     args: &Value,
-    setting: &Setting<'_>,
-) -> Result<Outgoing, String> {
+    setting: &RequestContext<'_>,
+) -> Result<ApiRequest, String> {
     let base = base(plan, args, setting)?;
     let url = url(plan, args, &base, setting.credential)?;
-    let mut outgoing = Outgoing::new(plan.method.clone(), url);
+    let mut outgoing = ApiRequest::new(plan.method.clone(), url);
     outgoing.reach = reach(&base, setting);
     outgoing.headers = headers(plan, args)?;
     if let Some(written) = plan.body.as_ref().map(|body| written(body, args)).transpose()?.flatten()
@@ -44,26 +44,31 @@ pub(crate) fn request(
     Ok(outgoing)
 }
 
-fn base(plan: &Plan, args: &Value, setting: &Setting<'_>) -> Result<Url, String> {
+fn base(plan: &RequestPlan, args: &Value, setting: &RequestContext<'_>) -> Result<Url, String> {
     if let Some(base) = setting.base {
         return Ok(base.clone());
     }
     let is_parameter = plan.parameters.iter().any(|parameter| parameter.name == "server");
     let argument = args.get("server").filter(|_| !is_parameter);
     let has_credential = !setting.credential.is_none();
-    server::base(&plan.servers, &Choice::of(argument), setting.source, has_credential)
+    server::base(&plan.servers, &ServerChoiceArgument::of(argument), setting.source, has_credential)
 }
 
 /// A description speaks for its own origin, and beyond it as far as where it comes from allows.
-fn reach(base: &Url, setting: &Setting<'_>) -> Reach {
+fn reach(base: &Url, setting: &RequestContext<'_>) -> RequestReach {
     match setting.source {
-        _ if setting.base.is_some() => Reach::Anywhere,
-        Some(source) if source.origin() != base.origin() => Reach::granted_to(source),
-        Some(_) | None => Reach::Anywhere,
+        _ if setting.base.is_some() => RequestReach::Anywhere,
+        Some(source) if source.origin() != base.origin() => RequestReach::granted_to(source),
+        Some(_) | None => RequestReach::Anywhere,
     }
 }
 
-fn url(plan: &Plan, args: &Value, base: &Url, credential: &Credential) -> Result<Url, String> {
+fn url(
+    plan: &RequestPlan,
+    args: &Value,
+    base: &Url,
+    credential: &ToolCredential,
+) -> Result<Url, String> {
     let template = plan.path.split('#').next().unwrap_or_default();
     let (path, fixed) = template.split_once('?').unwrap_or((template, ""));
     let path = format!("{}{}", base.path().trim_end_matches('/'), filled(path, plan, args)?);
@@ -72,8 +77,9 @@ fn url(plan: &Plan, args: &Value, base: &Url, credential: &Credential) -> Result
     let mut pairs: Vec<String> = vec![];
     pairs.extend(base.query().filter(|query| !query.is_empty()).map(str::to_owned));
     pairs.extend((!fixed.is_empty()).then(|| fixed.to_owned()));
-    let is_ours = |name: &str| credential.at(Place::Query).any(|(own, _)| own == name);
-    for (parameter, value) in values(plan, args, Carrier::Query).filter(|(p, _)| !is_ours(&p.name))
+    let is_ours = |name: &str| credential.at(PlacementKind::Query).any(|(own, _)| own == name);
+    for (parameter, value) in
+        values(plan, args, ParameterCarrier::Query).filter(|(p, _)| !is_ours(&p.name))
     {
         let found = in_query(&parameter.name, value, parameter.manner);
         pairs.extend(found.into_iter().map(|(name, value)| format!("{name}={value}")));
@@ -87,10 +93,10 @@ fn url(plan: &Plan, args: &Value, base: &Url, credential: &Credential) -> Result
 }
 
 /// The first parameter of the path that the arguments lack, in Executor's sentence.
-pub(crate) fn missing_in_path(plan: &Plan, args: &Value) -> Option<String> {
+pub(crate) fn missing_in_path(plan: &RequestPlan, args: &Value) -> Option<String> {
     let path = plan.path.split(['#', '?']).next().unwrap_or_default();
     let is_missing = |name: &&str| {
-        let is_it = |p: &&Parameter| p.carrier == Carrier::Path && p.name == *name;
+        let is_it = |p: &&PlanParameter| p.carrier == ParameterCarrier::Path && p.name == *name;
         plan.parameters.iter().find(is_it).is_none_or(|p| find(args, p).is_none())
     };
     holes(path).into_iter().find(is_missing).map(missing_path_parameter)
@@ -101,10 +107,10 @@ fn missing_path_parameter(name: &str) -> String {
 }
 
 /// The path with its holes filled. No value can lead to another path.
-fn filled(path: &str, plan: &Plan, args: &Value) -> Result<String, String> {
+fn filled(path: &str, plan: &RequestPlan, args: &Value) -> Result<String, String> {
     let mut filled = path.to_owned();
     for name in holes(path) {
-        let is_it = |p: &&Parameter| p.carrier == Carrier::Path && p.name == name;
+        let is_it = |p: &&PlanParameter| p.carrier == ParameterCarrier::Path && p.name == name;
         let parameter = plan.parameters.iter().find(is_it);
         let found = parameter.and_then(|p| Some((p, find(args, p)?)));
         let (parameter, value) = found.ok_or_else(|| missing_path_parameter(name))?;
@@ -125,20 +131,20 @@ fn filled(path: &str, plan: &Plan, args: &Value) -> Result<String, String> {
     Ok(if filled.starts_with('/') { filled } else { format!("/{filled}") })
 }
 
-fn headers(plan: &Plan, args: &Value) -> Result<HeaderMap, String> {
+fn headers(plan: &RequestPlan, args: &Value) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     let accept = match &plan.accept {
         Some(label) => format!("{label}, */*;q=0.8"),
         None => "application/json, */*;q=0.8".to_owned(),
     };
     headers.extend(HeaderValue::from_str(&accept).ok().map(|accept| (ACCEPT, accept)));
-    for (parameter, value) in values(plan, args, Carrier::Header) {
+    for (parameter, value) in values(plan, args, ParameterCarrier::Header) {
         let odd = |_| format!("{} cannot be sent in a header", parameter.name);
         let name: HeaderName = parameter.name.parse().map_err(|_| odd(()))?;
         let text = in_header(value, parameter.manner);
         headers.insert(name, HeaderValue::from_str(&text).map_err(|_| odd(()))?);
     }
-    let cookies = values(plan, args, Carrier::Cookie)
+    let cookies = values(plan, args, ParameterCarrier::Cookie)
         .flat_map(|(parameter, value)| in_query(&parameter.name, value, parameter.manner))
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>()
@@ -151,16 +157,16 @@ fn headers(plan: &Plan, args: &Value) -> Result<HeaderMap, String> {
 }
 
 fn values<'p>(
-    plan: &'p Plan,
+    plan: &'p RequestPlan,
     args: &'p Value,
-    carrier: Carrier,
-) -> impl Iterator<Item = (&'p Parameter, &'p Value)> {
+    carrier: ParameterCarrier,
+) -> impl Iterator<Item = (&'p PlanParameter, &'p Value)> {
     let here = plan.parameters.iter().filter(move |parameter| parameter.carrier == carrier);
     here.filter_map(|parameter| Some((parameter, find(args, parameter)?)))
 }
 
 /// Moves values from under the name of where they go, such as `query`, to their own; whether there were any.
-pub(crate) fn flattened(plan: &Plan, args: &mut Value) -> bool {
+pub(crate) fn flattened(plan: &RequestPlan, args: &mut Value) -> bool {
     let Value::Object(args) = args else { return false };
     let mut has_moved = false;
     let is_declared = |name: &str| plan.parameters.iter().any(|parameter| parameter.name == name);
@@ -183,7 +189,7 @@ pub(crate) fn flattened(plan: &Plan, args: &mut Value) -> bool {
 }
 
 /// A value by its name, or under the name of where it goes.
-fn find<'v>(args: &'v Value, parameter: &Parameter) -> Option<&'v Value> {
+fn find<'v>(args: &'v Value, parameter: &PlanParameter) -> Option<&'v Value> {
     let nested = parameter
         .carrier
         .containers()
@@ -192,7 +198,7 @@ fn find<'v>(args: &'v Value, parameter: &Parameter) -> Option<&'v Value> {
     args.get(&parameter.name).or(nested).filter(|value| !value.is_null())
 }
 
-fn written(body: &Body, args: &Value) -> Result<Option<Written>, String> {
+fn written(body: &BodyPlan, args: &Value) -> Result<Option<WrittenBody>, String> {
     let wanted = args.get("contentType").and_then(Value::as_str);
     let bytes = args.get("bodyBase64").and_then(Value::as_str);
     let value = args.get("body");
@@ -204,21 +210,21 @@ fn written(body: &Body, args: &Value) -> Result<Option<Written>, String> {
     let content = default.or(body.contents.first()).ok_or("no media type fits its body")?;
     if let Some(text) = bytes {
         let bytes = body::from_base64(text).map_err(|why| format!("bodyBase64: {why}"))?;
-        return Ok(Some(Written { label: content.label.clone(), bytes }));
+        return Ok(Some(WrittenBody { label: content.label.clone(), bytes }));
     }
     value.map(|value| body::write(content, value)).transpose()
 }
 
-fn bytes_content(body: &Body) -> Option<&Content> {
+fn bytes_content(body: &BodyPlan) -> Option<&MediaContent> {
     body.contents.iter().find(|content| content.label.contains("octet-stream"))
 }
 
 /// The media type for a file, where nobody chose one: its own, one that stands for several, or that of any bytes.
-fn file_content<'b>(body: &'b Body, file: &Value) -> Option<&'b Content> {
+fn file_content<'b>(body: &'b BodyPlan, file: &Value) -> Option<&'b MediaContent> {
     let own = file.get("mimeType").and_then(Value::as_str).filter(|_| is_file(file))?;
     let own = media_type(own);
-    let is_own = |content: &&Content| media_type(&content.label) == own;
-    let covers_own = |content: &&Content| {
+    let is_own = |content: &&MediaContent| media_type(&content.label) == own;
+    let covers_own = |content: &&MediaContent| {
         let label = media_type(&content.label);
         label.strip_suffix('*').is_some_and(|start| own.starts_with(start) || start == "*/")
     };

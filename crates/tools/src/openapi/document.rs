@@ -2,7 +2,7 @@
 //! else: no description makes us read a file or fetch an address.
 
 use super::ImportError;
-use super::raw::Members;
+use super::raw::RawMembers;
 use percent_encoding::percent_decode_str;
 use serde_json::value::RawValue;
 use std::cell::Cell;
@@ -16,21 +16,22 @@ const HOPS_MAX: usize = 32;
 const READ_BYTES_MAX: usize = 4 << 30;
 
 /// A description being imported.
-pub(crate) struct Document<'a> {
-    pub(crate) top: Members<'a>,
+pub(crate) struct OpenApiDocument<'a> {
+    pub(crate) top: RawMembers<'a>,
     /// `components`, two levels deep.
     components: HashMap<String, HashMap<String, &'a RawValue>>,
     paths: HashMap<String, &'a RawValue>,
     n_bytes_read: Cell<usize>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> OpenApiDocument<'a> {
     /// Looks at the outermost levels of a JSON text.
     pub(crate) fn new(text: &'a str) -> Result<Self, ImportError> {
-        let top = Members::of_text(text).map_err(|error| ImportError::Syntax(error.to_string()))?;
+        let top =
+            RawMembers::of_text(text).map_err(|error| ImportError::Syntax(error.to_string()))?;
         let mut components = HashMap::new();
         for (kind, raw) in top.members("components").unwrap_or_default().iter() {
-            let members = Members::of(raw).unwrap_or_default();
+            let members = RawMembers::of(raw).unwrap_or_default();
             let members = members.iter().map(|(name, raw)| (name.to_owned(), raw)).collect();
             components.insert(kind.to_owned(), members);
         }
@@ -40,12 +41,13 @@ impl<'a> Document<'a> {
     }
 
     /// The members of an object, or of the one that it refers to.
-    pub(crate) fn resolve(&self, raw: &'a RawValue) -> Result<Members<'a>, String> {
-        let mut members = Members::of(raw).ok_or("it is not an object")?;
+    pub(crate) fn resolve(&self, raw: &'a RawValue) -> Result<RawMembers<'a>, String> {
+        let mut members = RawMembers::of(raw).ok_or("it is not an object")?;
         for _ in 0..HOPS_MAX {
             let Some(reference) = members.text("$ref") else { return Ok(members) };
             let target = self.look_up(&reference)?;
-            members = Members::of(target).ok_or_else(|| format!("{reference} is not an object"))?;
+            members =
+                RawMembers::of(target).ok_or_else(|| format!("{reference} is not an object"))?;
         }
         Err("its references lead in a circle".into())
     }
@@ -91,7 +93,7 @@ fn step<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
         return items.get(name.parse::<usize>().ok()?).copied();
     }
-    Members::of(raw)?.raw(name)
+    RawMembers::of(raw)?.raw(name)
 }
 
 /// A name in a pointer as it stands in the text.

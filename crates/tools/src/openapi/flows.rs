@@ -1,6 +1,6 @@
 //! What a security scheme says about where tokens come from: `flows` of OAuth 2, and documents of its server.
 
-use super::raw::Members;
+use super::raw::RawMembers;
 use crate::{TokenFlow, TokenFlowKind, TokenSource};
 use std::collections::BTreeSet;
 use url::Url;
@@ -15,7 +15,7 @@ const KINDS: [TokenFlowKind; 3] =
 /// Where a scheme's tokens come from. `wanted` are the scopes that operations name, `source` is where the description
 /// was found: its addresses may begin there, and none may be less guarded than it.
 pub(super) fn tokens(
-    scheme: &Members<'_>,
+    scheme: &RawMembers<'_>,
     wanted: &BTreeSet<String>,
     source: Option<&Url>,
 ) -> Option<TokenSource> {
@@ -36,7 +36,7 @@ pub(super) fn tokens(
 }
 
 /// One flow. Without its addresses it is none.
-fn flow(kind: TokenFlowKind, members: &Members<'_>, source: Option<&Url>) -> Option<TokenFlow> {
+fn flow(kind: TokenFlowKind, members: &RawMembers<'_>, source: Option<&Url>) -> Option<TokenFlow> {
     let address = |name: &str| address(&members.text(name)?, source);
     let (authorization, device) = (address("authorizationUrl"), address("deviceAuthorizationUrl"));
     let is_whole = match kind {
@@ -49,7 +49,7 @@ fn flow(kind: TokenFlowKind, members: &Members<'_>, source: Option<&Url>) -> Opt
 }
 
 /// The names of a flow's scopes; what cannot be a scope is none.
-fn offered(declared: &Members<'_>, kind: TokenFlowKind) -> Vec<String> {
+fn offered(declared: &RawMembers<'_>, kind: TokenFlowKind) -> Vec<String> {
     let flow = declared.members(kind.as_str()).unwrap_or_default();
     let named = flow.members("scopes").unwrap_or_default();
     named.iter().flat_map(|(name, _)| crate::http::scopes(name)).collect()
@@ -76,7 +76,7 @@ mod tests {
         let text = scheme.to_string();
         let wanted = wanted.iter().map(|scope| (*scope).to_owned()).collect();
         let source = source.map(|url| url.parse().unwrap());
-        tokens(&Members::of_text(&text).unwrap(), &wanted, source.as_ref())
+        tokens(&RawMembers::of_text(&text).unwrap(), &wanted, source.as_ref())
     }
 
     fn url(text: &str) -> Url {

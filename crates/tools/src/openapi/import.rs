@@ -1,14 +1,14 @@
 //! Reads a description once: what it offers is kept, its text is not.
 
-use super::document::Document;
-use super::integration::{About, OpenApi};
-use super::naming::{Named, names};
-use super::plan::{Read, Reader};
-use super::raw::Members;
-use super::schema::{Schemas, cut};
+use super::document::OpenApiDocument;
+use super::integration::{ApiInfo, OpenApi};
+use super::naming::{NamedOperation, names};
+use super::plan::{OperationReader, ReadOperation};
+use super::raw::RawMembers;
+use super::schema::{SchemaConverter, cut};
 use super::{security, server, yaml};
-use crate::http::HttpClient;
-use crate::{Definitions, SharedSchema, ToolSpec};
+use crate::http::ApiClient;
+use crate::{SchemaDefinitions, SharedSchema, ToolSpec};
 use hyper::Method;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct Options {
     /// Where requests go, whatever the description says.
     pub base: Option<Url>,
     /// What calls are made with.
-    pub client: HttpClient,
+    pub client: ApiClient,
 }
 
 /// Why a description was not imported.
@@ -74,7 +74,7 @@ pub struct LeftOut {
 
 /// Imports a description in JSON or YAML.
 pub fn import(text: &str, options: Options) -> Result<OpenApi, ImportError> {
-    with_json(text, |text| read(&Document::new(text)?, options))
+    with_json(text, |text| read(&OpenApiDocument::new(text)?, options))
 }
 
 /// Reads a description as JSON, whether it is JSON or YAML.
@@ -92,12 +92,12 @@ pub(crate) fn with_json<T>(
     read(&yaml::to_json(text, TEXT_BYTES_MAX * 2).map_err(ImportError::Syntax)?)
 }
 
-fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportError> {
+fn read(document: &OpenApiDocument<'_>, options: Options) -> Result<OpenApi, ImportError> {
     check_version(document)?;
     let found = operations(document)?;
-    let mut reader = Reader {
+    let mut reader = OperationReader {
         document,
-        schemas: Schemas::new(document),
+        schemas: SchemaConverter::new(document),
         servers: server::default_servers(document).into(),
         reserved: security::reserved(document),
         has_base: options.base.is_some(),
@@ -138,14 +138,14 @@ fn read(document: &Document<'_>, options: Options) -> Result<OpenApi, ImportErro
 }
 
 /// An operation found in the text.
-pub(crate) struct Operation<'a> {
+pub(crate) struct DescribedOperation<'a> {
     method: Method,
-    pub(crate) named: Named,
-    item: Members<'a>,
-    pub(crate) members: Members<'a>,
+    pub(crate) named: NamedOperation,
+    item: RawMembers<'a>,
+    pub(crate) members: RawMembers<'a>,
 }
 
-fn check_version(document: &Document<'_>) -> Result<(), ImportError> {
+fn check_version(document: &OpenApiDocument<'_>) -> Result<(), ImportError> {
     let no = |why: &str| Err(ImportError::NotOpenApi(why.to_owned()));
     if document.top.raw("swagger").is_some() {
         return no("the description is Swagger 2.0; convert it to OpenAPI 3 first");
@@ -157,7 +157,9 @@ fn check_version(document: &Document<'_>) -> Result<(), ImportError> {
     }
 }
 
-pub(crate) fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a>>, ImportError> {
+pub(crate) fn operations<'a>(
+    document: &OpenApiDocument<'a>,
+) -> Result<Vec<DescribedOperation<'a>>, ImportError> {
     const METHODS: [(&str, Method); 8] = [
         ("get", Method::GET),
         ("put", Method::PUT),
@@ -174,7 +176,12 @@ pub(crate) fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a
         for (name, method) in &METHODS {
             let Some(members) = item.members(name) else { continue };
             let named = named(name, path, &members);
-            found.push(Operation { method: method.clone(), named, item: item.clone(), members });
+            found.push(DescribedOperation {
+                method: method.clone(),
+                named,
+                item: item.clone(),
+                members,
+            });
         }
         if found.len() > OPERATIONS_MAX {
             return Err(ImportError::TooMany);
@@ -183,11 +190,11 @@ pub(crate) fn operations<'a>(document: &Document<'a>) -> Result<Vec<Operation<'a
     Ok(found)
 }
 
-fn named(method: &str, path: &str, members: &Members<'_>) -> Named {
+fn named(method: &str, path: &str, members: &RawMembers<'_>) -> NamedOperation {
     let tags = members.list("tags");
     let tag = tags.first().and_then(|raw| serde_json::from_str(raw.get()).ok());
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-    Named {
+    NamedOperation {
         method: method.to_owned(),
         path: path.to_owned(),
         id: filled(members.text("operationId")),
@@ -198,9 +205,9 @@ fn named(method: &str, path: &str, members: &Members<'_>) -> Named {
 
 fn spec(
     name: &str,
-    operation: &Operation<'_>,
-    read: &Read,
-    definitions: &Arc<Definitions>,
+    operation: &DescribedOperation<'_>,
+    read: &ReadOperation,
+    definitions: &Arc<SchemaDefinitions>,
 ) -> ToolSpec {
     let is_free = matches!(operation.method, Method::GET | Method::HEAD | Method::OPTIONS);
     let about = format!("{} {}", operation.method, operation.named.path);
@@ -216,7 +223,7 @@ fn spec(
 }
 
 /// What the author says an operation does; where the author is silent, the request.
-fn description(members: &Members<'_>, about: &str) -> String {
+fn description(members: &RawMembers<'_>, about: &str) -> String {
     let line = |name| members.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
     let (summary, text) =
         (line("summary").unwrap_or_default(), line("description").unwrap_or_default());
@@ -231,10 +238,10 @@ fn description(members: &Members<'_>, about: &str) -> String {
     cut(&format!("{deprecated}{said}"), DESCRIPTION_CHARS_MAX)
 }
 
-pub(crate) fn about(document: &Document<'_>) -> About {
+pub(crate) fn about(document: &OpenApiDocument<'_>) -> ApiInfo {
     let info = document.top.members("info").unwrap_or_default();
     let line = |name| info.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
-    About {
+    ApiInfo {
         title: line("title").unwrap_or_default(),
         version: line("version").unwrap_or_default(),
         description: line("description").unwrap_or_default(),

@@ -1,11 +1,11 @@
 //! An imported description: its tools, and how they are called.
 
-use super::call::{Setting, flattened, missing_in_path, request};
+use super::call::{RequestContext, flattened, missing_in_path, request};
 use super::import::{LeftOut, Options};
-use super::plan::Plan;
-use super::server::{self, Choice, Server};
-use crate::http::{self, Outgoing};
-use crate::{AuthMethod, Credential, Integration, Request, ToolSpec};
+use super::plan::RequestPlan;
+use super::server::{self, ServerChoiceArgument, ServerTemplate};
+use crate::http::{self, ApiRequest};
+use crate::{AuthMethod, Integration, ToolCredential, ToolRequest, ToolSpec};
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use lifecycle::{Failure, FailureCode, Json};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 /// An imported description.
 pub struct OpenApi {
-    pub(super) about: About,
+    pub(super) about: ApiInfo,
     pub(super) specs: Vec<ToolSpec>,
-    pub(super) plans: HashMap<String, Arc<Plan>>,
-    pub(super) servers: Arc<[Server]>,
+    pub(super) plans: HashMap<String, Arc<RequestPlan>>,
+    pub(super) servers: Arc<[ServerTemplate]>,
     pub(super) methods: Vec<AuthMethod>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) options: Options,
@@ -26,7 +26,7 @@ pub struct OpenApi {
 
 /// What a description says about the API as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct About {
+pub struct ApiInfo {
     /// What people call it.
     pub title: String,
     /// Which version of it.
@@ -37,7 +37,7 @@ pub struct About {
 
 impl OpenApi {
     /// What the description says about the API as a whole.
-    pub const fn about(&self) -> &About {
+    pub const fn about(&self) -> &ApiInfo {
         &self.about
     }
 
@@ -65,10 +65,12 @@ impl Integration for OpenApi {
         let source = self.options.source.as_ref();
         match &self.options.base {
             Some(base) => base.to_string(),
-            None => match server::base(&self.servers, &Choice::default(), source, false) {
-                Ok(url) => url.to_string(),
-                Err(_) => self.servers().next().unwrap_or_default().to_owned(),
-            },
+            None => {
+                match server::base(&self.servers, &ServerChoiceArgument::default(), source, false) {
+                    Ok(url) => url.to_string(),
+                    Err(_) => self.servers().next().unwrap_or_default().to_owned(),
+                }
+            }
         }
     }
 
@@ -86,15 +88,15 @@ impl Integration for OpenApi {
         missing_in_path(self.plans.get(tool)?, &args)
     }
 
-    fn objection(&self, tool: &str, credential: &Credential, args: &Json) -> Option<String> {
+    fn objection(&self, tool: &str, credential: &ToolCredential, args: &Json) -> Option<String> {
         outgoing(self.plans.get(tool)?, &self.options, credential, args).err()
     }
 
     fn call(
         &self,
         tool: &str,
-        credential: &Credential,
-        request: Request,
+        credential: &ToolCredential,
+        request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         match self.plans.get(tool) {
             Some(plan) => {
@@ -115,19 +117,24 @@ impl fmt::Debug for OpenApi {
     }
 }
 
-async fn call(plan: Arc<Plan>, options: Options, credential: Credential, call: Request) -> Json {
+async fn call(
+    plan: Arc<RequestPlan>,
+    options: Options,
+    credential: ToolCredential,
+    call: ToolRequest,
+) -> Json {
     let outgoing = outgoing(&plan, &options, &credential, &call.args);
     let answer = |incoming| http::answer(incoming, &credential);
     http::exchange(&options.client, &credential, &call, outgoing, answer).await
 }
 
 fn outgoing(
-    plan: &Plan,
+    plan: &RequestPlan,
     options: &Options,
-    credential: &Credential,
+    credential: &ToolCredential,
     args: &Json,
-) -> Result<Outgoing, String> {
+) -> Result<ApiRequest, String> {
     let (source, base) = (options.source.as_ref(), options.base.as_ref());
-    let setting = Setting { source, base, credential };
+    let setting = RequestContext { source, base, credential };
     http::outgoing(&options.client, args, |args| request(plan, args, &setting))
 }

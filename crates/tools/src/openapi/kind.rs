@@ -1,17 +1,17 @@
 //! OpenAPI as a kind of source.
 
 use super::{Options, import};
-use crate::http::{HttpClient, Outgoing};
+use crate::http::{ApiClient, ApiRequest};
 use crate::source_config::with_query;
 use crate::source_kind::slug_of_host;
 use crate::{
-    CancelSignal, Credential, DetectedSource, OpenError, OpenedSource, Slug, SourceArguments,
-    SourceConfig, SourceContext, SourceKind, StoredDescription, scrub,
+    CancelSignal, DetectedSource, IntegrationSlug, OpenedSource, SourceArguments, SourceConfig,
+    SourceContext, SourceKind, SourceOpenError, StoredDescription, ToolCredential, scrub,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use hyper::Method;
-use protocols::executor::{BadBody, Members, member, members};
+use protocols::executor::{BadBody, ObjectMembers, member, members};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -44,16 +44,16 @@ impl SourceKind for OpenApiKind {
     fn detect<'a>(
         &'a self,
         address: &'a Url,
-        http: &'a HttpClient,
+        http: &'a ApiClient,
     ) -> Option<BoxFuture<'a, Result<DetectedSource, String>>> {
         let detection = async {
             let options = Options { source: Some(address.clone()), ..Options::default() };
-            let text = fetch(address, &Credential::none(), http).await;
+            let text = fetch(address, &ToolCredential::none(), http).await;
             let text = text.map_err(|why| format!("OpenAPI ({why})"))?;
             let api = import(&text, options)
                 .map_err(|_| "OpenAPI (it is no OpenAPI description)".to_owned())?;
             let title = api.about().title.clone();
-            let slug = Slug::resembling(&title).or_else(|| slug_of_host(address));
+            let slug = IntegrationSlug::resembling(&title).or_else(|| slug_of_host(address));
             Ok(DetectedSource { kind: self.name(), url: address.to_string(), title, slug })
         };
         Some(detection.boxed())
@@ -62,9 +62,9 @@ impl SourceKind for OpenApiKind {
     fn open<'a>(
         &'a self,
         config: &'a SourceConfig,
-        credential: &'a Credential,
+        credential: &'a ToolCredential,
         context: SourceContext<'a>,
-    ) -> BoxFuture<'a, Result<OpenedSource, OpenError>> {
+    ) -> BoxFuture<'a, Result<OpenedSource, SourceOpenError>> {
         async move {
             let text = match (&config.text, &config.file, &config.url) {
                 (Some(text), _, _) => {
@@ -93,7 +93,7 @@ impl SourceKind for OpenApiKind {
     }
 
     /// `{spec: {url | value} or a text, baseUrl?, name?, description?}`.
-    fn config_from_http(&self, members: &Members<'_>) -> Result<SourceConfig, BadBody> {
+    fn config_from_http(&self, members: &ObjectMembers<'_>) -> Result<SourceConfig, BadBody> {
         let SentSpec { url, text } = SentSpec::from_http(members)?;
         let base_url = member(members, "baseUrl", "a string")?;
         Ok(SourceConfig { url, text, base_url, ..SourceConfig::of_kind(self.name(), members)? })
@@ -132,7 +132,7 @@ pub struct SentSpec {
 
 impl SentSpec {
     /// The member `spec`: an object with `url` or `value`, or a string, which is an address if it begins as one.
-    pub fn from_http(request: &Members<'_>) -> Result<Self, BadBody> {
+    pub fn from_http(request: &ObjectMembers<'_>) -> Result<Self, BadBody> {
         let Some(raw) = request.get("spec") else { return Ok(Self::default()) };
         if raw.get().starts_with('"') {
             let text: String = member(request, "spec", "a string")?.unwrap_or_default();
@@ -165,16 +165,16 @@ fn bounded(text: String) -> Result<String, BadBody> {
 }
 
 /// What the description at an address would become. Nothing is kept.
-pub async fn preview_at(url: &str, http: &HttpClient) -> Result<Value, String> {
+pub async fn preview_at(url: &str, http: &ApiClient) -> Result<Value, String> {
     let parsed = parse(&url.to_owned())?;
-    let text = fetch(&parsed, &Credential::none(), http).await?;
+    let text = fetch(&parsed, &ToolCredential::none(), http).await?;
     super::preview(text, Some(parsed)).await
 }
 
 async fn opened(
     config: &SourceConfig,
     text: Arc<str>,
-    http: &HttpClient,
+    http: &ApiClient,
 ) -> Result<OpenedSource, String> {
     let source = config.url.as_ref().map(parse).transpose()?;
     let base = config.base_url.as_ref().map(parse).transpose()?;
@@ -202,10 +202,10 @@ async fn read(file: &Path) -> Result<String, String> {
     tokio::fs::read_to_string(file).await.map_err(unreadable)
 }
 
-async fn fetch(url: &Url, credential: &Credential, http: &HttpClient) -> Result<String, String> {
+async fn fetch(url: &Url, credential: &ToolCredential, http: &ApiClient) -> Result<String, String> {
     let limits =
         crate::http::HttpLimits { response_bytes_max: DESCRIPTION_BYTES_MAX, ..http.limits() };
-    let request = Outgoing::new(Method::GET, url.clone());
+    let request = ApiRequest::new(Method::GET, url.clone());
     let answer = http.limited(limits).send(request, credential, &CancelSignal::never()).await;
     let answer = answer.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {

@@ -22,7 +22,7 @@ mod yaml;
 pub use yaml::to_json as yaml_to_json;
 
 pub use import::{ImportError, LeftOut, Options, TEXT_BYTES_MAX, import};
-pub use integration::{About, OpenApi};
+pub use integration::{ApiInfo, OpenApi};
 pub use kind::{OpenApiKind, SENT_BYTES_MAX, SentSpec, preview_at};
 pub use outline::outline;
 pub use preview::preview;

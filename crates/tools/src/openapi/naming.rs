@@ -7,7 +7,7 @@ const NAME_CHARS_MAX: usize = 100;
 
 /// What a name is made of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedOperation {
     /// In small letters.
     pub(crate) method: String,
     /// `/users/{id}`.
@@ -22,10 +22,10 @@ pub(crate) struct Named {
 
 /// A name for each operation, all different. Where two would be the same, both get the version in
 /// their path, then their method, then a hash.
-pub(crate) fn names(operations: &[Named]) -> Vec<String> {
-    let parts: Vec<Parts> = operations.iter().map(Parts::of).collect();
+pub(crate) fn names(operations: &[NamedOperation]) -> Vec<String> {
+    let parts: Vec<NameParts> = operations.iter().map(NameParts::of).collect();
     let mut names: Vec<String> = parts.iter().map(|parts| parts.plain.clone()).collect();
-    for refine in [Parts::with_version, Parts::with_method, Parts::with_hash] {
+    for refine in [NameParts::with_version, NameParts::with_method, NameParts::with_hash] {
         for idx in doubles(&names) {
             names[idx] = refine(&parts[idx]);
         }
@@ -37,7 +37,7 @@ pub(crate) fn names(operations: &[Named]) -> Vec<String> {
     names
 }
 
-struct Parts {
+struct NameParts {
     plain: String,
     prefix: String,
     leaf: String,
@@ -45,8 +45,8 @@ struct Parts {
     hash: String,
 }
 
-impl Parts {
-    fn of(operation: &Named) -> Self {
+impl NameParts {
+    fn of(operation: &NamedOperation) -> Self {
         let (group, leaf) = chosen(operation).unwrap_or_else(|| derived(operation));
         let version =
             segments(&operation.path).map(str::to_ascii_lowercase).find(|s| is_version(s));
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-fn chosen(operation: &Named) -> Option<(String, String)> {
+fn chosen(operation: &NamedOperation) -> Option<(String, String)> {
     let is_fine = |c: &char| c.is_ascii_alphanumeric() || "_-.".contains(*c);
     let text: String = operation.chosen.as_deref()?.chars().filter(is_fine).collect();
     let mut names = text.split('.').filter(|name| !name.is_empty()).map(bounded);
@@ -87,7 +87,7 @@ fn chosen(operation: &Named) -> Option<(String, String)> {
     Some((group, names.collect::<Vec<_>>().join(".")))
 }
 
-fn derived(operation: &Named) -> (String, String) {
+fn derived(operation: &NamedOperation) -> (String, String) {
     let tag = operation.tag.as_deref().map(str::trim).filter(|tag| !tag.is_empty());
     let group = tag.map_or_else(|| path_group(&operation.path), camel);
     let id = operation.id.clone().unwrap_or_else(|| id_of_path(operation));
@@ -97,7 +97,7 @@ fn derived(operation: &Named) -> (String, String) {
 }
 
 /// `get_users_id` for `GET /users/{id}`.
-fn id_of_path(operation: &Named) -> String {
+fn id_of_path(operation: &NamedOperation) -> String {
     let words: Vec<_> = operation.path.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
     match words.as_slice() {
@@ -120,7 +120,7 @@ fn without_group(id: &str, group: &str) -> String {
     }
 }
 
-fn fallback(operation: &Named, group: &str) -> String {
+fn fallback(operation: &NamedOperation, group: &str) -> String {
     let names = telling_segments(&operation.path).map(camel).filter(|name| name != group);
     let rest: String = names.map(|name| pascal(&name)).collect();
     let rest = if rest.is_empty() { "Operation" } else { &rest };
@@ -204,7 +204,7 @@ fn doubles(names: &[String]) -> Vec<usize> {
 }
 
 /// Eight characters that tell operations apart.
-fn hash(operation: &Named) -> String {
+fn hash(operation: &NamedOperation) -> String {
     let id = operation.id.clone().unwrap_or_else(|| id_of_path(operation));
     let text = serde_json::json!({ "method": operation.method, "path": operation.path, "operationId": id });
     let add = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
@@ -222,9 +222,9 @@ fn hash(operation: &Named) -> String {
 mod tests {
     use super::*;
 
-    fn named(method: &str, path: &str, id: &str, tag: &str) -> Named {
+    fn named(method: &str, path: &str, id: &str, tag: &str) -> NamedOperation {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        Named {
+        NamedOperation {
             method: method.into(),
             path: path.into(),
             id: some(id),
@@ -287,7 +287,10 @@ mod tests {
 
     #[test]
     fn an_author_may_choose() {
-        let own = |text: &str| Named { chosen: Some(text.into()), ..named("get", "/a", "b", "c") };
+        let own = |text: &str| NamedOperation {
+            chosen: Some(text.into()),
+            ..named("get", "/a", "b", "c")
+        };
         assert_eq!(names(&[own("mail.inbox.list")]), ["mail.inbox.list"]);
         assert_eq!(names(&[own("..a b..")]), ["ab"]);
         assert_eq!(names(&[own("..")]), ["c.b"]);

@@ -1,8 +1,8 @@
 //! What a description says, in the form in which Executor's clients preview it. Reads the text only: no tool is made.
 
-use super::document::Document;
-use super::import::{ImportError, Operation, about, operations, with_json};
-use super::raw::{self, Members};
+use super::document::OpenApiDocument;
+use super::import::{DescribedOperation, ImportError, about, operations, with_json};
+use super::raw::{self, RawMembers};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const SCHEMES_MAX: usize = 64;
 /// The preview of a description in JSON or YAML.
 pub fn outline(text: &str) -> Result<Value, ImportError> {
     with_json(text, |text| {
-        let document = Document::new(text)?;
+        let document = OpenApiDocument::new(text)?;
         let found = operations(&document)?;
         let mut tags: BTreeSet<String> = BTreeSet::new();
         for operation in &found {
@@ -43,7 +43,7 @@ fn filled(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-fn operation(operation: &Operation<'_>) -> Value {
+fn operation(operation: &DescribedOperation<'_>) -> Value {
     let members = &operation.members;
     let (method, path) = (&operation.named.method, &operation.named.path);
     let id = operation.named.id.clone().unwrap_or_else(|| default_id(method, path));
@@ -63,15 +63,15 @@ fn default_id(method: &str, path: &str) -> String {
     std::iter::once(method).chain(words).collect::<Vec<_>>().join("_")
 }
 
-fn tags_of(members: &Members<'_>) -> Vec<String> {
+fn tags_of(members: &RawMembers<'_>) -> Vec<String> {
     let tags = members.list("tags").into_iter();
     let tags = tags.filter_map(|raw| serde_json::from_str::<String>(raw.get()).ok());
     tags.filter(|tag| !tag.trim().is_empty()).collect()
 }
 
-fn servers(document: &Document<'_>) -> Vec<Value> {
-    let servers = document.top.list("servers").into_iter().filter_map(Members::of);
-    let server = |members: Members<'_>| {
+fn servers(document: &OpenApiDocument<'_>) -> Vec<Value> {
+    let servers = document.top.list("servers").into_iter().filter_map(RawMembers::of);
+    let server = |members: RawMembers<'_>| {
         let url = members.text("url")?;
         let variables = members.raw("variables").and_then(raw::value);
         Some(
@@ -82,7 +82,7 @@ fn servers(document: &Document<'_>) -> Vec<Value> {
 }
 
 /// The schemes with the members that Executor's clients read; those that are absent are null.
-fn security_schemes(document: &Document<'_>) -> Vec<Value> {
+fn security_schemes(document: &OpenApiDocument<'_>) -> Vec<Value> {
     let components = document.top.members("components").unwrap_or_default();
     let declared = components.members("securitySchemes").unwrap_or_default();
     let scheme = |(name, raw)| {
@@ -108,9 +108,9 @@ fn security_schemes(document: &Document<'_>) -> Vec<Value> {
 }
 
 /// Which schemes are used together: as the description requires, or each by itself.
-fn auth_strategies(document: &Document<'_>, schemes: &[Value]) -> Vec<Vec<String>> {
+fn auth_strategies(document: &OpenApiDocument<'_>, schemes: &[Value]) -> Vec<Vec<String>> {
     let required = document.top.list("security").into_iter().take(SCHEMES_MAX);
-    let required = required.filter_map(Members::of);
+    let required = required.filter_map(RawMembers::of);
     let required: Vec<Vec<String>> =
         required.map(|members| members.iter().map(|(name, _)| name.to_owned()).collect()).collect();
     match required.is_empty() {

@@ -1,10 +1,10 @@
 //! One operation, read: what it takes, and how that becomes a request.
 
-use super::document::Document;
-use super::raw::{self, Members};
-use super::schema::{Schemas, shortened};
-use super::server::{self, Server};
-use super::style::{Manner, Style};
+use super::document::OpenApiDocument;
+use super::raw::{self, RawMembers};
+use super::schema::{SchemaConverter, shortened};
+use super::server::{self, ServerTemplate};
+use super::style::{ParameterStyle, StyleManner};
 use crate::http::{is_json, is_text, media_type};
 use hyper::Method;
 use serde_json::value::RawValue;
@@ -38,35 +38,35 @@ const OWN_HEADERS: [&str; 11] = [
 
 /// How an operation becomes a request.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RequestPlan {
     pub(crate) method: Method,
     pub(crate) path: String,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) body: Option<Body>,
-    pub(crate) servers: Arc<[Server]>,
+    pub(crate) parameters: Vec<PlanParameter>,
+    pub(crate) body: Option<BodyPlan>,
+    pub(crate) servers: Arc<[ServerTemplate]>,
     /// What to ask for.
     pub(crate) accept: Option<String>,
 }
 
 /// One parameter.
 #[derive(Debug)]
-pub(crate) struct Parameter {
+pub(crate) struct PlanParameter {
     pub(crate) name: String,
-    pub(crate) carrier: Carrier,
-    pub(crate) manner: Manner,
+    pub(crate) carrier: ParameterCarrier,
+    pub(crate) manner: StyleManner,
     pub(crate) is_required: bool,
 }
 
 /// Which part of the request a parameter is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
+pub(crate) enum ParameterCarrier {
     Path,
     Query,
     Header,
     Cookie,
 }
 
-impl Carrier {
+impl ParameterCarrier {
     fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "path" => Self::Path,
@@ -90,59 +90,59 @@ impl Carrier {
 
 /// What a body may be.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct BodyPlan {
     /// At least one, the default first.
-    pub(crate) contents: Vec<Content>,
+    pub(crate) contents: Vec<MediaContent>,
 }
 
 /// One media type of a body.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct MediaContent {
     /// With its parameters, as the description has it.
     pub(crate) label: String,
     /// How fields of a form are written, where it says so.
-    pub(crate) fields: Vec<(String, Field)>,
+    pub(crate) fields: Vec<(String, FormFieldPlan)>,
     /// Fields that are files.
     pub(crate) files: Vec<String>,
 }
 
 /// How one field of a form is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Field {
+pub(crate) struct FormFieldPlan {
     pub(crate) content_type: Option<String>,
-    pub(crate) manner: Option<Manner>,
+    pub(crate) manner: Option<StyleManner>,
 }
 
 /// A parameter that a credential fills: no program is asked for it.
-pub(crate) type Reserved = (Carrier, String);
+pub(crate) type ReservedParameter = (ParameterCarrier, String);
 
 /// Reads operations of one description.
-pub(crate) struct Reader<'d, 'a> {
-    pub(crate) document: &'d Document<'a>,
-    pub(crate) schemas: Schemas<'d, 'a>,
-    pub(crate) servers: Arc<[Server]>,
-    pub(crate) reserved: Vec<Reserved>,
+pub(crate) struct OperationReader<'d, 'a> {
+    pub(crate) document: &'d OpenApiDocument<'a>,
+    pub(crate) schemas: SchemaConverter<'d, 'a>,
+    pub(crate) servers: Arc<[ServerTemplate]>,
+    pub(crate) reserved: Vec<ReservedParameter>,
     /// Whether the servers of the description do not count.
     pub(crate) has_base: bool,
 }
 
 /// An operation with the schemas of what it takes and gives, as text.
-pub(crate) struct Read {
-    pub(crate) plan: Plan,
+pub(crate) struct ReadOperation {
+    pub(crate) plan: RequestPlan,
     pub(crate) input: String,
     pub(crate) output: Option<String>,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> OperationReader<'_, 'a> {
     /// Reads one operation, or says why it cannot be called.
     pub(crate) fn read(
         &mut self,
         method: Method,
         path: &str,
-        item: &Members<'a>,
-        operation: &Members<'a>,
-    ) -> Result<Read, String> {
-        let mut input = Input::default();
+        item: &RawMembers<'a>,
+        operation: &RawMembers<'a>,
+    ) -> Result<ReadOperation, String> {
+        let mut input = InputSchemaBuilder::default();
         let parameters = self.parameters(path, item, operation, &mut input)?;
         let servers = self.servers_of(item, operation);
         if let Some(schema) = server::input(&servers) {
@@ -150,11 +150,19 @@ impl<'a> Reader<'_, 'a> {
         }
         let body = self.body(operation, &mut input)?;
         let (output, accept) = self.output(operation);
-        let plan = Plan { method, path: path.to_owned(), parameters, body, servers, accept };
-        Ok(Read { plan, input: input.schema().to_string(), output: output.map(|s| s.to_string()) })
+        let plan = RequestPlan { method, path: path.to_owned(), parameters, body, servers, accept };
+        Ok(ReadOperation {
+            plan,
+            input: input.schema().to_string(),
+            output: output.map(|s| s.to_string()),
+        })
     }
 
-    fn servers_of(&self, item: &Members<'a>, operation: &Members<'a>) -> Arc<[Server]> {
+    fn servers_of(
+        &self,
+        item: &RawMembers<'a>,
+        operation: &RawMembers<'a>,
+    ) -> Arc<[ServerTemplate]> {
         if self.has_base {
             return Arc::clone(&self.servers);
         }
@@ -165,18 +173,18 @@ impl<'a> Reader<'_, 'a> {
     fn parameters(
         &mut self,
         path: &str,
-        item: &Members<'a>,
-        operation: &Members<'a>,
-        input: &mut Input,
-    ) -> Result<Vec<Parameter>, String> {
-        let mut found: Vec<(Parameter, Members<'a>)> = vec![];
+        item: &RawMembers<'a>,
+        operation: &RawMembers<'a>,
+        input: &mut InputSchemaBuilder,
+    ) -> Result<Vec<PlanParameter>, String> {
+        let mut found: Vec<(PlanParameter, RawMembers<'a>)> = vec![];
         let lists = item.list("parameters").into_iter().chain(operation.list("parameters"));
         for raw in lists.take(PARAMETERS_MAX) {
             let members =
                 self.document.resolve(raw).map_err(|why| format!("a parameter: {why}"))?;
             let Some(parameter) = parameter(&members) else { continue };
             // What the operation says counts more than what its path says.
-            let same = |(known, _): &(Parameter, _)| {
+            let same = |(known, _): &(PlanParameter, _)| {
                 known.name == parameter.name && known.carrier == parameter.carrier
             };
             found.retain(|known| !same(known));
@@ -185,9 +193,10 @@ impl<'a> Reader<'_, 'a> {
             }
         }
         for name in holes(path) {
-            let is_known = |(p, _): &(Parameter, _)| p.carrier == Carrier::Path && p.name == name;
+            let is_known =
+                |(p, _): &(PlanParameter, _)| p.carrier == ParameterCarrier::Path && p.name == name;
             if !found.iter().any(is_known) {
-                found.push((undeclared(name), Members::default()));
+                found.push((undeclared(name), RawMembers::default()));
             }
         }
         for (parameter, members) in &found {
@@ -198,8 +207,8 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Whether the connection fills it, so that no program needs to.
-    fn is_ours(&self, parameter: &Parameter) -> bool {
-        let is_own = parameter.carrier == Carrier::Header
+    fn is_ours(&self, parameter: &PlanParameter) -> bool {
+        let is_own = parameter.carrier == ParameterCarrier::Header
             && OWN_HEADERS.iter().any(|name| parameter.name.eq_ignore_ascii_case(name));
         let is_reserved = self.reserved.iter().any(|(carrier, name)| {
             *carrier == parameter.carrier && name.eq_ignore_ascii_case(&parameter.name)
@@ -207,9 +216,9 @@ impl<'a> Reader<'_, 'a> {
         is_own || is_reserved
     }
 
-    fn parameter_schema(&mut self, members: &Members<'a>) -> Value {
+    fn parameter_schema(&mut self, members: &RawMembers<'a>) -> Value {
         let content = members.members("content").unwrap_or_default();
-        let content = content.iter().next().and_then(|(_, raw)| Members::of(raw));
+        let content = content.iter().next().and_then(|(_, raw)| RawMembers::of(raw));
         let raw = members.raw("schema").or_else(|| content.as_ref()?.raw("schema"));
         let mut schema = match raw {
             Some(raw) => self.schemas.convert(raw),
@@ -221,14 +230,18 @@ impl<'a> Reader<'_, 'a> {
         schema
     }
 
-    fn body(&mut self, operation: &Members<'a>, input: &mut Input) -> Result<Option<Body>, String> {
+    fn body(
+        &mut self,
+        operation: &RawMembers<'a>,
+        input: &mut InputSchemaBuilder,
+    ) -> Result<Option<BodyPlan>, String> {
         let Some(raw) = operation.raw("requestBody") else { return Ok(None) };
         let members = self.document.resolve(raw).map_err(|why| format!("its body: {why}"))?;
         let contents = members.members("content").unwrap_or_default();
-        let mut contents: Vec<(&str, Members<'a>)> = contents
+        let mut contents: Vec<(&str, RawMembers<'a>)> = contents
             .iter()
             .take(CONTENTS_MAX)
-            .map(|(label, raw)| (label, Members::of(raw).unwrap_or_default()))
+            .map(|(label, raw)| (label, RawMembers::of(raw).unwrap_or_default()))
             .collect();
         if contents.is_empty() {
             return Ok(None);
@@ -239,14 +252,14 @@ impl<'a> Reader<'_, 'a> {
         self.body_input(&contents, is_required, input);
         let contents =
             contents.iter().map(|(label, members)| self.content(label, members)).collect();
-        Ok(Some(Body { contents }))
+        Ok(Some(BodyPlan { contents }))
     }
 
     fn body_input(
         &mut self,
-        contents: &[(&str, Members<'a>)],
+        contents: &[(&str, RawMembers<'a>)],
         is_required: bool,
-        input: &mut Input,
+        input: &mut InputSchemaBuilder,
     ) {
         let is_bytes = |label: &str| media_type(label) == "application/octet-stream";
         let takes_bytes = contents.iter().any(|(label, _)| is_bytes(label));
@@ -272,7 +285,7 @@ impl<'a> Reader<'_, 'a> {
         }
     }
 
-    fn content_schema(&mut self, label: &str, members: &Members<'a>) -> Value {
+    fn content_schema(&mut self, label: &str, members: &RawMembers<'a>) -> Value {
         let schema = members.raw("schema").map(|raw| self.schemas.convert(raw));
         let takes_text = |schema: &Value| schema["anyOf"][0] == json!({ "type": "string" });
         match (schema, is_text_only(label)) {
@@ -285,7 +298,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Fields of a form that are files.
-    fn files(&self, members: &Members<'a>) -> Vec<String> {
+    fn files(&self, members: &RawMembers<'a>) -> Vec<String> {
         let resolve = |raw| self.document.resolve(raw).ok();
         let Some(schema) = members.raw("schema").and_then(resolve) else { return vec![] };
         let is_file = |raw: &'a RawValue| {
@@ -298,16 +311,16 @@ impl<'a> Reader<'_, 'a> {
         files.map(|(name, _)| name.to_owned()).collect()
     }
 
-    fn content(&self, label: &str, members: &Members<'a>) -> Content {
+    fn content(&self, label: &str, members: &RawMembers<'a>) -> MediaContent {
         let encodings = members.members("encoding").unwrap_or_default();
         let fields =
             encodings.iter().filter_map(|(name, raw)| Some((name.to_owned(), field(raw)?)));
         let files = self.files(members);
-        Content { label: label.to_owned(), fields: fields.collect(), files }
+        MediaContent { label: label.to_owned(), fields: fields.collect(), files }
     }
 
     /// What a success looks like, and which media type to ask for.
-    fn output(&mut self, operation: &Members<'a>) -> (Option<Value>, Option<String>) {
+    fn output(&mut self, operation: &RawMembers<'a>) -> (Option<Value>, Option<String>) {
         let responses = operation.members("responses").unwrap_or_default();
         let mut good: Vec<_> = responses.iter().filter(|(code, _)| code.starts_with('2')).collect();
         good.sort_by_key(|(code, _)| (*code).to_owned());
@@ -323,7 +336,7 @@ impl<'a> Reader<'_, 'a> {
                 let is_known = accept.is_some() && !is_text(&kind);
                 return (is_known.then(|| self.schemas.file()), accept);
             }
-            let schema = Members::of(raw).and_then(|media| media.raw("schema"));
+            let schema = RawMembers::of(raw).and_then(|media| media.raw("schema"));
             return (schema.map(|raw| self.schemas.convert(raw)), accept);
         }
         (None, None)
@@ -332,13 +345,13 @@ impl<'a> Reader<'_, 'a> {
 
 /// The argument object under construction.
 #[derive(Default)]
-struct Input {
+struct InputSchemaBuilder {
     properties: Map<String, Value>,
     required: Vec<String>,
     either: Vec<&'static str>,
 }
 
-impl Input {
+impl InputSchemaBuilder {
     fn add(&mut self, name: &str, schema: Value, is_required: bool) {
         self.properties.insert(name.to_owned(), schema);
         if is_required && !self.required.iter().any(|known| known == name) {
@@ -366,29 +379,35 @@ impl Input {
     }
 }
 
-fn parameter(members: &Members<'_>) -> Option<Parameter> {
-    let carrier = Carrier::parse(&members.text("in")?)?;
+fn parameter(members: &RawMembers<'_>) -> Option<PlanParameter> {
+    let carrier = ParameterCarrier::parse(&members.text("in")?)?;
     let name = members.text("name").filter(|name| !name.is_empty())?;
     let usual = match carrier {
-        Carrier::Path | Carrier::Header => Style::Simple,
-        Carrier::Query | Carrier::Cookie => Style::Form,
+        ParameterCarrier::Path | ParameterCarrier::Header => ParameterStyle::Simple,
+        ParameterCarrier::Query | ParameterCarrier::Cookie => ParameterStyle::Form,
     };
-    let style = members.text("style").and_then(|style| Style::parse(&style)).unwrap_or(usual);
-    let manner = Manner {
+    let style =
+        members.text("style").and_then(|style| ParameterStyle::parse(&style)).unwrap_or(usual);
+    let manner = StyleManner {
         style,
-        explode: members.flag("explode").unwrap_or(style == Style::Form),
+        explode: members.flag("explode").unwrap_or(style == ParameterStyle::Form),
         allow_reserved: members.flag("allowReserved").unwrap_or(false),
         as_json: members.raw("schema").is_none() && members.raw("content").is_some(),
     };
-    let is_required = carrier == Carrier::Path || members.flag("required") == Some(true);
-    Some(Parameter { name, carrier, manner, is_required })
+    let is_required = carrier == ParameterCarrier::Path || members.flag("required") == Some(true);
+    Some(PlanParameter { name, carrier, manner, is_required })
 }
 
 /// A hole in a path that nobody described.
-fn undeclared(name: &str) -> Parameter {
-    let style = Style::Simple;
-    let manner = Manner { style, explode: false, allow_reserved: false, as_json: false };
-    Parameter { name: name.to_owned(), carrier: Carrier::Path, manner, is_required: true }
+fn undeclared(name: &str) -> PlanParameter {
+    let style = ParameterStyle::Simple;
+    let manner = StyleManner { style, explode: false, allow_reserved: false, as_json: false };
+    PlanParameter {
+        name: name.to_owned(),
+        carrier: ParameterCarrier::Path,
+        manner,
+        is_required: true,
+    }
 }
 
 /// Names in braces.
@@ -403,19 +422,22 @@ pub(crate) fn holes(path: &str) -> Vec<&str> {
     names
 }
 
-fn field(raw: &RawValue) -> Option<Field> {
-    let members = Members::of(raw)?;
+fn field(raw: &RawValue) -> Option<FormFieldPlan> {
+    let members = RawMembers::of(raw)?;
     let says_how = ["style", "explode", "allowReserved"].iter().any(|n| members.raw(n).is_some());
-    let style = members.text("style").and_then(|style| Style::parse(&style)).unwrap_or(Style::Form);
-    let manner = Manner {
+    let style = members
+        .text("style")
+        .and_then(|style| ParameterStyle::parse(&style))
+        .unwrap_or(ParameterStyle::Form);
+    let manner = StyleManner {
         style,
-        explode: members.flag("explode").unwrap_or(style == Style::Form),
+        explode: members.flag("explode").unwrap_or(style == ParameterStyle::Form),
         allow_reserved: members.flag("allowReserved").unwrap_or(false),
         as_json: false,
     };
     let content_type = members.raw("contentType").and_then(raw::value);
     let content_type = content_type.and_then(|value| Some(value.as_str()?.to_owned()));
-    Some(Field { content_type, manner: says_how.then_some(manner) })
+    Some(FormFieldPlan { content_type, manner: says_how.then_some(manner) })
 }
 
 /// Whether a body is text in a language that we do not write.

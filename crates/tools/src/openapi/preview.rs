@@ -1,7 +1,7 @@
 //! What a description would become, for people who decide whether to add it. Nothing is kept.
 
 use super::{Options, import, outline};
-use crate::{Integration as _, Slug};
+use crate::{Integration as _, IntegrationSlug};
 use serde_json::Value;
 use url::Url;
 
@@ -19,7 +19,8 @@ fn preview_now(text: &str, source: Option<Url>) -> Result<Value, String> {
     let api = import(text, options).map_err(|error| error.to_string())?;
     let mut shown = outline(text).map_err(|error| error.to_string())?;
     let (tools, left_out) = (api.tools(), api.left_out());
-    shown["slug"] = Slug::resembling(&api.about().title).map(|slug| slug.to_string()).into();
+    shown["slug"] =
+        IntegrationSlug::resembling(&api.about().title).map(|slug| slug.to_string()).into();
     shown["toolCount"] = tools.len().into();
     shown["tools"] = tools.iter().take(PREVIEW_TOOLS_MAX).map(|tool| tool.name.clone()).collect();
     shown["leftOut"] =

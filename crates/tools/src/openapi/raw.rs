@@ -9,18 +9,18 @@ use std::fmt;
 
 /// The members of one JSON object, in the order of the text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Members<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> RawMembers<'a> {
     /// The members of an object; none if `raw` is something else.
     pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
-        Deserializer::from_str(raw.get()).deserialize_map(Collect).ok().map(Self)
+        Deserializer::from_str(raw.get()).deserialize_map(MemberCollector).ok().map(Self)
     }
 
     /// As [`Self::of`], for a whole text, with what is wrong with it.
     pub(crate) fn of_text(text: &'a str) -> Result<Self, serde_json::Error> {
         let mut reader = Deserializer::from_str(text);
-        let members = reader.deserialize_map(Collect)?;
+        let members = reader.deserialize_map(MemberCollector)?;
         reader.end()?;
         Ok(Self(members))
     }
@@ -61,9 +61,9 @@ pub(crate) fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
-struct Collect;
+struct MemberCollector;
 
-impl<'de> Visitor<'de> for Collect {
+impl<'de> Visitor<'de> for MemberCollector {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

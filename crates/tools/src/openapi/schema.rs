@@ -2,9 +2,9 @@
 //! operations refer to is converted once and shared. Where a description contradicts itself, the result
 //! allows more: a server refuses what is wrong, a schema that refuses what is right helps nobody.
 
-use super::document::Document;
+use super::document::OpenApiDocument;
 use super::raw;
-use crate::Definitions;
+use crate::SchemaDefinitions;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,8 +29,8 @@ const PATTERN_BYTES_MAX: usize = 1_000;
 const FILE: &str = "ToolFile";
 
 /// Converts the schemas of one description.
-pub(crate) struct Schemas<'d, 'a> {
-    document: &'d Document<'a>,
+pub(crate) struct SchemaConverter<'d, 'a> {
+    document: &'d OpenApiDocument<'a>,
     /// What each reference is called among the definitions.
     names: HashMap<String, String>,
     taken: HashSet<String>,
@@ -40,9 +40,9 @@ pub(crate) struct Schemas<'d, 'a> {
     wants_file: bool,
 }
 
-impl<'d, 'a> Schemas<'d, 'a> {
+impl<'d, 'a> SchemaConverter<'d, 'a> {
     /// Nothing converted yet.
-    pub(crate) fn new(document: &'d Document<'a>) -> Self {
+    pub(crate) fn new(document: &'d OpenApiDocument<'a>) -> Self {
         Self {
             document,
             names: HashMap::new(),
@@ -65,7 +65,7 @@ impl<'d, 'a> Schemas<'d, 'a> {
     }
 
     /// What the schemas converted so far share.
-    pub(crate) fn finish(mut self) -> Arc<Definitions> {
+    pub(crate) fn finish(mut self) -> Arc<SchemaDefinitions> {
         let mut texts = BTreeMap::new();
         while let Some(reference) = self.pending.pop() {
             let found = self.document.look_up(&reference);
@@ -75,7 +75,7 @@ impl<'d, 'a> Schemas<'d, 'a> {
         if self.wants_file {
             texts.insert(FILE.into(), file().to_string().into());
         }
-        Arc::new(Definitions::of_texts(texts))
+        Arc::new(SchemaDefinitions::of_texts(texts))
     }
 
     fn schema(&mut self, value: Value) -> Value {
@@ -214,7 +214,7 @@ impl<'d, 'a> Schemas<'d, 'a> {
     fn pattern(&mut self, pattern: &str) -> Option<String> {
         if !self.patterns.contains_key(pattern) && self.patterns.len() < PATTERNS_MAX {
             let compiles = pattern.len() <= PATTERN_BYTES_MAX
-                && crate::schema::Schema::compile(&json!({ "pattern": pattern })).is_ok();
+                && crate::schema::ToolSchema::compile(&json!({ "pattern": pattern })).is_ok();
             self.patterns.insert(pattern.to_owned(), compiles);
         }
         let compiles = self.patterns.get(pattern).copied().unwrap_or(false);

@@ -1,10 +1,10 @@
 //! The ways in which an API lets callers prove who they are, as templates for connections.
 
-use super::document::Document;
+use super::document::OpenApiDocument;
 use super::flows;
-use super::plan::{Carrier, Reserved};
-use super::raw::Members;
-use crate::{AuthKind, AuthMethod, Place, PlacementTemplate, TokenSource};
+use super::plan::{ParameterCarrier, ReservedParameter};
+use super::raw::RawMembers;
+use crate::{AuthKind, AuthMethod, PlacementKind, PlacementTemplate, TokenSource};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
@@ -14,10 +14,10 @@ const METHODS_MAX: usize = 32;
 
 /// One security scheme.
 #[derive(Debug, Clone, PartialEq)]
-struct Scheme {
+struct SecurityScheme {
     name: String,
     kind: AuthKind,
-    place: Place,
+    place: PlacementKind,
     /// Header, parameter or cookie.
     field: String,
     prefix: String,
@@ -26,18 +26,18 @@ struct Scheme {
 }
 
 /// What operations want to be allowed, by the name of the scheme.
-type Wanted = BTreeMap<String, BTreeSet<String>>;
+type RequiredScopes = BTreeMap<String, BTreeSet<String>>;
 
 /// The ways to prove who calls: what must go together stays together, the author's first choice first. `required` is
 /// what operations require of their own, `source` is where the description was found.
 pub(crate) fn methods<'a>(
-    document: &Document<'a>,
+    document: &OpenApiDocument<'a>,
     required: impl Iterator<Item = &'a RawValue>,
     source: Option<&Url>,
 ) -> Vec<AuthMethod> {
     let wanted = wanted(document.top.list("security").into_iter().chain(required));
     let known = schemes(document, &wanted, source);
-    let mut groups: Vec<Vec<&Scheme>> = vec![];
+    let mut groups: Vec<Vec<&SecurityScheme>> = vec![];
     let wanted = document.top.list("security").into_iter().map(|raw| group(raw, &known));
     let single = known.iter().map(|scheme| vec![scheme]);
     for group in wanted.chain(single) {
@@ -53,22 +53,24 @@ pub(crate) fn methods<'a>(
 }
 
 /// Parameters that a credential fills, so that no program is asked for them.
-pub(crate) fn reserved(document: &Document<'_>) -> Vec<Reserved> {
-    let fill = |scheme: Scheme| match scheme.place {
-        Place::Query => (Carrier::Query, scheme.field),
-        Place::Header if scheme.field == "cookie" => {
-            (Carrier::Cookie, scheme.prefix.trim_end_matches('=').to_owned())
+pub(crate) fn reserved(document: &OpenApiDocument<'_>) -> Vec<ReservedParameter> {
+    let fill = |scheme: SecurityScheme| match scheme.place {
+        PlacementKind::Query => (ParameterCarrier::Query, scheme.field),
+        PlacementKind::Header if scheme.field == "cookie" => {
+            (ParameterCarrier::Cookie, scheme.prefix.trim_end_matches('=').to_owned())
         }
-        Place::Header | Place::Environment => (Carrier::Header, scheme.field),
+        PlacementKind::Header | PlacementKind::Environment => {
+            (ParameterCarrier::Header, scheme.field)
+        }
     };
-    schemes(document, &Wanted::new(), None).into_iter().map(fill).collect()
+    schemes(document, &RequiredScopes::new(), None).into_iter().map(fill).collect()
 }
 
 /// The scopes that requirements name for each scheme.
-fn wanted<'a>(requirements: impl Iterator<Item = &'a RawValue>) -> Wanted {
-    let mut wanted = Wanted::new();
+fn wanted<'a>(requirements: impl Iterator<Item = &'a RawValue>) -> RequiredScopes {
+    let mut wanted = RequiredScopes::new();
     for requirement in requirements {
-        for (scheme, raw) in Members::of(requirement).unwrap_or_default().iter() {
+        for (scheme, raw) in RawMembers::of(requirement).unwrap_or_default().iter() {
             let named: Vec<String> = serde_json::from_str(raw.get()).unwrap_or_default();
             let scopes = named.iter().flat_map(|scope| crate::http::scopes(scope));
             wanted.entry(scheme.to_owned()).or_default().extend(scopes);
@@ -77,57 +79,72 @@ fn wanted<'a>(requirements: impl Iterator<Item = &'a RawValue>) -> Wanted {
     wanted
 }
 
-fn schemes(document: &Document<'_>, wanted: &Wanted, source: Option<&Url>) -> Vec<Scheme> {
+fn schemes(
+    document: &OpenApiDocument<'_>,
+    wanted: &RequiredScopes,
+    source: Option<&Url>,
+) -> Vec<SecurityScheme> {
     let components = document.top.members("components").unwrap_or_default();
     let declared = components.members("securitySchemes").unwrap_or_default();
     let resolved =
         declared.iter().filter_map(|(name, raw)| Some((name, document.resolve(raw).ok()?)));
     let none = BTreeSet::new();
-    let read = |(name, members): (&str, Members<'_>)| {
+    let read = |(name, members): (&str, RawMembers<'_>)| {
         let tokens = flows::tokens(&members, wanted.get(name).unwrap_or(&none), source);
-        Some(Scheme { tokens, ..scheme(name, &members)? })
+        Some(SecurityScheme { tokens, ..scheme(name, &members)? })
     };
     resolved.filter_map(read).collect()
 }
 
-fn scheme(name: &str, members: &Members<'_>) -> Option<Scheme> {
+fn scheme(name: &str, members: &RawMembers<'_>) -> Option<SecurityScheme> {
     let scheme = |kind, place, field: &str, prefix: &str| {
         let (name, field, prefix) = (name.to_owned(), field.to_owned(), prefix.to_owned());
-        Some(Scheme { name, kind, place, field, prefix, tokens: None })
+        Some(SecurityScheme { name, kind, place, field, prefix, tokens: None })
     };
     match members.text("type")?.as_str() {
         "apiKey" => {
             let field = members.text("name").filter(|field| !field.trim().is_empty())?;
             match members.text("in")?.as_str() {
-                "header" => scheme(AuthKind::ApiKey, Place::Header, &field, ""),
-                "query" => scheme(AuthKind::ApiKey, Place::Query, &field, ""),
-                "cookie" => scheme(AuthKind::ApiKey, Place::Header, "cookie", &format!("{field}=")),
+                "header" => scheme(AuthKind::ApiKey, PlacementKind::Header, &field, ""),
+                "query" => scheme(AuthKind::ApiKey, PlacementKind::Query, &field, ""),
+                "cookie" => {
+                    scheme(AuthKind::ApiKey, PlacementKind::Header, "cookie", &format!("{field}="))
+                }
                 _ => None,
             }
         }
         "http" => {
             let word = members.text("scheme").unwrap_or_else(|| "bearer".into());
             match word.to_ascii_lowercase().as_str() {
-                "basic" => scheme(AuthKind::Basic, Place::Header, "authorization", "Basic "),
-                "bearer" => scheme(AuthKind::Bearer, Place::Header, "authorization", "Bearer "),
-                _ => scheme(AuthKind::ApiKey, Place::Header, "authorization", &format!("{word} ")),
+                "basic" => {
+                    scheme(AuthKind::Basic, PlacementKind::Header, "authorization", "Basic ")
+                }
+                "bearer" => {
+                    scheme(AuthKind::Bearer, PlacementKind::Header, "authorization", "Bearer ")
+                }
+                _ => scheme(
+                    AuthKind::ApiKey,
+                    PlacementKind::Header,
+                    "authorization",
+                    &format!("{word} "),
+                ),
             }
         }
         "oauth2" | "openIdConnect" => {
-            scheme(AuthKind::OAuth2, Place::Header, "authorization", "Bearer ")
+            scheme(AuthKind::OAuth2, PlacementKind::Header, "authorization", "Bearer ")
         }
         _ => None,
     }
 }
 
 /// The schemes that one requirement names together.
-fn group<'s>(raw: &RawValue, known: &'s [Scheme]) -> Vec<&'s Scheme> {
-    let members = Members::of(raw).unwrap_or_default();
+fn group<'s>(raw: &RawValue, known: &'s [SecurityScheme]) -> Vec<&'s SecurityScheme> {
+    let members = RawMembers::of(raw).unwrap_or_default();
     let names = members.iter().map(|(name, _)| name);
     names.filter_map(|name| known.iter().find(|scheme| scheme.name == name)).collect()
 }
 
-fn method(group: &[&Scheme], n_keys: &mut usize) -> AuthMethod {
+fn method(group: &[&SecurityScheme], n_keys: &mut usize) -> AuthMethod {
     let oauth = group.iter().find(|scheme| scheme.kind == AuthKind::OAuth2);
     let template = match oauth {
         Some(scheme) => format!("oauth-{}", scheme.name),
@@ -180,7 +197,7 @@ mod tests {
             }},
         });
         let text = text.to_string();
-        let document = Document::new(&text).unwrap();
+        let document = OpenApiDocument::new(&text).unwrap();
         let shown: Vec<_> = methods(&document, std::iter::empty(), None)
             .iter()
             .map(|method| {

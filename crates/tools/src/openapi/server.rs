@@ -1,7 +1,7 @@
 //! Where requests go: the servers that a description names, and who may choose among them.
 
-use super::document::Document;
-use super::raw::{self, Members};
+use super::document::OpenApiDocument;
+use super::raw::{self, RawMembers};
 use super::schema::shortened;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -13,14 +13,14 @@ const SERVERS_MAX: usize = 64;
 
 /// A server: a URL with holes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
+pub(crate) struct ServerTemplate {
     pub(crate) url: String,
-    pub(crate) variables: Vec<Variable>,
+    pub(crate) variables: Vec<ServerVariable>,
 }
 
 /// A hole in a server's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Variable {
+pub(crate) struct ServerVariable {
     pub(crate) name: String,
     pub(crate) default: String,
     /// What it may be; empty for anything.
@@ -29,32 +29,33 @@ pub(crate) struct Variable {
 }
 
 /// The `servers` of a description, a path or an operation; none if it has none.
-pub(crate) fn servers(members: &Members<'_>) -> Option<Vec<Server>> {
+pub(crate) fn servers(members: &RawMembers<'_>) -> Option<Vec<ServerTemplate>> {
     let list = members.list("servers");
     let servers: Vec<_> = list.into_iter().filter_map(server).take(SERVERS_MAX).collect();
     (!servers.is_empty()).then_some(servers)
 }
 
 /// The servers of a whole description. The specification's default is where it was found.
-pub(crate) fn default_servers(document: &Document<'_>) -> Vec<Server> {
-    servers(&document.top).unwrap_or_else(|| vec![Server { url: "/".into(), variables: vec![] }])
+pub(crate) fn default_servers(document: &OpenApiDocument<'_>) -> Vec<ServerTemplate> {
+    servers(&document.top)
+        .unwrap_or_else(|| vec![ServerTemplate { url: "/".into(), variables: vec![] }])
 }
 
-fn server(raw: &RawValue) -> Option<Server> {
-    let members = Members::of(raw)?;
+fn server(raw: &RawValue) -> Option<ServerTemplate> {
+    let members = RawMembers::of(raw)?;
     let url = members.text("url")?.trim().to_owned();
     let variables = members.members("variables").unwrap_or_default();
     let variables = variables.iter().filter_map(|(name, raw)| variable(name, raw)).collect();
-    Some(Server { url, variables })
+    Some(ServerTemplate { url, variables })
 }
 
-fn variable(name: &str, raw: &RawValue) -> Option<Variable> {
-    let members = Members::of(raw)?;
+fn variable(name: &str, raw: &RawValue) -> Option<ServerVariable> {
+    let members = RawMembers::of(raw)?;
     let choices: Vec<String> = members.list("enum").into_iter().filter_map(plain_text).collect();
     let default = members.raw("default").and_then(plain_text);
     let default = default.or_else(|| choices.first().cloned()).unwrap_or_default();
     let description = members.text("description").map(|text| shortened(&text));
-    Some(Variable { name: name.to_owned(), default, choices, description })
+    Some(ServerVariable { name: name.to_owned(), default, choices, description })
 }
 
 /// Text, also where somebody wrote `8080` without quotes.
@@ -67,7 +68,7 @@ fn plain_text(raw: &RawValue) -> Option<String> {
 }
 
 /// What a program may say about the server; none if there is nothing to choose.
-pub(crate) fn input(servers: &[Server]) -> Option<Value> {
+pub(crate) fn input(servers: &[ServerTemplate]) -> Option<Value> {
     let mut members = Map::new();
     if servers.len() > 1 {
         let urls: Vec<_> = servers.iter().map(|server| server.url.as_str()).collect();
@@ -95,12 +96,12 @@ pub(crate) fn input(servers: &[Server]) -> Option<Value> {
 
 /// What a program chose.
 #[derive(Debug, Default)]
-pub(crate) struct Choice {
+pub(crate) struct ServerChoiceArgument {
     url: Option<String>,
     variables: BTreeMap<String, String>,
 }
 
-impl Choice {
+impl ServerChoiceArgument {
     /// From the `server` argument.
     pub(crate) fn of(argument: Option<&Value>) -> Self {
         let Some(argument) = argument else { return Self::default() };
@@ -115,8 +116,8 @@ impl Choice {
 
 /// The URL that requests begin with. `source` is where the description was found.
 pub(crate) fn base(
-    servers: &[Server],
-    choice: &Choice,
+    servers: &[ServerTemplate],
+    choice: &ServerChoiceArgument,
     source: Option<&Url>,
     has_credential: bool,
 ) -> Result<Url, String> {
@@ -139,7 +140,7 @@ pub(crate) fn base(
     Ok(chosen)
 }
 
-fn filled(server: &Server, values: &BTreeMap<String, String>) -> Result<String, String> {
+fn filled(server: &ServerTemplate, values: &BTreeMap<String, String>) -> Result<String, String> {
     let mut url = server.url.clone();
     for variable in &server.variables {
         let value = values.get(&variable.name).unwrap_or(&variable.default);
@@ -177,19 +178,24 @@ fn absolute(url: &str, source: Option<&Url>) -> Result<Url, String> {
 mod tests {
     use super::*;
 
-    fn server(url: &str, variables: &[(&str, &str, &[&str])]) -> Server {
-        let variables = variables.iter().map(|(name, default, choices)| Variable {
+    fn server(url: &str, variables: &[(&str, &str, &[&str])]) -> ServerTemplate {
+        let variables = variables.iter().map(|(name, default, choices)| ServerVariable {
             name: (*name).into(),
             default: (*default).into(),
             choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
             description: None,
         });
-        Server { url: url.into(), variables: variables.collect() }
+        ServerTemplate { url: url.into(), variables: variables.collect() }
     }
 
-    fn said(servers: &[Server], argument: Value, has_credential: bool) -> String {
+    fn said(servers: &[ServerTemplate], argument: Value, has_credential: bool) -> String {
         let source: Url = "https://specs.example.com/v1/openapi.yaml".parse().unwrap();
-        match base(servers, &Choice::of(Some(&argument)), Some(&source), has_credential) {
+        match base(
+            servers,
+            &ServerChoiceArgument::of(Some(&argument)),
+            Some(&source),
+            has_credential,
+        ) {
             Ok(url) => url.to_string(),
             Err(why) => why,
         }
@@ -199,7 +205,8 @@ mod tests {
     fn relative_servers_begin_where_the_description_was_found() {
         assert_eq!(said(&[server("/api", &[])], json!({}), false), "https://specs.example.com/api");
         assert_eq!(said(&[server("../x", &[])], json!({}), false), "https://specs.example.com/x");
-        let nowhere = base(&[server("/api", &[])], &Choice::default(), None, false).unwrap_err();
+        let nowhere = base(&[server("/api", &[])], &ServerChoiceArgument::default(), None, false)
+            .unwrap_err();
         assert_eq!(
             nowhere,
             "the description names no server but \"/api\"; set a base URL for this source"

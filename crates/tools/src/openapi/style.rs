@@ -28,7 +28,7 @@ const RESERVED: &AsciiSet = &UNRESERVED
 
 /// The words of OpenAPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum ParameterStyle {
     Form,
     Simple,
     Label,
@@ -38,7 +38,7 @@ pub(crate) enum Style {
     DeepObject,
 }
 
-impl Style {
+impl ParameterStyle {
     /// A style by its name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -56,15 +56,15 @@ impl Style {
 
 /// How one parameter or form field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Manner {
-    pub(crate) style: Style,
+pub(crate) struct StyleManner {
+    pub(crate) style: ParameterStyle,
     pub(crate) explode: bool,
     pub(crate) allow_reserved: bool,
     /// One JSON text instead, as `content` asks for.
     pub(crate) as_json: bool,
 }
 
-impl Manner {
+impl StyleManner {
     fn encode(self, text: &str) -> String {
         let set = if self.allow_reserved { RESERVED } else { UNRESERVED };
         utf8_percent_encode(text, set).to_string()
@@ -77,35 +77,35 @@ impl Manner {
 }
 
 /// A value in a path, encoded.
-pub(crate) fn in_path(name: &str, value: &Value, manner: Manner) -> String {
+pub(crate) fn in_path(name: &str, value: &Value, manner: StyleManner) -> String {
     let name = manner.encode(name);
     if manner.as_json {
         return manner.encode(&value.to_string());
     }
     match (manner.style, value) {
-        (Style::Label, Value::Array(items)) => {
+        (ParameterStyle::Label, Value::Array(items)) => {
             format!(".{}", manner.joined(&texts(items), if manner.explode { "." } else { "," }))
         }
-        (Style::Label, Value::Object(members)) if manner.explode => {
+        (ParameterStyle::Label, Value::Object(members)) if manner.explode => {
             format!(".{}", pairs(members, manner, ".").unwrap_or_default())
         }
-        (Style::Label, Value::Object(members)) => {
+        (ParameterStyle::Label, Value::Object(members)) => {
             format!(".{}", manner.joined(&flat(members), ","))
         }
-        (Style::Label, value) => format!(".{}", manner.encode(&text(value))),
-        (Style::Matrix, Value::Array(items)) if manner.explode => {
+        (ParameterStyle::Label, value) => format!(".{}", manner.encode(&text(value))),
+        (ParameterStyle::Matrix, Value::Array(items)) if manner.explode => {
             texts(items).iter().map(|item| format!(";{name}={}", manner.encode(item))).collect()
         }
-        (Style::Matrix, Value::Array(items)) => {
+        (ParameterStyle::Matrix, Value::Array(items)) => {
             format!(";{name}={}", manner.joined(&texts(items), ","))
         }
-        (Style::Matrix, Value::Object(members)) if manner.explode => {
+        (ParameterStyle::Matrix, Value::Object(members)) if manner.explode => {
             format!(";{}", pairs(members, manner, ";").unwrap_or_default())
         }
-        (Style::Matrix, Value::Object(members)) => {
+        (ParameterStyle::Matrix, Value::Object(members)) => {
             format!(";{name}={}", manner.joined(&flat(members), ","))
         }
-        (Style::Matrix, value) => format!(";{name}={}", manner.encode(&text(value))),
+        (ParameterStyle::Matrix, value) => format!(";{name}={}", manner.encode(&text(value))),
         (_, Value::Array(items)) => manner.joined(&texts(items), ","),
         (_, Value::Object(members)) if manner.explode => {
             pairs(members, manner, ",").unwrap_or_default()
@@ -116,14 +116,14 @@ pub(crate) fn in_path(name: &str, value: &Value, manner: Manner) -> String {
 }
 
 /// A value in a query, a form or a cookie: encoded pairs.
-pub(crate) fn in_query(name: &str, value: &Value, manner: Manner) -> Vec<(String, String)> {
-    let key = Manner { allow_reserved: false, ..manner }.encode(name);
+pub(crate) fn in_query(name: &str, value: &Value, manner: StyleManner) -> Vec<(String, String)> {
+    let key = StyleManner { allow_reserved: false, ..manner }.encode(name);
     if manner.as_json {
         return vec![(key, manner.encode(&value.to_string()))];
     }
     match (manner.style, value) {
         (_, Value::Null) => vec![],
-        (Style::DeepObject, Value::Array(_) | Value::Object(_)) => {
+        (ParameterStyle::DeepObject, Value::Array(_) | Value::Object(_)) => {
             let mut found = vec![];
             deep(name, value, manner, &mut found);
             found
@@ -147,7 +147,7 @@ pub(crate) fn in_query(name: &str, value: &Value, manner: Manner) -> Vec<(String
 }
 
 /// A value in a header, as it is.
-pub(crate) fn in_header(value: &Value, manner: Manner) -> String {
+pub(crate) fn in_header(value: &Value, manner: StyleManner) -> String {
     if manner.as_json {
         return value.to_string();
     }
@@ -162,16 +162,20 @@ pub(crate) fn in_header(value: &Value, manner: Manner) -> String {
     }
 }
 
-fn separator(style: Style) -> &'static str {
+fn separator(style: ParameterStyle) -> &'static str {
     match style {
-        Style::SpaceDelimited => "%20",
-        Style::PipeDelimited => "%7C",
-        Style::Form | Style::Simple | Style::Label | Style::Matrix | Style::DeepObject => ",",
+        ParameterStyle::SpaceDelimited => "%20",
+        ParameterStyle::PipeDelimited => "%7C",
+        ParameterStyle::Form
+        | ParameterStyle::Simple
+        | ParameterStyle::Label
+        | ParameterStyle::Matrix
+        | ParameterStyle::DeepObject => ",",
     }
 }
 
 /// `name[key][]=value`, to any depth; lists of objects are numbered, because `[]` would mix them up.
-fn deep(name: &str, value: &Value, manner: Manner, found: &mut Vec<(String, String)>) {
+fn deep(name: &str, value: &Value, manner: StyleManner, found: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}
         Value::Object(members) => {
@@ -193,7 +197,7 @@ fn deep(name: &str, value: &Value, manner: Manner, found: &mut Vec<(String, Stri
     }
 }
 
-fn pairs(members: &Map<String, Value>, manner: Manner, by: &str) -> Option<String> {
+fn pairs(members: &Map<String, Value>, manner: StyleManner, by: &str) -> Option<String> {
     let pairs = members
         .iter()
         .map(|(name, value)| format!("{}={}", manner.encode(name), manner.encode(&text(value))));
@@ -223,16 +227,16 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn manner(style: Style, explode: bool) -> Manner {
-        Manner { style, explode, allow_reserved: false, as_json: false }
+    fn manner(style: ParameterStyle, explode: bool) -> StyleManner {
+        StyleManner { style, explode, allow_reserved: false, as_json: false }
     }
 
-    fn path(style: Style, explode: bool) -> Vec<String> {
+    fn path(style: ParameterStyle, explode: bool) -> Vec<String> {
         let values = [json!("blue sky"), json!(["blue", "black"]), json!({"B": 2, "R": 1})];
         values.iter().map(|value| in_path("color", value, manner(style, explode))).collect()
     }
 
-    fn query(style: Style, explode: bool) -> Vec<String> {
+    fn query(style: ParameterStyle, explode: bool) -> Vec<String> {
         let values = [json!("a b"), json!(["blue", "black"]), json!({"B": 2, "R": 1})];
         let line = |value| {
             let pairs = in_query("color", value, manner(style, explode));
@@ -247,48 +251,54 @@ mod tests {
 
     #[test]
     fn paths_have_three_styles() {
-        assert_eq!(path(Style::Simple, false), ["blue%20sky", "blue,black", "B,2,R,1"]);
-        assert_eq!(path(Style::Simple, true), ["blue%20sky", "blue,black", "B=2,R=1"]);
-        assert_eq!(path(Style::Label, false), [".blue%20sky", ".blue,black", ".B,2,R,1"]);
-        assert_eq!(path(Style::Label, true), [".blue%20sky", ".blue.black", ".B=2.R=1"]);
+        assert_eq!(path(ParameterStyle::Simple, false), ["blue%20sky", "blue,black", "B,2,R,1"]);
+        assert_eq!(path(ParameterStyle::Simple, true), ["blue%20sky", "blue,black", "B=2,R=1"]);
+        assert_eq!(path(ParameterStyle::Label, false), [".blue%20sky", ".blue,black", ".B,2,R,1"]);
+        assert_eq!(path(ParameterStyle::Label, true), [".blue%20sky", ".blue.black", ".B=2.R=1"]);
         assert_eq!(
-            path(Style::Matrix, false),
+            path(ParameterStyle::Matrix, false),
             [";color=blue%20sky", ";color=blue,black", ";color=B,2,R,1"]
         );
         assert_eq!(
-            path(Style::Matrix, true),
+            path(ParameterStyle::Matrix, true),
             [";color=blue%20sky", ";color=blue;color=black", ";B=2;R=1"]
         );
     }
 
     #[test]
     fn queries_have_four_styles() {
-        assert_eq!(query(Style::Form, true), ["color=a%20b", "color=blue&color=black", "B=2&R=1"]);
-        assert_eq!(query(Style::Form, false), ["color=a%20b", "color=blue,black", "color=B,2,R,1"]);
         assert_eq!(
-            query(Style::SpaceDelimited, false),
+            query(ParameterStyle::Form, true),
+            ["color=a%20b", "color=blue&color=black", "B=2&R=1"]
+        );
+        assert_eq!(
+            query(ParameterStyle::Form, false),
+            ["color=a%20b", "color=blue,black", "color=B,2,R,1"]
+        );
+        assert_eq!(
+            query(ParameterStyle::SpaceDelimited, false),
             ["color=a%20b", "color=blue%20black", "color=B%202%20R%201"]
         );
         assert_eq!(
-            query(Style::PipeDelimited, false),
+            query(ParameterStyle::PipeDelimited, false),
             ["color=a%20b", "color=blue%7Cblack", "color=B%7C2%7CR%7C1"]
         );
         assert_eq!(
-            query(Style::DeepObject, true),
+            query(ParameterStyle::DeepObject, true),
             ["color=a%20b", "color%5B%5D=blue&color%5B%5D=black", "color%5BB%5D=2&color%5BR%5D=1"]
         );
     }
 
     #[test]
     fn reserved_characters_pass_where_the_parameter_says_so() {
-        let reserved = Manner { allow_reserved: true, ..manner(Style::Form, true) };
+        let reserved = StyleManner { allow_reserved: true, ..manner(ParameterStyle::Form, true) };
         let pairs = in_query("q", &json!("a/b?c=d&e#f%"), reserved);
         assert_eq!(pairs, [("q".into(), "a/b?c=d%26e%23f%25".to_owned())]);
     }
 
     #[test]
     fn content_is_one_json_text() {
-        let json = Manner { as_json: true, ..manner(Style::Form, true) };
+        let json = StyleManner { as_json: true, ..manner(ParameterStyle::Form, true) };
         let pairs = in_query("filter", &json!({"a": [1]}), json);
         assert_eq!(pairs, [("filter".into(), "%7B%22a%22%3A%5B1%5D%7D".to_owned())]);
         assert_eq!(in_header(&json!({"a": 1}), json), "{\"a\":1}");
@@ -297,7 +307,7 @@ mod tests {
     #[test]
     fn deep_objects_go_as_deep_as_they_are() {
         let value = json!({"a": {"b": [1, 2]}, "c": [{"d": 1}], "n": null});
-        let pairs = in_query("q", &value, manner(Style::DeepObject, true));
+        let pairs = in_query("q", &value, manner(ParameterStyle::DeepObject, true));
         let shown: Vec<_> = pairs
             .iter()
             .map(|(n, v)| format!("{}={v}", n.replace("%5B", "[").replace("%5D", "]")))

@@ -9,7 +9,7 @@ const NESTING_MAX: usize = 120;
 
 /// Writes the first document in `yaml` as JSON of at most `n_bytes_max` bytes.
 pub fn to_json(yaml: &str, n_bytes_max: usize) -> Result<String, String> {
-    let mut writer = Writer { n_bytes_max, ..Writer::default() };
+    let mut writer = YamlWriter { n_bytes_max, ..YamlWriter::default() };
     for event in Parser::new_from_str(yaml) {
         let (event, span) = event.map_err(|error| error.to_string())?;
         let taken = writer.take(event);
@@ -21,15 +21,15 @@ pub fn to_json(yaml: &str, n_bytes_max: usize) -> Result<String, String> {
 }
 
 #[derive(Default)]
-struct Writer {
+struct YamlWriter {
     json: String,
-    open: Vec<Container>,
+    open: Vec<YamlContainer>,
     /// What each anchor stands for: a piece of `json`.
     anchors: HashMap<usize, (usize, usize)>,
     n_bytes_max: usize,
 }
 
-struct Container {
+struct YamlContainer {
     is_mapping: bool,
     /// Whether the next node is a key.
     expects_key: bool,
@@ -38,7 +38,7 @@ struct Container {
     start: usize,
 }
 
-impl Writer {
+impl YamlWriter {
     /// Whether the document is complete.
     fn take(&mut self, event: Event<'_>) -> Result<bool, String> {
         match event {
@@ -114,7 +114,7 @@ impl Writer {
         let start = self.begin_node();
         self.json.push(if is_mapping { '{' } else { '[' });
         let expects_key = is_mapping;
-        self.open.push(Container { is_mapping, expects_key, n_nodes: 0, anchor, start });
+        self.open.push(YamlContainer { is_mapping, expects_key, n_nodes: 0, anchor, start });
         Ok(())
     }
 

@@ -12,19 +12,19 @@ const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Bytes with escapes undone.
 #[derive(Debug)]
-pub(super) struct Decoded {
+pub(super) struct DecodedBytes {
     pub(super) bytes: Vec<u8>,
-    escapes: Vec<Escape>,
+    escapes: Vec<EscapeSpan>,
 }
 
 /// Where an escape stood, and what became of it.
 #[derive(Debug)]
-struct Escape {
+struct EscapeSpan {
     raw: Range<usize>,
     undone: Range<usize>,
 }
 
-impl Decoded {
+impl DecodedBytes {
     /// The bytes with every escape undone; `None` where there is none.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let mut decoded = Self { bytes: vec![], escapes: vec![] };
@@ -39,7 +39,9 @@ impl Decoded {
                 decoded.bytes.extend_from_slice(letter);
                 at = start + n_raw;
                 copied = at;
-                decoded.escapes.push(Escape { raw: start..at, undone: from..decoded.bytes.len() });
+                decoded
+                    .escapes
+                    .push(EscapeSpan { raw: start..at, undone: from..decoded.bytes.len() });
             }
         }
         decoded.bytes.extend_from_slice(&bytes[copied..]);
@@ -186,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(raw: &str, expected: &str) {
-        let decoded = Decoded::of(raw.as_bytes()).map(|decoded| decoded.bytes);
+        let decoded = DecodedBytes::of(raw.as_bytes()).map(|decoded| decoded.bytes);
         let decoded = decoded.unwrap_or_else(|| raw.into());
         assert_eq!(String::from_utf8_lossy(&decoded), expected, "{raw}");
     }
@@ -206,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_undone_is_found_where_it_stood(text in r"[ab%&;#x2f\\u0-]{0,40}") {
-            let Some(decoded) = Decoded::of(text.as_bytes()) else { return Ok(()) };
+            let Some(decoded) = DecodedBytes::of(text.as_bytes()) else { return Ok(()) };
             let mut end = 0;
             for at in 0..decoded.bytes.len() {
                 let raw = decoded.raw(at..at + 1);
@@ -222,7 +224,7 @@ mod tests {
         fn what_comes_later_changes_no_escape_that_is_whole(text in r"[ab%&;#x2fd8\\u]{0,30}", cut in 0_usize..30) {
             let cut = cut.min(text.len());
             let certain = broken_off_at(&text.as_bytes()[..cut]);
-            let bytes = |raw: &[u8]| Decoded::of(raw).map_or_else(|| raw.to_vec(), |decoded| decoded.bytes);
+            let bytes = |raw: &[u8]| DecodedBytes::of(raw).map_or_else(|| raw.to_vec(), |decoded| decoded.bytes);
             let (before, whole) = (bytes(&text.as_bytes()[..certain]), bytes(text.as_bytes()));
             prop_assert!(whole.starts_with(&before), "{text} {cut} {certain}");
         }

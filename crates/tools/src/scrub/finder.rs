@@ -13,7 +13,7 @@ const TELLING_BYTES_MAX: usize = 256;
 
 /// Looks for some secrets, each in every way in which it is written.
 #[derive(Debug)]
-pub(super) struct Finder {
+pub(super) struct SecretFinder {
     /// Finds the first bytes.
     heads: AhoCorasick,
     /// The needles that begin with each of them.
@@ -23,7 +23,7 @@ pub(super) struct Finder {
     longest_bytes: usize,
 }
 
-impl Finder {
+impl SecretFinder {
     /// One for these secrets; `None` where there is nothing to look for.
     pub(super) fn of(secrets: &[Arc<str>]) -> Option<Self> {
         let mut needles: Vec<_> = secrets.iter().flat_map(|secret| variants(secret)).collect();
@@ -95,7 +95,7 @@ mod tests {
 
     fn found(secrets: &[&str], text: &str) -> Vec<String> {
         let secrets: Vec<Arc<str>> = secrets.iter().map(|secret| (*secret).into()).collect();
-        let found = Finder::of(&secrets).unwrap().find(text.as_bytes());
+        let found = SecretFinder::of(&secrets).unwrap().find(text.as_bytes());
         found.into_iter().map(|place| text[place].to_owned()).collect()
     }
 
@@ -107,7 +107,7 @@ mod tests {
         assert!(found(&secrets, &format!("a {long} b")).contains(&long.to_owned()));
         assert_eq!(found(&secrets, "shared-head-of-both-0123"), ["shared-head-of-both"]);
         assert!(found(&secrets, "shared-head-of-bot").is_empty());
-        assert!(Finder::of(&[]).is_none());
+        assert!(SecretFinder::of(&[]).is_none());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A look at some bytes for all that is known: as they are, and as whoever undoes their escapes would read them.
 
 use super::BLOT;
-use super::decoded::{Decoded, broken_off_at};
-use super::finder::Finder;
+use super::decoded::{DecodedBytes, broken_off_at};
+use super::finder::SecretFinder;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 const LAYERS_MAX: usize = 3;
 
 /// What is looked for.
-pub(super) struct Look([Option<Arc<Finder>>; 2]);
+pub(super) struct SearchForm([Option<Arc<SecretFinder>>; 2]);
 
-impl Look {
-    pub(super) const fn with(finders: [Option<Arc<Finder>>; 2]) -> Self {
+impl SearchForm {
+    pub(super) const fn with(finders: [Option<Arc<SecretFinder>>; 2]) -> Self {
         Self(finders)
     }
 
@@ -75,7 +75,7 @@ impl Look {
         first
     }
 
-    fn finders(&self) -> impl Iterator<Item = &Arc<Finder>> {
+    fn finders(&self) -> impl Iterator<Item = &Arc<SecretFinder>> {
         self.0.iter().flatten()
     }
 
@@ -85,10 +85,10 @@ impl Look {
 }
 
 /// The bytes with their escapes undone, once, twice and so on, as far as there are any.
-fn layers(bytes: &[u8]) -> Vec<Decoded> {
-    let mut layers: Vec<Decoded> = vec![];
+fn layers(bytes: &[u8]) -> Vec<DecodedBytes> {
+    let mut layers: Vec<DecodedBytes> = vec![];
     while layers.len() < LAYERS_MAX {
-        match Decoded::of(layers.last().map_or(bytes, |layer| &layer.bytes)) {
+        match DecodedBytes::of(layers.last().map_or(bytes, |layer| &layer.bytes)) {
             Some(next) => layers.push(next),
             None => break,
         }
@@ -97,6 +97,6 @@ fn layers(bytes: &[u8]) -> Vec<Decoded> {
 }
 
 /// What a part of the last layer was in the first place.
-fn raw(layers: &[Decoded], place: Range<usize>) -> Range<usize> {
+fn raw(layers: &[DecodedBytes], place: Range<usize>) -> Range<usize> {
     layers.iter().rev().fold(place, |place, layer| layer.raw(place))
 }

@@ -1,14 +1,14 @@
 //! The same for what comes in pieces: a secret may begin in one and end in the next.
 
-use super::{Look, look};
+use super::{SearchForm, look};
 
 /// What comes in pieces. Holds back what may be the beginning of a secret until it is known whether it is.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct StreamScrubber {
     held: Vec<u8>,
 }
 
-impl Stream {
+impl StreamScrubber {
     /// The next piece goes in; what can be passed on comes out, without known secrets.
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
@@ -25,7 +25,7 @@ impl Stream {
 }
 
 /// How many bytes belong to no secret that goes on behind their end.
-fn n_certain(look: &Look, bytes: &[u8]) -> usize {
+fn n_certain(look: &SearchForm, bytes: &[u8]) -> usize {
     let n_certain = look.open_from(bytes);
     // A secret that is whole may end as another begins: it is not torn apart.
     let torn = look.find(bytes).into_iter().find(|found| found.contains(&n_certain));
@@ -45,7 +45,7 @@ mod tests {
                      stream-canary-01234567"
             .as_slice();
         for n_bytes in 1..said.len() {
-            let mut stream = Stream::default();
+            let mut stream = StreamScrubber::default();
             let mut passed: Vec<u8> =
                 said.chunks(n_bytes).flat_map(|piece| stream.pass(piece)).collect();
             passed.extend(stream.finish());
@@ -60,7 +60,7 @@ mod tests {
         learn("stream/canary/escaped");
         let said = br"a \/stream%2Fcanary\u002fescaped & &#47;stream&#x2f;canary&sol;escaped% b%";
         for n_bytes in 1..said.len() {
-            let mut stream = Stream::default();
+            let mut stream = StreamScrubber::default();
             let mut passed: Vec<u8> =
                 said.chunks(n_bytes).flat_map(|piece| stream.pass(piece)).collect();
             passed.extend(stream.finish());
@@ -73,7 +73,7 @@ mod tests {
     fn a_very_long_one_is_held_until_its_end() {
         let secret: String = (0..3_000).map(|n| char::from(b'a' + (n * n % 19) as u8)).collect();
         learn(&secret);
-        let (mut stream, said) = (Stream::default(), format!("<{secret}>"));
+        let (mut stream, said) = (StreamScrubber::default(), format!("<{secret}>"));
         let mut passed: Vec<u8> =
             said.as_bytes().chunks(400).flat_map(|piece| stream.pass(piece)).collect();
         passed.extend(stream.finish());
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn what_cannot_be_the_beginning_of_a_secret_passes_at_once() {
         learn("stream-canary-0123456789");
-        let mut stream = Stream::default();
+        let mut stream = StreamScrubber::default();
         assert_eq!(stream.pass(b"compiling ... stream-"), b"compiling ... ");
         assert_eq!(stream.pass(b"lined\n"), b"stream-lined\n");
     }

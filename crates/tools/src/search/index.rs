@@ -10,16 +10,16 @@ const DESCRIPTION_CHARS_MAX: usize = 600;
 /// Members of the input that are read.
 const MEMBERS_MAX: usize = 24;
 
-/// How much a field weighs, in the order of [`Field`].
+/// How much a field weighs, in the order of [`IndexedField`].
 pub(super) const WEIGHTS: [f32; 4] = [3.2, 1.6, 0.6, 0.5];
 
-/// How much a long field loses, in the order of [`Field`].
+/// How much a long field loses, in the order of [`IndexedField`].
 const LENGTH_MATTERS: [f32; 4] = [0.6, 0.4, 0.5, 0.6];
 
 /// Where a word stands.
 #[derive(Debug, Clone, Copy)]
 #[repr(usize)]
-enum Field {
+enum IndexedField {
     Name,
     Headline,
     Text,
@@ -28,19 +28,19 @@ enum Field {
 
 /// The words of a source's tools.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
-    postings: BTreeMap<Box<str>, Vec<Posting>>,
+pub(crate) struct ToolIndex {
+    postings: BTreeMap<Box<str>, Vec<WordPosting>>,
     n_tools: usize,
 }
 
 /// How strongly a word belongs to a tool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Posting {
+pub(super) struct WordPosting {
     pub(super) tool_idx: u32,
     pub(super) weight: f32,
 }
 
-impl Index {
+impl ToolIndex {
     /// Reads all of `specs`, whose places in the list are how hits name them.
     pub(crate) fn new<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> Self {
         let fields: Vec<_> = specs.map(fields).collect();
@@ -51,7 +51,7 @@ impl Index {
                 *usual += field.len() as f32 / n_tools as f32;
             }
         }
-        let mut postings: BTreeMap<Box<str>, Vec<Posting>> = BTreeMap::new();
+        let mut postings: BTreeMap<Box<str>, Vec<WordPosting>> = BTreeMap::new();
         for (tool_idx, tool) in (0_u32..).zip(fields) {
             let mut weights: BTreeMap<String, f32> = BTreeMap::new();
             for (at, field) in tool.into_iter().enumerate() {
@@ -62,7 +62,7 @@ impl Index {
                 }
             }
             for (word, weight) in weights {
-                postings.entry(word.into()).or_default().push(Posting { tool_idx, weight });
+                postings.entry(word.into()).or_default().push(WordPosting { tool_idx, weight });
             }
         }
         for list in postings.values_mut() {
@@ -72,7 +72,7 @@ impl Index {
     }
 
     /// Tools with this word.
-    pub(super) fn with(&self, word: &str) -> &[Posting] {
+    pub(super) fn with(&self, word: &str) -> &[WordPosting] {
         self.postings.get(word).map_or(&[], Vec::as_slice)
     }
 
@@ -80,7 +80,7 @@ impl Index {
     pub(super) fn beginning_with<'a>(
         &'a self,
         start: &'a str,
-    ) -> impl Iterator<Item = &'a [Posting]> {
+    ) -> impl Iterator<Item = &'a [WordPosting]> {
         let from = self
             .postings
             .range::<str, _>((std::ops::Bound::Excluded(start), std::ops::Bound::Unbounded));
@@ -97,14 +97,14 @@ fn fields(spec: &ToolSpec) -> [Vec<String>; 4] {
     let text: String = spec.description.chars().take(DESCRIPTION_CHARS_MAX).collect();
     let (headline, rest) = headline(&text);
     let mut fields = [vec![], vec![], vec![], vec![]];
-    fields[Field::Name as usize] = words(&spec.name);
-    fields[Field::Headline as usize] = words(headline);
-    fields[Field::Text as usize] = words(rest);
+    fields[IndexedField::Name as usize] = words(&spec.name);
+    fields[IndexedField::Headline as usize] = words(headline);
+    fields[IndexedField::Text as usize] = words(rest);
     let about = spec.about.as_deref().unwrap_or_default();
-    fields[Field::Members as usize] = words(about);
+    fields[IndexedField::Members as usize] = words(about);
     let members = spec.input.as_ref().map(|input| members(input.text())).unwrap_or_default();
     for member in members {
-        fields[Field::Members as usize].append(&mut words(&member));
+        fields[IndexedField::Members as usize].append(&mut words(&member));
     }
     fields
 }
@@ -119,10 +119,11 @@ fn headline(text: &str) -> (&str, &str) {
 fn members(schema: &str) -> Vec<String> {
     use serde::Deserialize;
     #[derive(Deserialize)]
-    struct Top {
+    struct BestScores {
         #[serde(default)]
         properties: BTreeMap<String, serde::de::IgnoredAny>,
     }
-    let top: Top = serde_json::from_str(schema).unwrap_or(Top { properties: BTreeMap::new() });
+    let top: BestScores =
+        serde_json::from_str(schema).unwrap_or(BestScores { properties: BTreeMap::new() });
     top.properties.into_keys().take(MEMBERS_MAX).collect()
 }

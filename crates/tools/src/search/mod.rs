@@ -4,8 +4,8 @@
 mod index;
 mod words;
 
-use crate::catalogue::{Found, Snapshot};
-pub(crate) use index::Index;
+use crate::catalogue::{CatalogueSnapshot, FoundTool};
+pub(crate) use index::ToolIndex;
 pub(crate) use words::words;
 use words::{alike, is_empty};
 
@@ -35,7 +35,7 @@ const SOURCE_WEIGHT: f32 = 2.2;
 
 /// What is looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Search {
+pub struct ToolSearch {
     /// Intent and key nouns. Blank matches nothing, or, with a namespace, everything in it.
     pub query: String,
     /// An integration, or the beginning of a path.
@@ -48,18 +48,22 @@ pub struct Search {
 
 /// Some of the hits, best first.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct ToolSearchPage {
     /// Tools with their scores.
-    pub hits: Vec<(Found, f32)>,
+    pub hits: Vec<(FoundTool, f32)>,
     /// How many hits there are altogether.
     pub total: usize,
 }
 
-impl Snapshot {
+impl CatalogueSnapshot {
     /// Tools that fit, best first; among equals by path. `shows` says which may be seen.
-    pub fn search(&self, wanted: &Search, shows: &dyn Fn(&Found) -> bool) -> Page {
+    pub fn search(
+        &self,
+        wanted: &ToolSearch,
+        shows: &dyn Fn(&FoundTool) -> bool,
+    ) -> ToolSearchPage {
         let namespace = wanted.namespace.as_deref().map(words).unwrap_or_default();
-        let query = Query::new(&wanted.query);
+        let query = WordQuery::new(&wanted.query);
         let mut hits = match (query.is_blank(), namespace.is_empty()) {
             (true, true) => vec![],
             (true, false) => self.tools().map(|found| (found, 0.0)).collect(),
@@ -68,18 +72,18 @@ impl Snapshot {
         hits.retain(|(found, _)| is_within(found, &namespace) && shows(found));
         let total = hits.len();
         let hits = best(hits, wanted.offset.saturating_add(wanted.limit));
-        Page { hits: hits.into_iter().skip(wanted.offset).collect(), total }
+        ToolSearchPage { hits: hits.into_iter().skip(wanted.offset).collect(), total }
     }
 
-    fn scored(&self, query: &Query) -> Vec<(Found, f32)> {
+    fn scored(&self, query: &WordQuery) -> Vec<(FoundTool, f32)> {
         let shelves: Vec<_> = self.shelves().map(|shelf| (shelf.index(), shelf)).collect();
         let n_tools = shelves.iter().map(|(index, _)| index.n_tools()).sum::<usize>().max(1) as f32;
-        let mut scores: Vec<Scores> =
-            shelves.iter().map(|(index, _)| Scores::new(index.n_tools())).collect();
-        let mut sources = vec![Score::default(); shelves.len()];
+        let mut scores: Vec<SourceScores> =
+            shelves.iter().map(|(index, _)| SourceScores::new(index.n_tools())).collect();
+        let mut sources = vec![ToolScore::default(); shelves.len()];
         for (word_idx, word) in query.words.iter().enumerate() {
             let n_with: usize = shelves.iter().map(|(index, _)| index.with(word).len()).sum();
-            let by_name = |shelf: &crate::catalogue::Labelled<'_>| shelf.label.contains(word);
+            let by_name = |shelf: &crate::catalogue::LabelledSource<'_>| shelf.label.contains(word);
             let n_named: usize =
                 shelves.iter().filter(|(_, s)| by_name(s)).map(|(i, _)| i.n_tools()).sum();
             let rarity =
@@ -87,7 +91,7 @@ impl Snapshot {
             let worth = rarity(n_with.max(1));
             for (at, (index, shelf)) in shelves.iter().enumerate() {
                 let found = &mut scores[at];
-                let mut add = |postings: &[index::Posting], factor: f32| {
+                let mut add = |postings: &[index::WordPosting], factor: f32| {
                     for posting in postings {
                         let part = worth * factor * posting.weight / (SATURATION + posting.weight);
                         found.of(posting.tool_idx).take(word_idx, part);
@@ -125,11 +129,11 @@ impl Snapshot {
 }
 
 /// A query in words.
-struct Query {
+struct WordQuery {
     words: Vec<String>,
 }
 
-impl Query {
+impl WordQuery {
     fn new(text: &str) -> Self {
         let text: String = text.chars().take(QUERY_CHARS_MAX).collect();
         let all = words(&text);
@@ -153,7 +157,7 @@ impl Query {
 
 /// The first `n` by score, among equals by path. Paths are put together for those alone that may be among them: the rest
 /// can be all tools there are.
-fn best(mut hits: Vec<(Found, f32)>, n: usize) -> Vec<(Found, f32)> {
+fn best(mut hits: Vec<(FoundTool, f32)>, n: usize) -> Vec<(FoundTool, f32)> {
     if (1..hits.len()).contains(&n) {
         let (_, last, _) = hits.select_nth_unstable_by(n - 1, |(_, a), (_, b)| b.total_cmp(a));
         let least = last.1;
@@ -166,17 +170,17 @@ fn best(mut hits: Vec<(Found, f32)>, n: usize) -> Vec<(Found, f32)> {
 }
 
 /// The scores of a source's tools, and which of them have one.
-struct Scores {
-    all: Vec<Score>,
+struct SourceScores {
+    all: Vec<ToolScore>,
     hits: Vec<u32>,
 }
 
-impl Scores {
+impl SourceScores {
     fn new(n_tools: usize) -> Self {
-        Self { all: vec![Score::default(); n_tools], hits: vec![] }
+        Self { all: vec![ToolScore::default(); n_tools], hits: vec![] }
     }
 
-    fn of(&mut self, tool_idx: u32) -> &mut Score {
+    fn of(&mut self, tool_idx: u32) -> &mut ToolScore {
         let score = &mut self.all[tool_idx as usize];
         if score.seen == 0 {
             self.hits.push(tool_idx);
@@ -187,7 +191,7 @@ impl Scores {
 
 /// What a tool has collected so far. A word counts once, by its best match.
 #[derive(Debug, Clone, Copy, Default)]
-struct Score {
+struct ToolScore {
     sum: f32,
     best: f32,
     /// A bit for each word; as many as a query may have.
@@ -198,7 +202,7 @@ struct Score {
 
 const _: () = assert!(WORDS_MAX <= u32::BITS as usize, "a bit for each word");
 
-impl Score {
+impl ToolScore {
     fn take(&mut self, word_idx: usize, part: f32) {
         if self.seen & (1 << word_idx) == 0 {
             self.seen |= 1 << word_idx;
@@ -227,7 +231,7 @@ impl Score {
 }
 
 /// Whether the namespace's words are the first of the integration's or the path's.
-fn is_within(found: &Found, namespace: &[String]) -> bool {
+fn is_within(found: &FoundTool, namespace: &[String]) -> bool {
     namespace.is_empty()
         || words(&found.card().name).starts_with(namespace)
         || words(&found.path()).starts_with(namespace)

@@ -6,7 +6,7 @@ use axum::routing::get;
 use protocols::tally::{read_phase, write_counts};
 use server::auth::Scope;
 use server::auth::permissions::{RouteAccess, RoutePermission};
-use server::{App, Caller, Door, DoorSettings, DoorState, Problem};
+use server::{AppState, Caller, Door, DoorSettings, DoorState, RequestError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::ListFilter;
@@ -37,7 +37,7 @@ impl Door for TallyDoor {
         }]
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         Router::new()
             .route("/tally", get(count))
             .with_state(DoorState::new(app, TallyState::default()))
@@ -49,10 +49,10 @@ async fn count(
     State(door): State<DoorState<TallyState>>,
     caller: Caller,
     RawQuery(query): RawQuery,
-) -> Result<String, Problem> {
+) -> Result<String, RequestError> {
     caller.require(Scope::Run)?;
     let phase = read_phase(query.as_deref().unwrap_or_default())
-        .map_err(|bad| Problem::bad_request(format!("The request names no phase: {bad}.")))?;
+        .map_err(|bad| RequestError::bad_request(format!("The request names no phase: {bad}.")))?;
     let filter = ListFilter {
         phases: phase.into_iter().collect(),
         caller: Some(caller.name().clone()),

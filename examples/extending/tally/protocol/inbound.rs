@@ -1,6 +1,6 @@
 //! What a client asks for.
 
-use lifecycle::Phase;
+use lifecycle::ExecutionPhase;
 
 /// The query names no phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -8,12 +8,12 @@ use lifecycle::Phase;
 pub struct BadPhase(String);
 
 /// Reads the query: the name of a phase, or nothing, which asks for all of them.
-pub fn read_phase(query: &str) -> Result<Option<Phase>, BadPhase> {
+pub fn read_phase(query: &str) -> Result<Option<ExecutionPhase>, BadPhase> {
     match query {
         "" => Ok(None),
-        "running" => Ok(Some(Phase::Running)),
-        "paused" => Ok(Some(Phase::Paused)),
-        "finished" => Ok(Some(Phase::Finished)),
+        "running" => Ok(Some(ExecutionPhase::Running)),
+        "paused" => Ok(Some(ExecutionPhase::Paused)),
+        "finished" => Ok(Some(ExecutionPhase::Finished)),
         other => Err(BadPhase(other.to_owned())),
     }
 }

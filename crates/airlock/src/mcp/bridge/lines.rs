@@ -20,31 +20,31 @@ pub(super) const NO_REQUEST: i64 = -32_600;
 
 /// A line as it came.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum BridgeLine {
     Whole(String),
     /// One that cannot be passed on, and why not.
-    Odd(Head, String),
+    Odd(MessageHead, String),
 }
 
 /// A message that can be passed on.
 #[derive(Debug, PartialEq)]
-pub(super) struct Message {
+pub(super) struct BridgeMessage {
     pub(super) text: Json,
-    pub(super) head: Head,
+    pub(super) head: MessageHead,
     /// The request that it calls off.
     pub(super) called_off: Option<Value>,
 }
 
 /// Whom a message is from, in JSON-RPC's words.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Head {
+pub(super) struct MessageHead {
     /// None, or null, where there is none.
     pub(super) id: Value,
     /// Empty where there is none: an answer.
     pub(super) method: String,
 }
 
-impl Head {
+impl MessageHead {
     /// Whether somebody waits for an answer.
     pub(super) fn asks(&self) -> bool {
         !self.id.is_null() && !self.method.is_empty()
@@ -82,34 +82,34 @@ pub(super) fn failed(id: &Value, text: &str, status: &str, recovery: &str) -> St
 }
 
 /// A line; none at the end.
-pub(super) fn next_line(from: &mut impl BufRead) -> io::Result<Option<Line>> {
+pub(super) fn next_line(from: &mut impl BufRead) -> io::Result<Option<BridgeLine>> {
     let mut line = Vec::new();
     let n_bytes = from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
     if n_bytes as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
-        let mut rest = Rest { from, is_over: false };
+        let mut rest = LineRemainder { from, is_over: false };
         let head = skim(line.chain(rest.by_ref().take(SKIMMED_BYTES_MAX)));
         io::copy(&mut rest, &mut io::sink())?;
         let why =
             format!("the message has more than {LINE_BYTES_MAX} bytes, the most that is taken");
-        return Ok(Some(Line::Odd(head, why)));
+        return Ok(Some(BridgeLine::Odd(head, why)));
     }
     Ok((n_bytes > 0).then(|| match String::from_utf8(line) {
-        Ok(line) => Line::Whole(line),
+        Ok(line) => BridgeLine::Whole(line),
         Err(error) => {
             let why =
                 format!("the message is not UTF-8 after byte {}", error.utf8_error().valid_up_to());
-            Line::Odd(skim(error.as_bytes()), why)
+            BridgeLine::Odd(skim(error.as_bytes()), why)
         }
     }))
 }
 
 /// What follows of a line, up to its end.
-struct Rest<'a, R> {
+struct LineRemainder<'a, R> {
     from: &'a mut R,
     is_over: bool,
 }
 
-impl<R: BufRead> Read for Rest<'_, R> {
+impl<R: BufRead> Read for LineRemainder<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.is_over {
             return Ok(0);
@@ -126,7 +126,7 @@ impl<R: BufRead> Read for Rest<'_, R> {
 }
 
 /// A message, or the answer to what is none.
-pub(super) fn read(line: &str) -> Result<Message, String> {
+pub(super) fn read(line: &str) -> Result<BridgeMessage, String> {
     let no_request = |why: &str| error(&Value::Null, NO_REQUEST, why);
     let text = Json::parse(line.to_owned())
         .map_err(|_| error(&Value::Null, NOT_JSON, "this is not JSON"))?;
@@ -141,7 +141,7 @@ pub(super) fn read(line: &str) -> Result<Message, String> {
         )
     })?;
     let method = value["method"].as_str().unwrap_or_default().to_owned();
-    let head = Head { id: value["id"].clone(), method };
+    let head = MessageHead { id: value["id"].clone(), method };
     let is_answer = value.get("result").or(value.get("error")).is_some();
     match (&head.id, head.method.is_empty()) {
         (_, true) if !is_answer => return Err(no_request("the message has no method")),
@@ -151,27 +151,27 @@ pub(super) fn read(line: &str) -> Result<Message, String> {
     }
     let called_off =
         (head.method == "notifications/cancelled").then(|| value["params"]["requestId"].clone());
-    Ok(Message { text, head, called_off })
+    Ok(BridgeMessage { text, head, called_off })
 }
 
 /// What the server says. Of a result that is nested deeper than we look, whom it answers; null where it is
 /// no message.
 pub(super) fn glance(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| match skim(text.as_bytes()) {
-        Head { id: Value::Null, .. } => Value::Null,
-        Head { id, .. } => json!({ "jsonrpc": "2.0", "id": id }),
+        MessageHead { id: Value::Null, .. } => Value::Null,
+        MessageHead { id, .. } => json!({ "jsonrpc": "2.0", "id": id }),
     })
 }
 
 /// What a message says of itself, as far as it can be read.
-fn skim(line: impl Read) -> Head {
-    let mut head = Head::default();
+fn skim(line: impl Read) -> MessageHead {
+    let mut head = MessageHead::default();
     // It ends early where it is no JSON; what came before counts.
     let _ = serde_json::Deserializer::from_reader(BufReader::new(line)).deserialize_map(&mut head);
     head
 }
 
-impl<'de> Visitor<'de> for &mut Head {
+impl<'de> Visitor<'de> for &mut MessageHead {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -203,8 +203,8 @@ fn plain(raw: &RawValue) -> Value {
 mod tests {
     use super::*;
 
-    fn head(id: Value, method: &str) -> Head {
-        Head { id, method: method.to_owned() }
+    fn head(id: Value, method: &str) -> MessageHead {
+        MessageHead { id, method: method.to_owned() }
     }
 
     #[track_caller]
@@ -256,7 +256,7 @@ mod tests {
         ];
         for (line, head, called_off) in cases {
             let text = Json::parse(line.to_owned()).unwrap();
-            assert_eq!(read(line), Ok(Message { text, head, called_off }));
+            assert_eq!(read(line), Ok(BridgeMessage { text, head, called_off }));
         }
     }
 
@@ -280,8 +280,8 @@ mod tests {
         let mut heard = vec![];
         while let Some(line) = next_line(&mut from).unwrap() {
             heard.push(match line {
-                Line::Whole(line) => (head(Value::Null, ""), line),
-                Line::Odd(head, why) => (head, why),
+                BridgeLine::Whole(line) => (head(Value::Null, ""), line),
+                BridgeLine::Odd(head, why) => (head, why),
             });
         }
         let too_long =

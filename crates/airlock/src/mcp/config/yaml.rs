@@ -47,12 +47,12 @@ pub(super) fn value(text: &str) -> Result<Value, ConfigError> {
     serde_json::from_str(&json).map_err(|error| ConfigError::Unreadable(error.to_string()))
 }
 
-type Members = Vec<(String, Value)>;
+type YamlMembers = Vec<(String, Value)>;
 
 /// The new entry over the old one: only the command of what is there changes, and what its owner added comes last.
-fn renewed(old: &Value, entry: &[EntryMember]) -> Members {
+fn renewed(old: &Value, entry: &[EntryMember]) -> YamlMembers {
     let mut old = old.as_object().cloned().unwrap_or_default();
-    let mut ours = Members::new();
+    let mut ours = YamlMembers::new();
     for (name, value) in entry {
         let there = old.remove(*name).filter(|_| !is_of_command(name));
         ours.push(((*name).to_owned(), there.unwrap_or_else(|| value.clone())));

@@ -1,6 +1,6 @@
 //! A runner that is a future of this process: for tests, and for those who link one.
 
-use super::{Connect, Ndjson, Transport};
+use super::{ConnectRunner, NdjsonChannel, RunnerTransport};
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -26,19 +26,19 @@ impl InProcess {
         Self { run: Arc::new(move |stream| Box::pin(run(stream))) }
     }
 
-    fn start(&self) -> Channel {
+    fn start(&self) -> InProcessChannel {
         let (ours, theirs) = tokio::io::duplex(BUFFER_BYTES);
         let mut runner = JoinSet::new();
         runner.spawn((self.run)(theirs));
         let (reader, writer) = tokio::io::split(ours);
-        Channel { lines: Ndjson::new(reader, writer), runner }
+        InProcessChannel { lines: NdjsonChannel::new(reader, writer), runner }
     }
 }
 
-impl Connect for InProcess {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+impl ConnectRunner for InProcess {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
         let channel = self.start();
-        Box::pin(async { Ok(Box::new(channel) as Box<dyn Transport>) })
+        Box::pin(async { Ok(Box::new(channel) as Box<dyn RunnerTransport>) })
     }
 }
 
@@ -49,13 +49,13 @@ impl fmt::Debug for InProcess {
 }
 
 #[derive(Debug)]
-struct Channel {
-    lines: Ndjson<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>,
+struct InProcessChannel {
+    lines: NdjsonChannel<ReadHalf<DuplexStream>, WriteHalf<DuplexStream>>,
     /// Aborts the runner when dropped.
     runner: JoinSet<()>,
 }
 
-impl Transport for Channel {
+impl RunnerTransport for InProcessChannel {
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.lines.halves()
     }

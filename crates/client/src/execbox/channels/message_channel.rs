@@ -1,6 +1,6 @@
 //! A channel over any two halves of a connection. It ends its runner by closing them.
 
-use super::Transport;
+use super::RunnerTransport;
 use futures_util::future::BoxFuture;
 use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use std::fmt;
@@ -21,9 +21,9 @@ pub struct MessageChannel<R, W> {
 }
 
 /// One message per line over any pair of byte streams: a socket, the two pipes of a child, a duplex within this process.
-pub type Ndjson<R, W> = MessageChannel<LineReader<R>, LineWriter<W>>;
+pub type NdjsonChannel<R, W> = MessageChannel<LineReader<R>, LineWriter<W>>;
 
-impl<R, W> Ndjson<R, W>
+impl<R, W> NdjsonChannel<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -47,7 +47,7 @@ impl<R, W> MessageChannel<R, W> {
     }
 }
 
-impl<R, W> Transport for MessageChannel<R, W>
+impl<R, W> RunnerTransport for MessageChannel<R, W>
 where
     R: MessageReader + fmt::Debug + 'static,
     W: MessageWriter + fmt::Debug + 'static,

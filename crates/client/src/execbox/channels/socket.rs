@@ -1,6 +1,6 @@
 //! Runners that listen on a socket of this machine or of the network.
 
-use super::{Connect, Ndjson, Transport};
+use super::{ConnectRunner, NdjsonChannel, RunnerTransport};
 use futures_util::future::BoxFuture;
 use std::io;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A runner at `host:port`.
 #[derive(Debug, Clone)]
-pub struct Tcp {
+pub struct TcpRunner {
     address: String,
 }
 
-impl Tcp {
+impl TcpRunner {
     /// At `host:port`.
     pub fn new(address: impl Into<String>) -> Self {
         Self { address: address.into() }
     }
 }
 
-impl Connect for Tcp {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+impl ConnectRunner for TcpRunner {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
         Box::pin(async {
             let (reader, writer) = tcp(&self.address).await?.into_split();
-            Ok(Box::new(Ndjson::new(reader, writer)) as Box<dyn Transport>)
+            Ok(Box::new(NdjsonChannel::new(reader, writer)) as Box<dyn RunnerTransport>)
         })
     }
 }
@@ -42,23 +42,23 @@ pub(super) async fn tcp(address: &str) -> io::Result<TcpStream> {
 
 /// A runner at a unix socket.
 #[derive(Debug, Clone)]
-pub struct Unix {
+pub struct UnixRunner {
     path: PathBuf,
 }
 
-impl Unix {
+impl UnixRunner {
     /// At this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 }
 
-impl Connect for Unix {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+impl ConnectRunner for UnixRunner {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
         Box::pin(async {
             let stream = timeout(CONNECT_TIME_MAX, UnixStream::connect(&self.path)).await??;
             let (reader, writer) = stream.into_split();
-            Ok(Box::new(Ndjson::new(reader, writer)) as Box<dyn Transport>)
+            Ok(Box::new(NdjsonChannel::new(reader, writer)) as Box<dyn RunnerTransport>)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A runner that is a child process, spoken to over its standard input and output.
 
-use super::{Connect, Ndjson, Transport};
+use super::{ConnectRunner, NdjsonChannel, RunnerTransport};
 use crate::execbox::spawn;
 use futures_util::future::BoxFuture;
 use std::ffi::OsString;
@@ -52,28 +52,28 @@ impl RunnerCommand {
         self
     }
 
-    fn start(&self) -> io::Result<Box<dyn Transport>> {
+    fn start(&self) -> io::Result<Box<dyn RunnerTransport>> {
         let mut child = spawn::runner(self)?;
         let reader = child.stdout.take().expect("its output is piped");
         let writer = child.stdin.take().expect("its input is piped");
-        Ok(Box::new(Shell { child, lines: Ndjson::new(reader, writer) }))
+        Ok(Box::new(ChildRunner { child, lines: NdjsonChannel::new(reader, writer) }))
     }
 }
 
-impl Connect for RunnerCommand {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
+impl ConnectRunner for RunnerCommand {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
         Box::pin(async { self.start() })
     }
 }
 
 /// A child process; killed when dropped.
 #[derive(Debug)]
-struct Shell {
+struct ChildRunner {
     child: Child,
-    lines: Ndjson<ChildStdout, ChildStdin>,
+    lines: NdjsonChannel<ChildStdout, ChildStdin>,
 }
 
-impl Transport for Shell {
+impl RunnerTransport for ChildRunner {
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter) {
         self.lines.halves()
     }

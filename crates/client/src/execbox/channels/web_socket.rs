@@ -1,7 +1,7 @@
 //! A runner behind a WebSocket: one message per text frame.
 
 use super::socket::{CONNECT_TIME_MAX, tcp};
-use super::{Connect, MessageChannel, Transport};
+use super::{ConnectRunner, MessageChannel, RunnerTransport};
 use futures_util::future::BoxFuture;
 use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
 use std::{fmt, io};
@@ -57,9 +57,9 @@ impl WebSocket {
     }
 }
 
-impl Connect for WebSocket {
-    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn Transport>>> {
-        Box::pin(async { Ok(Box::new(self.open().await?) as Box<dyn Transport>) })
+impl ConnectRunner for WebSocket {
+    fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>> {
+        Box::pin(async { Ok(Box::new(self.open().await?) as Box<dyn RunnerTransport>) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tools as TypeScript that says what the schema says: alternatives, literals, references, descriptions.
 
 use super::{
-    DEPTH_MAX, Signature, array_of, declared, function, indented, is_required, key, quoted,
+    DEPTH_MAX, ToolSignature, array_of, declared, function, indented, is_required, key, quoted,
 };
 use crate::execbox::names::sanitize;
 use serde_json::Value;
@@ -14,17 +14,17 @@ const ALTERNATIVES_MAX: usize = 64;
 const TOOL_BYTES_MAX: usize = 32 << 10;
 
 /// The text that keeps what a schema says.
-pub(in crate::execbox) fn rich(namespace: &str, tools: &[Signature<'_>]) -> String {
+pub(in crate::execbox) fn rich(namespace: &str, tools: &[ToolSignature<'_>]) -> String {
     declared(namespace, tools.iter().flat_map(members).collect())
 }
 
 /// The types that a tool's schemas refer to, and the tool.
-fn members(tool: &Signature<'_>) -> Vec<String> {
+fn members(tool: &ToolSignature<'_>) -> Vec<String> {
     let mut aliases = BTreeMap::new();
     let [input, output] = [("Input", tool.input), ("Output", tool.output)].map(|(side, schema)| {
         let Some(root) = schema else { return "unknown".to_owned() };
         let prefix = format!("{}{side}", capitalised(tool.safe_name));
-        let mut speller = Speller { root, prefix, aliases: &mut aliases, n_bytes: 0 };
+        let mut speller = TypeWriter { root, prefix, aliases: &mut aliases, n_bytes: 0 };
         speller.spell(root, 0)
     });
     let mut members: Vec<_> =
@@ -49,14 +49,14 @@ fn capitalised(name: &str) -> String {
 }
 
 /// Writes one schema; what it refers to becomes a type with a name.
-struct Speller<'a> {
+struct TypeWriter<'a> {
     root: &'a Value,
     prefix: String,
     aliases: &'a mut BTreeMap<String, String>,
     n_bytes: usize,
 }
 
-impl Speller<'_> {
+impl TypeWriter<'_> {
     fn spell(&mut self, schema: &Value, depth: usize) -> String {
         if depth >= DEPTH_MAX || self.n_bytes > TOOL_BYTES_MAX {
             return "unknown".to_owned();

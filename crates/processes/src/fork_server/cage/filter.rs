@@ -1,6 +1,6 @@
 //! System calls that nobody in a cage needs: new walls, other worlds, and what the kernel has had most trouble with.
 
-use crate::cage::{Cage, Network};
+use crate::cage::{NetworkAccess, ProcessCage};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -48,7 +48,7 @@ const REFUSED: &[libc::c_long] = &[
 const SHARED_BYTES_MAX: u64 = 4_096;
 
 /// Installs the filters; they hold for all that is started from here.
-pub(super) fn install(cage: &Cage) -> io::Result<()> {
+pub(super) fn install(cage: &ProcessCage) -> io::Result<()> {
     #[cfg(target_arch = "x86_64")]
     apply(&only_one_abi())?;
     apply(&program(unknown(cage.limits.memory_bytes.is_some())?, libc::ENOSYS)?)?;
@@ -61,12 +61,12 @@ pub(super) fn install(cage: &Cage) -> io::Result<()> {
     apply(&program(rules, libc::EPERM)?)
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type FilterRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// What programs are told this kernel does not have; they know older ones and do without.
-fn unknown(has_memory_limit: bool) -> io::Result<Rules> {
+fn unknown(has_memory_limit: bool) -> io::Result<FilterRules> {
     // Its flags lie in memory, where no filter can see them. Libraries use clone.
-    let mut rules = Rules::from([(libc::SYS_clone3, vec![])]);
+    let mut rules = FilterRules::from([(libc::SYS_clone3, vec![])]);
     if has_memory_limit {
         // Memory that is nobody's while it is not mapped, so that no look at processes finds it.
         rules.insert(libc::SYS_memfd_create, vec![]);
@@ -93,8 +93,8 @@ fn new_worlds() -> io::Result<Vec<SeccompRule>> {
 
 /// Limits and priorities of others. The PID namespace already keeps a program from naming a process outside; processors and
 /// schedulers can therefore be chosen for any process or thread inside, as threads do for each other.
-fn others() -> io::Result<Rules> {
-    let mut rules = Rules::new();
+fn others() -> io::Result<FilterRules> {
+    let mut rules = FilterRules::new();
     // Anybody's limits may be asked for.
     let of_another = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     let is_changed = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
@@ -111,11 +111,11 @@ fn others() -> io::Result<Rules> {
 
 /// Sockets with names in the file system lead out of any network. Pairs do not, except those of kinds that take an
 /// address with every message.
-fn sockets(network: Network) -> io::Result<Rules> {
+fn sockets(network: NetworkAccess) -> io::Result<FilterRules> {
     let sockets = match network {
-        Network::All => return Ok(Rules::new()),
-        Network::Loopback => vec![is_none_of(0, &[libc::AF_INET, libc::AF_INET6])?],
-        Network::None => vec![],
+        NetworkAccess::All => return Ok(FilterRules::new()),
+        NetworkAccess::Loopback => vec![is_none_of(0, &[libc::AF_INET, libc::AF_INET6])?],
+        NetworkAccess::None => vec![],
     };
     /// Flags stand beside the kind.
     const KIND: u64 = 0xf;
@@ -126,7 +126,7 @@ fn sockets(network: Network) -> io::Result<Rules> {
         rule(vec![condition(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(KIND), kind)?])
     };
     let pairs = other.map(is_kind).collect::<io::Result<_>>()?;
-    Ok(Rules::from([(libc::SYS_socket, sockets), (libc::SYS_socketpair, pairs)]))
+    Ok(FilterRules::from([(libc::SYS_socket, sockets), (libc::SYS_socketpair, pairs)]))
 }
 
 /// Refuses calls by the numbers of x32, of which the other filters know nothing: kernels that have it take the same calls
@@ -144,7 +144,7 @@ fn only_one_abi() -> BpfProgram {
     ]
 }
 
-fn program(rules: Rules, errno: libc::c_int) -> io::Result<BpfProgram> {
+fn program(rules: FilterRules, errno: libc::c_int) -> io::Result<BpfProgram> {
     let refused = SeccompAction::Errno(errno.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch);

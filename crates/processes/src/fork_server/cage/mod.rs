@@ -6,26 +6,26 @@ pub(super) mod mounts;
 mod rights;
 
 use super::users::take_with_own_user;
-use crate::cage::{Cage, Network, Wall};
+use crate::cage::{NetworkAccess, ProcessCage, WallError};
 use std::io;
 
 /// Enters a cage, in its namespaces; there is no way out.
-pub(super) fn enter(cage: &Cage) -> Result<(), (Wall, io::Error)> {
+pub(super) fn enter(cage: &ProcessCage) -> Result<(), (WallError, io::Error)> {
     let at = |wall| move |error| (wall, error);
-    mounts::lay(&cage.ordered()).map_err(at(Wall::Mounts))?;
-    if cage.network == Network::Loopback {
-        raise_loopback().map_err(at(Wall::Network))?;
+    mounts::lay(&cage.ordered()).map_err(at(WallError::Mounts))?;
+    if cage.network == NetworkAccess::Loopback {
+        raise_loopback().map_err(at(WallError::Network))?;
     }
-    rights::limit(&cage.limits).map_err(at(Wall::Privileges))?;
-    rights::give_up().map_err(at(Wall::Privileges))?;
-    rights::landlock(&cage.ordered()).map_err(at(Wall::Landlock))?;
-    filter::install(cage).map_err(at(Wall::Filter))
+    rights::limit(&cage.limits).map_err(at(WallError::Privileges))?;
+    rights::give_up().map_err(at(WallError::Privileges))?;
+    rights::landlock(&cage.ordered()).map_err(at(WallError::Landlock))?;
+    filter::install(cage).map_err(at(WallError::Filter))
 }
 
 /// Takes the namespaces of a cage: users keep their number and lose all power over what is not theirs. Children are in the
 /// PID namespace, this process is not.
-pub(super) fn take_namespaces(network: Network) -> io::Result<()> {
-    let network = if network == Network::All { 0 } else { libc::CLONE_NEWNET };
+pub(super) fn take_namespaces(network: NetworkAccess) -> io::Result<()> {
+    let network = if network == NetworkAccess::All { 0 } else { libc::CLONE_NEWNET };
     let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWPID | network;
     take_with_own_user(flags)
 }

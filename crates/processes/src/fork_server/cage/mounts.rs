@@ -2,7 +2,7 @@
 //! devices that do no harm.
 
 use super::check;
-use crate::cage::{Access, Rule};
+use crate::cage::{PathAccess, PathRule};
 use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
 use std::io;
@@ -31,11 +31,11 @@ const OF_FILES: [&str; 18] = [
 ];
 
 /// Lays rules over the file system, in this order.
-pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
+pub(super) fn lay(rules: &[PathRule]) -> io::Result<()> {
     let written = written_mounts()?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
     show_own_processes();
-    let rules: Vec<&Rule> = rules.iter().filter(|rule| rule.path.exists()).collect();
+    let rules: Vec<&PathRule> = rules.iter().filter(|rule| rule.path.exists()).collect();
     for rule in rules.iter().filter(|rule| rule.path != Path::new("/")) {
         mount(Some(&rule.path), &rule.path, None, libc::MS_BIND | libc::MS_REC, None)?;
     }
@@ -43,15 +43,15 @@ pub(super) fn lay(rules: &[Rule]) -> io::Result<()> {
     set_read_only(Path::new("/"), everything, true)?;
     for rule in &rules {
         match rule.access {
-            Access::Read => {}
-            Access::Write => {
+            PathAccess::Read => {}
+            PathAccess::Write => {
                 set_read_only(&rule.path, 0, false)?;
                 for mount in written.iter().filter(|mount| governs(rule, &rules, mount)) {
                     // One that lies below another cannot be reached by its path, and stays as it is.
                     let _ = set_read_only(mount, 0, false);
                 }
             }
-            Access::Deny => hide(&rule.path)?,
+            PathAccess::Deny => hide(&rule.path)?,
         }
     }
     make_devices()
@@ -65,7 +65,7 @@ fn show_own_processes() {
 }
 
 /// Whether it is this rule that says what may be done with a place below its own.
-fn governs(rule: &Rule, rules: &[&Rule], place: &Path) -> bool {
+fn governs(rule: &PathRule, rules: &[&PathRule], place: &Path) -> bool {
     let longest = rules.iter().rev().find(|rule| place.starts_with(&rule.path));
     longest.is_some_and(|longest| std::ptr::eq(*longest, rule) && place != rule.path)
 }

@@ -1,7 +1,7 @@
 //! What a program in a cage can never get back: capabilities, files by Landlock, and more than its share.
 
 use super::check;
-use crate::cage::{Access, CageLimits, Rule};
+use crate::cage::{CageLimits, PathAccess, PathRule};
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
@@ -51,7 +51,7 @@ pub(super) fn give_up() -> io::Result<()> {
 }
 
 /// The same rules once more, enforced by another part of the kernel; and signals stay inside.
-pub(super) fn landlock(rules: &[Rule]) -> io::Result<()> {
+pub(super) fn landlock(rules: &[PathRule]) -> io::Result<()> {
     let wrong = |error: landlock::RulesetError| io::Error::other(error.to_string());
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -61,10 +61,9 @@ pub(super) fn landlock(rules: &[Rule]) -> io::Result<()> {
         .map_err(wrong)?;
     let (read, all) = (AccessFs::from_read(ABI_MIN), AccessFs::from_all(ABI_MIN));
     let own = [(Path::new("/dev"), all), (Path::new("/proc/self"), read)];
-    let given = rules
-        .iter()
-        .filter(|rule| rule.access != Access::Deny)
-        .map(|rule| (rule.path.as_path(), if rule.access == Access::Write { all } else { read }));
+    let given = rules.iter().filter(|rule| rule.access != PathAccess::Deny).map(|rule| {
+        (rule.path.as_path(), if rule.access == PathAccess::Write { all } else { read })
+    });
     for (path, access) in own.into_iter().chain(given) {
         let Ok(opened) = PathFd::new(path) else { continue };
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(ABI_MIN) };

@@ -19,8 +19,8 @@ fn secret(value: &Value) -> [u8; 32] {
     hex(value).try_into().unwrap()
 }
 
-fn session() -> SessionId {
-    SessionId::parse("s_00000000-0000-4000-8000-000000000001").unwrap()
+fn session() -> EnclaveSessionId {
+    EnclaveSessionId::parse("s_00000000-0000-4000-8000-000000000001").unwrap()
 }
 
 #[test]
@@ -33,14 +33,14 @@ fn the_recorded_handshake_and_envelopes_are_reproduced() {
     let key_id = vectors["keyId"].as_str().unwrap();
     let answer = ServerHello::answer(&hello, &server, &session(), key_id, None).unwrap();
     assert_eq!(serde_json::to_value(&answer).unwrap(), vectors["serverHello"]);
-    let keys = Keys::agree(&server, &hello.client_key, &session()).unwrap();
-    assert_eq!(keys, Keys::agree(&client, &answer.server_key, &session()).unwrap());
+    let keys = DirectionKeys::agree(&server, &hello.client_key, &session()).unwrap();
+    assert_eq!(keys, DirectionKeys::agree(&client, &answer.server_key, &session()).unwrap());
     assert_eq!(
         (keys.c2s.to_vec(), keys.s2c.to_vec()),
         (hex(&vectors["hkdf"]["c2sHex"]), hex(&vectors["hkdf"]["s2cHex"]))
     );
     let prefix = hex(&vectors["noncePrefixHex"]).try_into().unwrap();
-    let sealer = Sealer::new(&keys.s2c, prefix, key_id, &session());
+    let sealer = StreamSealer::new(&keys.s2c, prefix, key_id, &session());
     let inner = vectors["innerPlaintextUtf8"].as_str().unwrap();
     for vector in vectors["vectors"].as_array().unwrap() {
         let counter = vector["counter"].as_str().unwrap().parse().unwrap();
@@ -96,12 +96,12 @@ fn event(seq: u64, text: &str) -> Vec<u8> {
     json!({"sessionId": session().as_str(), "seq": seq, "text": text}).to_string().into_bytes()
 }
 
-fn sealer(prefix: u8) -> Sealer {
-    Sealer::new(&[9; 32], [prefix; 8], "k_1", &session())
+fn sealer(prefix: u8) -> StreamSealer {
+    StreamSealer::new(&[9; 32], [prefix; 8], "k_1", &session())
 }
 
-fn opener() -> Opener {
-    Opener::streams(&[9; 32], "k_1", &session())
+fn opener() -> StreamOpener {
+    StreamOpener::streams(&[9; 32], "k_1", &session())
 }
 
 #[test]
@@ -109,29 +109,29 @@ fn replayed_relabelled_skipped_and_foreign_envelopes_are_rejected() {
     let (mut sealer, mut opener) = (sealer(1), opener());
     let sealed: Vec<_> = (1..=4).map(|seq| sealer.seal(seq, &event(seq, "x")).unwrap()).collect();
     assert_eq!(opener.open(&sealed[0]).unwrap(), event(1, "x"));
-    assert_eq!(opener.open(&sealed[0]), Err(Unsealable::Replayed));
-    assert_eq!(opener.open(&sealed[2]), Err(Unsealable::Replayed), "one is missing");
-    let relabelled = Envelope { seq: 9, ..sealed[1].clone() };
-    assert_eq!(opener.open(&relabelled), Err(Unsealable::Relabelled));
-    let elsewhere = Envelope { session_id: "s_2".into(), ..sealed[1].clone() };
-    assert_eq!(opener.open(&elsewhere), Err(Unsealable::Stranger));
+    assert_eq!(opener.open(&sealed[0]), Err(UnsealError::Replayed));
+    assert_eq!(opener.open(&sealed[2]), Err(UnsealError::Replayed), "one is missing");
+    let relabelled = SealedEnvelope { seq: 9, ..sealed[1].clone() };
+    assert_eq!(opener.open(&relabelled), Err(UnsealError::Relabelled));
+    let elsewhere = SealedEnvelope { session_id: "s_2".into(), ..sealed[1].clone() };
+    assert_eq!(opener.open(&elsewhere), Err(UnsealError::Stranger));
     let mut other_keys = sealed[1].clone();
     other_keys.payload.kid = "k_2".into();
-    assert_eq!(opener.open(&other_keys), Err(Unsealable::Stranger));
+    assert_eq!(opener.open(&other_keys), Err(UnsealError::Stranger));
     assert_eq!(opener.open(&sealed[1]).unwrap(), event(2, "x"), "none of that used it up");
     opener.begin_stream();
-    assert_eq!(opener.open(&sealed[0]), Err(Unsealable::Replayed), "an old stream");
-    assert_eq!(opener.open(&sealed[2]), Err(Unsealable::Replayed), "the middle of an old stream");
+    assert_eq!(opener.open(&sealed[0]), Err(UnsealError::Replayed), "an old stream");
+    assert_eq!(opener.open(&sealed[2]), Err(UnsealError::Replayed), "the middle of an old stream");
 }
 
 #[test]
 fn messages_come_in_any_order_each_once() {
     let mut sealer = sealer(1);
-    let mut opener = Opener::messages(&[9; 32], "k_1", &session());
+    let mut opener = StreamOpener::messages(&[9; 32], "k_1", &session());
     let sealed: Vec<_> =
         (1..=2).map(|seq| sealer.seal(seq, br#"{"callId":"c_1"}"#).unwrap()).collect();
     assert!(opener.open(&sealed[1]).is_ok() && opener.open(&sealed[0]).is_ok());
-    assert_eq!(opener.open(&sealed[1]), Err(Unsealable::Replayed));
+    assert_eq!(opener.open(&sealed[1]), Err(UnsealError::Replayed));
 }
 
 #[test]
@@ -162,7 +162,7 @@ proptest! {
         let at = usize::from(flip) % raw.len();
         raw[at] ^= 1;
         touched.payload.ciphertext = base64(&raw);
-        prop_assert_eq!(opener().open(&touched), Err(Unsealable::Broken));
+        prop_assert_eq!(opener().open(&touched), Err(UnsealError::Broken));
     }
 
     #[test]
@@ -170,7 +170,7 @@ proptest! {
         let mut seen = std::collections::BTreeSet::new();
         for prefix in prefixes {
             // A restart is a new sealer with new randomness.
-            let mut sealer = Sealer::new(&[9; 32], prefix, "k_1", &session());
+            let mut sealer = StreamSealer::new(&[9; 32], prefix, "k_1", &session());
             for seq in 0..n {
                 let is_new = seen.insert(sealer.seal(seq, b"{}").unwrap().payload.nonce);
                 prop_assert!(is_new);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::enclave::inbound::{cancel_reason, create, frame, message, tool_result};
-use crate::enclave::outbound::Standing;
+use crate::enclave::outbound::SessionStatus;
 
 #[test]
 fn ids_of_sessions_are_uuids_of_version_8_and_names_are_read_exactly() {
@@ -19,9 +19,9 @@ fn ids_of_sessions_are_uuids_of_version_8_and_names_are_read_exactly() {
     }
     assert_eq!(read(&format!("c_{}-7", id.simple())), None);
     let longest = format!("s_{}", "x".repeat(126));
-    assert_eq!(SessionId::parse(&longest).unwrap().to_string(), longest);
+    assert_eq!(EnclaveSessionId::parse(&longest).unwrap().to_string(), longest);
     assert_eq!(
-        SessionId::from_uuid(uuid::Uuid::nil()).as_str(),
+        EnclaveSessionId::from_uuid(uuid::Uuid::nil()).as_str(),
         format!("s_{}", uuid::Uuid::nil())
     );
 }
@@ -94,7 +94,7 @@ fn a_reason_is_read_wherever_it_is_and_cut() {
     let long = reason(&json!({"reason": "ä".repeat(1_001)}).to_string()).unwrap();
     assert_eq!(long.chars().count(), 1_000);
     let sealed = message(br#"{"type":"cancel","reason":"late"}"#).unwrap();
-    assert_eq!(sealed, inbound::Message::Cancel { reason: Some("late".into()) });
+    assert_eq!(sealed, inbound::SealedMessage::Cancel { reason: Some("late".into()) });
 }
 
 #[test]
@@ -155,25 +155,46 @@ fn frames_of_a_socket_are_what_their_type_says() {
         (r#"{"type":"dance"}"#, "INVALID_REQUEST", "There is no message of type \"dance\"."),
         ("{}", "INVALID_REQUEST", "The member \"type\" is missing."),
     ] {
-        assert_eq!(frame(text.as_bytes()).unwrap_err(), inbound::Refusal::new(code, message));
+        assert_eq!(
+            frame(text.as_bytes()).unwrap_err(),
+            inbound::EnclaveRefusal::new(code, message)
+        );
     }
 }
 
 #[test]
 fn a_telling_counts_what_it_hears() {
-    let mut telling = Telling::new(execution_of(&me(), &session()));
-    assert_eq!((telling.last(), telling.n_calls(), telling.standing()), (0, 0, Standing::Starting));
-    let prepared = lifecycle::Prepared { text: None, prelude: 1, fingerprint: "f".into() };
+    let mut telling = EventRenderer::new(execution_of(&me(), &session()));
+    assert_eq!(
+        (telling.last(), telling.n_calls(), telling.standing()),
+        (0, 0, SessionStatus::Starting)
+    );
+    let prepared = lifecycle::PreparedProgram { text: None, prelude: 1, fingerprint: "f".into() };
     let events = [
-        (started(), Standing::Starting, 1, 0),
-        (Event::Prepared(prepared), Standing::Running, 1, 0),
-        (made(1, Runs::AtCaller), Standing::Running, 1, 1),
-        (Event::CallDispatched { call: CallId(1), attempt: 1 }, Standing::WaitingForTool, 4, 1),
-        (made(2, Runs::Here), Standing::WaitingForTool, 5, 2),
-        (returned(1), Standing::Running, 6, 2),
-        (Event::Emitted { mark: OutputMark::default(), item: raw("1") }, Standing::Running, 7, 2),
-        (Event::Emitted { mark: OutputMark::default(), item: raw("2") }, Standing::Running, 8, 2),
-        (finished(Outcome::Completed { value: None }), Standing::Completed, 9, 2),
+        (started(), SessionStatus::Starting, 1, 0),
+        (Event::Prepared(prepared), SessionStatus::Running, 1, 0),
+        (made(1, ToolHost::AtCaller), SessionStatus::Running, 1, 1),
+        (
+            Event::CallDispatched { call: CallId(1), attempt: 1 },
+            SessionStatus::WaitingForTool,
+            4,
+            1,
+        ),
+        (made(2, ToolHost::Here), SessionStatus::WaitingForTool, 5, 2),
+        (returned(1), SessionStatus::Running, 6, 2),
+        (
+            Event::Emitted { mark: OutputMark::default(), item: raw("1") },
+            SessionStatus::Running,
+            7,
+            2,
+        ),
+        (
+            Event::Emitted { mark: OutputMark::default(), item: raw("2") },
+            SessionStatus::Running,
+            8,
+            2,
+        ),
+        (finished(ExecutionOutcome::Completed { value: None }), SessionStatus::Completed, 9, 2),
     ];
     let mut paths = vec![];
     for (event, standing, last, n_calls) in events {
@@ -182,7 +203,7 @@ fn a_telling_counts_what_it_hears() {
             (telling.standing(), telling.last(), telling.n_calls()),
             (standing, last, n_calls)
         );
-        assert_eq!(telling.standing().is_over(), standing == Standing::Completed);
+        assert_eq!(telling.standing().is_over(), standing == SessionStatus::Completed);
         paths.extend(told.iter().map(line).filter(|line| line["type"] == "partial_result"));
     }
     let paths: Vec<_> = paths.iter().map(|line| line["payload"]["path"].clone()).collect();
@@ -195,7 +216,7 @@ fn a_telling_counts_what_it_hears() {
 fn a_session_says_only_the_limits_that_it_has() {
     let limits = |deadline: u64, idle: u64| {
         let Event::Started { program, caller, limits, seed, terms } = started() else { panic!() };
-        let limits = Limits { total_ms_max: deadline, idle_ms_max: idle, ..limits };
+        let limits = ExecutionLimits { total_ms_max: deadline, idle_ms_max: idle, ..limits };
         let begun = Event::Started { program, caller, limits, seed, terms };
         let told = &lines(vec![begun])[0]["payload"]["limits"];
         (told["deadlineMs"].clone(), told["idleMs"].clone())
@@ -209,21 +230,21 @@ fn a_session_says_only_the_limits_that_it_has() {
 fn a_call_that_was_never_told_fails_in_a_note() {
     let failure = CallOutcome::Failed(Failure::new(FailureCode::Declined, "no"));
     let settled = |outcome| Event::CallSettled { call: CallId(1), outcome };
-    let seen = lines(vec![started(), made(1, Runs::AtCaller), settled(failure.clone())]);
+    let seen = lines(vec![started(), made(1, ToolHost::AtCaller), settled(failure.clone())]);
     assert_eq!((&seen[1]["type"], &seen[1]["payload"]["level"]), (&json!("log"), &json!("warn")));
-    let seen = lines(vec![started(), made(1, Runs::Here), settled(failure)]);
+    let seen = lines(vec![started(), made(1, ToolHost::Here), settled(failure)]);
     assert_eq!(
         (&seen[2]["type"], &seen[2]["payload"]["ok"]),
         (&json!("tool_result_applied"), &json!(false))
     );
-    let seen = lines(vec![started(), made(1, Runs::Here), settled(CallOutcome::Unknown)]);
+    let seen = lines(vec![started(), made(1, ToolHost::Here), settled(CallOutcome::Unknown)]);
     assert_eq!(seen.len(), 2);
 }
 
 #[test]
 fn progress_adds_up_and_a_deadline_says_how_long_it_took() {
     let said = |text: &str| Event::CallProgressed { call: CallId(1), text: text.into() };
-    let seen = lines(vec![started(), made(1, Runs::Here), said("12345"), said("678")]);
+    let seen = lines(vec![started(), made(1, ToolHost::Here), said("12345"), said("678")]);
     let bytes: Vec<_> =
         seen.iter().filter_map(|line| line["payload"]["bytesReceived"].as_u64()).collect();
     assert_eq!(bytes, [5, 8]);

@@ -1,15 +1,15 @@
 use super::*;
 
-fn filter(text: &Value) -> Filter {
-    Filter::parse(&text.to_string()).unwrap()
+fn filter(text: &Value) -> EventFilter {
+    EventFilter::parse(&text.to_string()).unwrap()
 }
 
-fn a_bit_of_everything() -> Vec<Told> {
+fn a_bit_of_everything() -> Vec<EnclaveEvent> {
     told(vec![
         started(),
         logged(LogLevel::Log, "alpha/beta"),
         logged(LogLevel::Error, "Oh no"),
-        made(1, Runs::Here),
+        made(1, ToolHost::Here),
         Event::CallDispatched { call: CallId(1), attempt: 1 },
         returned(1),
         finished(failed(FailureCode::Runtime, "x")),
@@ -66,7 +66,7 @@ fn a_filter_that_cannot_be_meant_is_refused() {
         json!({"mode":"include","rules":[{"content":{"patterns":[{"type":"regex","pattern":"(a{1000}){1000}"}]}}]}),
         json!({"mode":"exclude","rules":vec![json!({}); 65]}),
     ] {
-        assert!(Filter::parse(&bad.to_string()).is_err(), "{bad}");
+        assert!(EventFilter::parse(&bad.to_string()).is_err(), "{bad}");
     }
 }
 
@@ -80,14 +80,14 @@ proptest! {
     ) {
         let rules = json!([{"content":{"patterns":[
             {"type":kind,"pattern":pattern,"field":field,"caseInsensitive":insensitive}]}}]);
-        let read = |mode: &str| Filter::parse(&json!({"mode":mode,"rules":rules}).to_string());
+        let read = |mode: &str| EventFilter::parse(&json!({"mode":mode,"rules":rules}).to_string());
         let (Ok(include), Ok(exclude)) = (read("include"), read("exclude")) else {
             prop_assert!(["regex", "glob"].contains(&kind), "a {} cannot be wrong: {}", kind, pattern);
             return Ok(());
         };
         for told in a_bit_of_everything() {
             let both = (include.passes(&told, &session()), exclude.passes(&told, &session()));
-            if matches!(told.kind, Kind::SessionInit | Kind::Final) {
+            if matches!(told.kind, EnclaveEventKind::SessionInit | EnclaveEventKind::Final) {
                 prop_assert_eq!(both, (true, true));
             } else {
                 prop_assert!(both.0 != both.1);

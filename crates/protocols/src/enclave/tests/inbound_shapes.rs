@@ -9,7 +9,7 @@ fn limits_are_taken_under_all_their_names() {
         r#"{"code":"","config":{"maxExecutionMs":200,"maxToolCalls":2,"heartbeatIntervalMs":0},
         "limits":{"maxDurationMs":9,"perToolDeadlineMs":70,"maxStdoutBytes":3,"deadlineMs":5,"idleMs":4}}"#,
     );
-    let Limits {
+    let ExecutionLimits {
         active_ms_max,
         calls_max,
         call_ms_max,
@@ -85,6 +85,6 @@ proptest! {
             let _ = inbound::frame(body);
             let _ = inbound::envelope(body);
         }
-        let _ = Filter::parse(&text);
+        let _ = EventFilter::parse(&text);
     }
 }

@@ -8,15 +8,15 @@ mod telling;
 
 use super::*;
 use lifecycle::{
-    CallId, CallOutcome, CallerName, CallerRuns, Convention, Entry, Event, Failure, FailureCode,
-    InputIndex, Json, LimitKind, Limits, LogLevel, Nature, Outcome, OutputMark, Program, Runs,
-    Seed, Seq, Terms, Timestamp, ToolPath,
+    CallId, CallOutcome, CallRules, CallerName, CallerRuns, Entry, Event, ExecutionLimits,
+    ExecutionOutcome, Failure, FailureCode, InputIndex, Json, LimitKind, LogLevel, OutputMark,
+    Program, RandomSeed, Seq, Timestamp, ToolHost, ToolNature, ToolPath, ValueConvention,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn session() -> SessionId {
-    SessionId::parse("s_1").unwrap()
+fn session() -> EnclaveSessionId {
+    EnclaveSessionId::parse("s_1").unwrap()
 }
 
 fn me() -> CallerName {
@@ -30,24 +30,24 @@ fn raw(text: &str) -> Json {
 fn started() -> Event {
     let limits = inbound::create(br#"{"code":"1"}"#).unwrap().limits;
     Event::Started {
-        program: Program { source: "1".into(), convention: Convention::LastExpression },
+        program: Program { source: "1".into(), convention: ValueConvention::LastExpression },
         caller: me(),
         limits,
-        seed: Seed([7; 32]),
-        terms: Box::new(Terms {
+        seed: RandomSeed([7; 32]),
+        terms: Box::new(CallRules {
             caller_runs: CallerRuns::Anything,
-            note: Some(Note::new(&session(), 5_000).json()),
-            ..Terms::default()
+            note: Some(EnclaveSessionRecord::new(&session(), 5_000).json()),
+            ..CallRules::default()
         }),
     }
 }
 
-fn made(n: u32, runs: Runs) -> Event {
+fn made(n: u32, runs: ToolHost) -> Event {
     Event::CallMade {
         call: CallId(n),
         tool: ToolPath::parse("users:list").unwrap(),
         args: raw("{\n\"limit\":10}"),
-        nature: Nature { read_only: false, runs },
+        nature: ToolNature { read_only: false, runs },
         line: None,
         alias: None,
     }
@@ -66,11 +66,11 @@ fn logged(level: LogLevel, line: &str) -> Event {
     }
 }
 
-fn failed(code: FailureCode, message: &str) -> Outcome {
-    Outcome::Failed(Failure::new(code, message))
+fn failed(code: FailureCode, message: &str) -> ExecutionOutcome {
+    ExecutionOutcome::Failed(Failure::new(code, message))
 }
 
-fn finished(outcome: Outcome) -> Event {
+fn finished(outcome: ExecutionOutcome) -> Event {
     Event::Finished { outcome, active_ms: 3, iterations: 15 }
 }
 
@@ -83,8 +83,8 @@ fn entries(events: Vec<Event>) -> Vec<Entry> {
     events.into_iter().enumerate().map(entry).collect()
 }
 
-fn told(events: Vec<Event>) -> Vec<Told> {
-    let mut telling = Telling::new(execution_of(&me(), &session()));
+fn told(events: Vec<Event>) -> Vec<EnclaveEvent> {
+    let mut telling = EventRenderer::new(execution_of(&me(), &session()));
     entries(events).iter().flat_map(|entry| telling.hear(entry)).collect()
 }
 
@@ -92,7 +92,7 @@ fn lines(events: Vec<Event>) -> Vec<Value> {
     told(events).iter().map(line).collect()
 }
 
-fn line(told: &Told) -> Value {
+fn line(told: &EnclaveEvent) -> Value {
     let mut line = Vec::new();
     told.write(&session(), &mut line);
     assert!(!line.contains(&b'\n'), "one line each");

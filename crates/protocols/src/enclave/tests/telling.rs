@@ -7,11 +7,11 @@ fn a_session_is_told_in_both_dialects_at_once() {
         started(),
         logged(LogLevel::Log, "Processing user: Alice"),
         logged(LogLevel::Warn, "careful"),
-        made(1, Runs::AtCaller),
+        made(1, ToolHost::AtCaller),
         Event::CallDispatched { call: CallId(1), attempt: 1 },
         returned(1),
         Event::Emitted { mark: OutputMark::default(), item: raw("{\"n\":1}") },
-        finished(Outcome::Completed { value: Some(raw("{\"count\":5}")) }),
+        finished(ExecutionOutcome::Completed { value: Some(raw("{\"count\":5}")) }),
     ];
     let seen = lines(events);
     let call = call_name(execution_of(&me(), &session()), CallId(1));
@@ -61,7 +61,7 @@ fn a_session_is_told_in_both_dialects_at_once() {
 fn a_tool_of_the_server_is_told_from_call_to_result() {
     let seen = lines(vec![
         started(),
-        made(1, Runs::Here),
+        made(1, ToolHost::Here),
         Event::CallDispatched { call: CallId(1), attempt: 1 },
         Event::CallProgressed { call: CallId(1), text: "half of it\n".into() },
         returned(1),
@@ -131,18 +131,18 @@ fn every_limit_and_every_failure_ends_with_its_own_code() {
     }
     let cancelled = lines(vec![
         started(),
-        finished(Outcome::Cancelled { by: me(), reason: Some("bye".into()) }),
+        finished(ExecutionOutcome::Cancelled { by: me(), reason: Some("bye".into()) }),
     ]);
     assert_eq!(cancelled[2]["payload"]["error"]["code"], "SESSION_CANCELLED");
     let mut failure = Failure::new(FailureCode::Tool, "nope");
     failure.details = Some(raw(r#"{"code":"E_NOPE"}"#));
-    let own = lines(vec![started(), finished(Outcome::Failed(failure))]);
+    let own = lines(vec![started(), finished(ExecutionOutcome::Failed(failure))]);
     assert_eq!(own[2]["payload"]["error"], json!({"code":"E_NOPE","message":"nope"}));
 }
 
 #[test]
 fn what_has_no_place_in_the_journal_takes_no_number() {
-    let mut telling = Telling::new(execution_of(&me(), &session()));
+    let mut telling = EventRenderer::new(execution_of(&me(), &session()));
     let first = telling.hear(&entries(vec![started()])[0]);
     let beat = telling.heartbeat(Timestamp(1_704_067_205_000));
     assert_eq!((first[0].seq, beat.seq, telling.last()), (1, 1, 1));
@@ -172,7 +172,7 @@ fn dates_are_the_calendars() {
 #[test]
 fn names_of_different_callers_never_meet() {
     let id = |caller: &str, session: &str| {
-        execution_of(&CallerName(caller.into()), &SessionId::parse(session).unwrap())
+        execution_of(&CallerName(caller.into()), &EnclaveSessionId::parse(session).unwrap())
     };
     assert_eq!(id("ann", "s_1"), id("ann", "s_1"));
     assert_ne!(id("ann", "s_1"), id("bob", "s_1"));
@@ -184,7 +184,7 @@ fn names_of_different_callers_never_meet() {
         assert_eq!(parse_call_name(bad), None, "{bad}");
     }
     for bad in ["", "s_", "sess_1", "s_ä", "s_a b", &format!("s_{}", "x".repeat(127))] {
-        assert!(SessionId::parse(bad).is_err(), "{bad}");
+        assert!(EnclaveSessionId::parse(bad).is_err(), "{bad}");
     }
 }
 
@@ -195,14 +195,14 @@ proptest! {
         for (n, which) in (1_u32..).zip(which) {
             match which {
                 0 => events.push(logged(LogLevel::Log, "x")),
-                1 => events.extend([made(n, Runs::Here), Event::CallDispatched { call: CallId(n), attempt: 1 }, returned(n)]),
-                2 => events.extend([made(n, Runs::AtCaller), Event::CallDispatched { call: CallId(n), attempt: 1 }]),
+                1 => events.extend([made(n, ToolHost::Here), Event::CallDispatched { call: CallId(n), attempt: 1 }, returned(n)]),
+                2 => events.extend([made(n, ToolHost::AtCaller), Event::CallDispatched { call: CallId(n), attempt: 1 }]),
                 3 => events.push(Event::Paused { inputs: InputIndex(0), active_ms: 0 }),
                 4 => events.push(Event::Emitted { mark: OutputMark::default(), item: Json::null() }),
-                _ => events.push(made(n, Runs::AtCaller)),
+                _ => events.push(made(n, ToolHost::AtCaller)),
             }
         }
-        events.push(finished(Outcome::Completed { value: None }));
+        events.push(finished(ExecutionOutcome::Completed { value: None }));
         let once = told(events.clone());
         prop_assert_eq!(&told(events), &once);
         let seqs: Vec<_> = once.iter().map(|told| told.seq).collect();

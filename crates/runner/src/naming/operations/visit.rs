@@ -4,14 +4,14 @@
     reason = "the syntax tree is oxc's: what is not named here notes nothing"
 )]
 
-use super::{PatternKind, Search, WalkedFunction, Wanted, literal_kind};
+use super::{OperationSearch, PatternKind, WalkedFunction, WantedOperation, literal_kind};
 use crate::prepare::skip_trivia;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::GetSpan as _;
 use oxc_syntax::scope::ScopeFlags;
 
-impl Search<'_, '_> {
+impl OperationSearch<'_, '_> {
     fn within_body(&mut self, start: u32, walk: impl FnOnce(&mut Self)) {
         self.bodies.push(WalkedFunction { start: Some(start), noted: None });
         walk(self);
@@ -108,14 +108,14 @@ impl Search<'_, '_> {
 
     fn operator(&mut self, it: &BinaryExpression<'_>) {
         let text = match (self.wanted, it.operator) {
-            (Wanted::In, BinaryOperator::In) => {
+            (WantedOperation::In, BinaryOperator::In) => {
                 let (Some(key), Some(object)) = (self.name(&it.left), self.name(&it.right)) else {
                     return;
                 };
                 let key = key.trim_matches('"').to_owned();
                 format!("Cannot use 'in' operator to search for '{key}' in {object}")
             }
-            (Wanted::InstanceOf, BinaryOperator::Instanceof) => {
+            (WantedOperation::InstanceOf, BinaryOperator::Instanceof) => {
                 "Right-hand side of 'instanceof' is not callable".to_owned()
             }
             _ => return,
@@ -126,7 +126,7 @@ impl Search<'_, '_> {
     }
 }
 
-impl<'a> Visit<'a> for Search<'_, '_> {
+impl<'a> Visit<'a> for OperationSearch<'_, '_> {
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
         self.note(it.span.start);
     }
@@ -219,7 +219,7 @@ impl<'a> Visit<'a> for Search<'_, '_> {
     fn visit_unary_expression(&mut self, it: &UnaryExpression<'a>) {
         walk::walk_unary_expression(self, it);
         if it.operator == UnaryOperator::Delete
-            && matches!(self.wanted, Wanted::Delete)
+            && matches!(self.wanted, WantedOperation::Delete)
             && self.is_here()
         {
             let member = it.argument.as_member_expression();
@@ -325,7 +325,7 @@ impl<'a> Visit<'a> for Search<'_, '_> {
 
     fn visit_class_heritage(&mut self, it: &ClassHeritage<'a>) {
         self.visit_expression(&it.expression);
-        if matches!(self.wanted, Wanted::ClassHeritage)
+        if matches!(self.wanted, WantedOperation::ClassHeritage)
             && self.is_here()
             && let Some(name) = self.name(&it.expression)
         {

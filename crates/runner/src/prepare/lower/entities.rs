@@ -6,8 +6,8 @@
 
 use super::super::recover::{NAMESPACES_MAX, is_type_only};
 use super::super::{SyntaxProblem, problem};
-use super::Refused;
-use super::enums::{Kind, member_name};
+use super::LoweringError;
+use super::enums::{MemberValue, member_name};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use std::collections::{HashMap, HashSet};
@@ -17,14 +17,14 @@ const REPEATED_BYTES_MAX: usize = 64;
 
 /// All declarations of one enum, or of one namespace.
 #[derive(Debug, Default)]
-pub(super) struct Entity<'a> {
+pub(super) struct LoweredEntity<'a> {
     /// The members, or what is exported, of all declarations.
-    pub(super) names: HashMap<&'a str, Kind>,
+    pub(super) names: HashMap<&'a str, MemberValue>,
 }
 
 /// One declaration of an enum or namespace.
 #[derive(Debug, Clone)]
-pub(super) struct Declared {
+pub(super) struct EntityDeclaration {
     pub(super) entity: usize,
     /// The word that declares its variable, if nothing else does.
     pub(super) keyword: Option<&'static str>,
@@ -35,18 +35,18 @@ pub(super) struct Declared {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Entities<'a> {
-    pub(super) all: Vec<Entity<'a>>,
+pub(super) struct EntityTable<'a> {
+    pub(super) all: Vec<LoweredEntity<'a>>,
     /// By where their names are.
-    pub(super) declared: HashMap<u32, Declared>,
+    pub(super) declared: HashMap<u32, EntityDeclaration>,
 }
 
-impl<'a> Entities<'a> {
+impl<'a> EntityTable<'a> {
     pub(super) fn of(text: &'a str, program: &Program<'a>) -> Result<Self, SyntaxProblem> {
-        let mut collector = Collector { text, ..Collector::default() };
+        let mut collector = EntityCollector { text, ..EntityCollector::default() };
         collector.visit_program(program);
         match collector.refused {
-            Some(Refused { at, message }) => Err(problem(text, at as usize, message)),
+            Some(LoweringError { at, message }) => Err(problem(text, at as usize, message)),
             None => Ok(collector.found),
         }
     }
@@ -54,21 +54,21 @@ impl<'a> Entities<'a> {
 
 /// Where a name is known: in a list of statements, or as a member of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Home {
+enum NameHome {
     List(usize),
     Entity(usize),
 }
 
 /// What sort of declaration; an enum and a namespace of one name have one object, but do not know each other's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Sort {
+enum DeclarationKind {
     Enum,
     Namespace,
 }
 
 /// The list of statements that is walked.
 #[derive(Debug, Default)]
-struct List<'a> {
+struct StatementList<'a> {
     idx: usize,
     /// Whether it is a block's, or a namespace's: its names are declared with `let`.
     is_block: bool,
@@ -79,32 +79,32 @@ struct List<'a> {
 }
 
 #[derive(Default)]
-struct Collector<'a> {
+struct EntityCollector<'a> {
     text: &'a str,
-    found: Entities<'a>,
-    ids: HashMap<(Home, Sort, &'a str), usize>,
+    found: EntityTable<'a>,
+    ids: HashMap<(NameHome, DeclarationKind, &'a str), usize>,
     n_lists: usize,
     /// What the next list of statements will be.
     is_block_next: bool,
     namespace_next: Option<usize>,
-    list: List<'a>,
+    list: StatementList<'a>,
     nesting: usize,
     /// All words of the text, once somebody asks for a new one.
     words: Option<HashSet<&'a str>>,
     n_words_made: usize,
-    refused: Option<Refused>,
+    refused: Option<LoweringError>,
 }
 
-impl<'a> Collector<'a> {
+impl<'a> EntityCollector<'a> {
     fn refuse(&mut self, at: u32, message: &'static str) {
-        self.refused.get_or_insert(Refused { at, message });
+        self.refused.get_or_insert(LoweringError { at, message });
     }
 
-    fn entity(&mut self, home: Home, sort: Sort, name: &'a str) -> usize {
+    fn entity(&mut self, home: NameHome, sort: DeclarationKind, name: &'a str) -> usize {
         let n_entities = self.found.all.len();
         let idx = *self.ids.entry((home, sort, name)).or_insert(n_entities);
         if idx == n_entities {
-            self.found.all.push(Entity::default());
+            self.found.all.push(LoweredEntity::default());
         }
         idx
     }
@@ -112,15 +112,15 @@ impl<'a> Collector<'a> {
     fn declare(
         &mut self,
         id: &BindingIdentifier<'a>,
-        sort: Sort,
+        sort: DeclarationKind,
         owner: Option<usize>,
         is_renamed: bool,
     ) -> usize {
         let name = id.name.as_str();
-        let home = owner.map_or(Home::List(self.list.idx), Home::Entity);
+        let home = owner.map_or(NameHome::List(self.list.idx), NameHome::Entity);
         let entity = self.entity(home, sort, name);
         if let Some(owner) = owner {
-            self.found.all[owner].names.insert(name, Kind::Unknown);
+            self.found.all[owner].names.insert(name, MemberValue::Unknown);
         }
         let keyword = match (self.list.taken.contains(name), self.list.is_block) {
             (true, _) => None,
@@ -135,7 +135,7 @@ impl<'a> Collector<'a> {
             false => name.to_owned(),
         };
         let is_exported = owner.is_some();
-        let declared = Declared { entity, keyword, inside, is_exported };
+        let declared = EntityDeclaration { entity, keyword, inside, is_exported };
         self.found.declared.insert(id.span.start, declared);
         entity
     }
@@ -156,9 +156,9 @@ impl<'a> Collector<'a> {
 
     fn declare_enum(&mut self, it: &TSEnumDeclaration<'a>, owner: Option<usize>) {
         let is_renamed = binds(it.id.name.as_str(), |search| search.visit_ts_enum_body(&it.body));
-        let entity = self.declare(&it.id, Sort::Enum, owner, is_renamed);
+        let entity = self.declare(&it.id, DeclarationKind::Enum, owner, is_renamed);
         let names = it.body.members.iter().filter_map(member_name);
-        self.found.all[entity].names.extend(names.map(|name| (name, Kind::Unknown)));
+        self.found.all[entity].names.extend(names.map(|name| (name, MemberValue::Unknown)));
         self.deeper(it.id.span.start, |this| this.visit_ts_enum_body(&it.body));
     }
 
@@ -166,7 +166,7 @@ impl<'a> Collector<'a> {
         let is_renamed = binds(it.id.name.as_str(), |search| {
             search.visit_ts_namespace_declaration_body(&it.body)
         });
-        let entity = self.declare(&it.id, Sort::Namespace, owner, is_renamed);
+        let entity = self.declare(&it.id, DeclarationKind::Namespace, owner, is_renamed);
         self.deeper(it.id.span.start, |this| match &it.body {
             TSNamespaceDeclarationBody::TSModuleBlock(block) => {
                 // As in a block: whoever comes too early for one of its names is told so.
@@ -194,10 +194,10 @@ impl<'a> Collector<'a> {
     }
 
     /// Begins a list of statements; the one before is to be put back.
-    fn open_list(&mut self, statements: &[Statement<'a>]) -> List<'a> {
+    fn open_list(&mut self, statements: &[Statement<'a>]) -> StatementList<'a> {
         self.n_lists += 1;
         let is_block = std::mem::take(&mut self.is_block_next);
-        let list = List {
+        let list = StatementList {
             idx: self.n_lists,
             is_block,
             namespace: self.namespace_next.take(),
@@ -212,7 +212,7 @@ impl<'a> Collector<'a> {
             return;
         };
         let mut names = |ids: &[&BindingIdentifier<'a>]| {
-            let names = ids.iter().map(|id| (id.name.as_str(), Kind::Unknown));
+            let names = ids.iter().map(|id| (id.name.as_str(), MemberValue::Unknown));
             self.found.all[owner].names.extend(names);
         };
         match it {
@@ -235,7 +235,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl<'a> Visit<'a> for Collector<'a> {
+impl<'a> Visit<'a> for EntityCollector<'a> {
     fn visit_statements(&mut self, it: &oxc_allocator::Vec<'a, Statement<'a>>) {
         let around = self.open_list(it);
         for statement in it.iter().filter(|it| !is_type_only(it)) {
@@ -289,18 +289,18 @@ fn lexical_name<'a>(statement: &Statement<'a>, is_block: bool) -> Option<&'a str
 }
 
 /// Whether something inside has the name, so that its holder cannot go by it there.
-fn binds<'a>(name: &'a str, visit: impl FnOnce(&mut Binds<'a>)) -> bool {
-    let mut search = Binds { name, found: false };
+fn binds<'a>(name: &'a str, visit: impl FnOnce(&mut BindingFinder<'a>)) -> bool {
+    let mut search = BindingFinder { name, found: false };
     visit(&mut search);
     search.found
 }
 
-struct Binds<'n> {
+struct BindingFinder<'n> {
     name: &'n str,
     found: bool,
 }
 
-impl<'a> Visit<'a> for Binds<'_> {
+impl<'a> Visit<'a> for BindingFinder<'_> {
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
         self.found |= it.name == self.name;
     }

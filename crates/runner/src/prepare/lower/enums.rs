@@ -4,9 +4,9 @@
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
 )]
 
-use super::super::edit::{Edit, skip_trivia};
-use super::entities::Declared;
-use super::names::Lowering;
+use super::super::edit::{TextEdit, skip_trivia};
+use super::entities::EntityDeclaration;
+use super::names::NameLowering;
 use oxc_ast::ast::*;
 use oxc_ast_visit::Visit as _;
 use oxc_span::{GetSpan as _, Span};
@@ -14,14 +14,14 @@ use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
 /// What is known of a member's value before the program runs. A number can also be looked up by its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MemberValue {
     Number,
     String,
     Unknown,
 }
 
 /// What a member has that says nothing.
-enum Next {
+enum NextMember {
     Known(i64),
     OneMoreThan(String),
     /// After a string. TypeScript's compiler complains, and writes this.
@@ -31,9 +31,9 @@ enum Next {
 /// Whole numbers beyond are not told apart from their neighbours.
 const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
 
-impl<'a> Lowering<'a, '_> {
-    pub(super) fn members(&mut self, it: &TSEnumBody<'a>, declared: &Declared) {
-        let mut next = Next::Known(0);
+impl<'a> NameLowering<'a, '_> {
+    pub(super) fn members(&mut self, it: &TSEnumBody<'a>, declared: &EntityDeclaration) {
+        let mut next = NextMember::Known(0);
         for member in &it.members {
             let name = literal(self.source, &member.id);
             let kind = match &member.initializer {
@@ -45,9 +45,9 @@ impl<'a> Lowering<'a, '_> {
             }
             next = match (&member.initializer, next) {
                 (Some(value), _) => self.after(value, kind, name),
-                (None, Next::Known(value)) => Next::Known(value.saturating_add(1)),
-                (None, Next::OneMoreThan(_)) => Next::OneMoreThan(name),
-                (None, Next::Undefined) => Next::Undefined,
+                (None, NextMember::Known(value)) => NextMember::Known(value.saturating_add(1)),
+                (None, NextMember::OneMoreThan(_)) => NextMember::OneMoreThan(name),
+                (None, NextMember::Undefined) => NextMember::Undefined,
             };
         }
     }
@@ -58,22 +58,22 @@ impl<'a> Lowering<'a, '_> {
         member: &TSEnumMember<'a>,
         value: &Expression<'a>,
         name: &str,
-        declared: &Declared,
-    ) -> Kind {
+        declared: &EntityDeclaration,
+    ) -> MemberValue {
         let object = &declared.inside;
         let kind = self.kind(value, declared);
         let (before, after) = match kind {
-            Kind::Number => (format!("{object}[{object}[{name}]"), format!("] = {name}")),
-            Kind::String => (format!("{object}[{name}]"), String::new()),
-            Kind::Unknown => (
+            MemberValue::Number => (format!("{object}[{object}[{name}]"), format!("] = {name}")),
+            MemberValue::String => (format!("{object}[{name}]"), String::new()),
+            MemberValue::Unknown => (
                 format!("typeof ({object}[{name}]"),
                 format!(") == \"number\" && ({object}[{object}[{name}]] = {name})"),
             ),
         };
         let name_span = Span::new(member.span.start, self.name_end(&member.id));
-        self.edits.push(Edit::replace(self.source, name_span, before));
+        self.edits.push(TextEdit::replace(self.source, name_span, before));
         self.visit_expression(value);
-        self.edits.push(Edit::insert(value.span().end, after));
+        self.edits.push(TextEdit::insert(value.span().end, after));
         self.end_member(member);
         kind
     }
@@ -82,27 +82,31 @@ impl<'a> Lowering<'a, '_> {
     fn counted(
         &mut self,
         member: &TSEnumMember<'a>,
-        next: &Next,
+        next: &NextMember,
         name: &str,
-        declared: &Declared,
-    ) -> Kind {
+        declared: &EntityDeclaration,
+    ) -> MemberValue {
         let object = &declared.inside;
         let value = match next {
-            Next::Known(value) => value.to_string(),
-            Next::OneMoreThan(before) => format!("{object}[{before}] + 1"),
-            Next::Undefined => "void 0".to_owned(),
+            NextMember::Known(value) => value.to_string(),
+            NextMember::OneMoreThan(before) => format!("{object}[{before}] + 1"),
+            NextMember::Undefined => "void 0".to_owned(),
         };
         let code = format!("{object}[{object}[{name}] = {value}] = {name}");
-        self.edits.push(Edit::replace(self.source, member.span, code));
+        self.edits.push(TextEdit::replace(self.source, member.span, code));
         self.end_member(member);
-        if matches!(next, Next::Undefined) { Kind::Unknown } else { Kind::Number }
+        if matches!(next, NextMember::Undefined) {
+            MemberValue::Unknown
+        } else {
+            MemberValue::Number
+        }
     }
 
     fn end_member(&mut self, member: &TSEnumMember<'a>) {
         let at = skip_trivia(self.source, member.span.end as usize);
         self.edits.push(match self.source.get(at) {
-            Some(b',') => Edit::replace(self.source, Span::sized(at as u32, 1), ";"),
-            Some(_) | None => Edit::insert(member.span.end, ";"),
+            Some(b',') => TextEdit::replace(self.source, Span::sized(at as u32, 1), ";"),
+            Some(_) | None => TextEdit::insert(member.span.end, ";"),
         });
     }
 
@@ -118,51 +122,55 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn after(&self, value: &Expression<'a>, kind: Kind, name: String) -> Next {
+    fn after(&self, value: &Expression<'a>, kind: MemberValue, name: String) -> NextMember {
         match (whole(value), kind) {
-            (Some(value), _) => Next::Known(value.saturating_add(1)),
-            (None, Kind::String) => Next::Undefined,
-            (None, Kind::Number | Kind::Unknown) => Next::OneMoreThan(name),
+            (Some(value), _) => NextMember::Known(value.saturating_add(1)),
+            (None, MemberValue::String) => NextMember::Undefined,
+            (None, MemberValue::Number | MemberValue::Unknown) => NextMember::OneMoreThan(name),
         }
     }
 
-    fn kind(&self, value: &Expression<'a>, declared: &Declared) -> Kind {
+    fn kind(&self, value: &Expression<'a>, declared: &EntityDeclaration) -> MemberValue {
         let of_member = |name: &str| {
             let names = &self.entities.all[declared.entity].names;
-            names.get(name).copied().unwrap_or(Kind::Unknown)
+            names.get(name).copied().unwrap_or(MemberValue::Unknown)
         };
         match super::super::recover::bare(value) {
-            Expression::NumericLiteral(_) => Kind::Number,
-            Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => Kind::String,
+            Expression::NumericLiteral(_) => MemberValue::Number,
+            Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => MemberValue::String,
             Expression::Identifier(it) => of_member(it.name.as_str()),
             Expression::StaticMemberExpression(it) => match &it.object {
                 Expression::Identifier(object) if object.name == declared.inside.as_str() => {
                     of_member(it.property.name.as_str())
                 }
-                _ => Kind::Unknown,
+                _ => MemberValue::Unknown,
             },
             Expression::UnaryExpression(it) => match it.operator {
                 // Anything becomes a number by it.
-                UnaryOperator::UnaryPlus => Kind::Number,
+                UnaryOperator::UnaryPlus => MemberValue::Number,
                 UnaryOperator::UnaryNegation | UnaryOperator::BitwiseNot => {
                     match self.kind(&it.argument, declared) {
-                        Kind::Number => Kind::Number,
+                        MemberValue::Number => MemberValue::Number,
                         // It may be a bigint.
-                        Kind::String | Kind::Unknown => Kind::Unknown,
+                        MemberValue::String | MemberValue::Unknown => MemberValue::Unknown,
                     }
                 }
-                _ => Kind::Unknown,
+                _ => MemberValue::Unknown,
             },
             Expression::BinaryExpression(it) => {
                 let sides = [self.kind(&it.left, declared), self.kind(&it.right, declared)];
-                let are_numbers = sides == [Kind::Number; 2];
+                let are_numbers = sides == [MemberValue::Number; 2];
                 match it.operator {
-                    BinaryOperator::Addition if sides.contains(&Kind::String) => Kind::String,
-                    it if are_numbers && (it.is_arithmetic() || it.is_bitwise()) => Kind::Number,
-                    _ => Kind::Unknown,
+                    BinaryOperator::Addition if sides.contains(&MemberValue::String) => {
+                        MemberValue::String
+                    }
+                    it if are_numbers && (it.is_arithmetic() || it.is_bitwise()) => {
+                        MemberValue::Number
+                    }
+                    _ => MemberValue::Unknown,
                 }
             }
-            _ => Kind::Unknown,
+            _ => MemberValue::Unknown,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a namespace exports, put into its object where it is declared.
 
-use super::super::edit::{Edit, skip_trivia};
-use super::names::Lowering;
+use super::super::edit::{TextEdit, skip_trivia};
+use super::names::NameLowering;
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit as _, walk};
 use oxc_span::{GetSpan as _, Span};
@@ -11,7 +11,7 @@ pub(super) const UNEXPORTED: &str = "a namespace can export declarations, and no
 /// A change of the variable would have to be seen in the namespace's object, and the other way round.
 const CHANGEABLE: &str = "a namespace cannot export a variable that may change: use `const`, or a function that gives its value";
 
-impl<'a> Lowering<'a, '_> {
+impl<'a> NameLowering<'a, '_> {
     pub(super) fn export(&mut self, it: &ExportDeclaration<'a>) {
         let Some(owner) = self.owner().map(str::to_owned) else {
             self.refuse(it.span.start, UNEXPORTED);
@@ -19,7 +19,7 @@ impl<'a> Lowering<'a, '_> {
         };
         let declaration = &it.declaration;
         let word = Span::new(it.span.start, declaration.span().start);
-        self.edits.push(Edit::replace(self.source, word, " ".repeat(word.size() as usize)));
+        self.edits.push(TextEdit::replace(self.source, word, " ".repeat(word.size() as usize)));
         let names = match declaration {
             Declaration::VariableDeclaration(it) => return self.export_variables(it, &owner),
             Declaration::FunctionDeclaration(it) => it.id.as_ref(),
@@ -35,7 +35,7 @@ impl<'a> Lowering<'a, '_> {
         };
         walk::walk_declaration(self, declaration);
         if let Some(id) = names {
-            self.edits.push(Edit::insert(declaration.span().end, assigned(&owner, &[id])));
+            self.edits.push(TextEdit::insert(declaration.span().end, assigned(&owner, &[id])));
         }
     }
 
@@ -52,9 +52,9 @@ impl<'a> Lowering<'a, '_> {
             let code = assigned(owner, &variable.id.get_binding_identifiers());
             self.edits.push(if idx < last {
                 let comma = skip_trivia(self.source, variable.span.end as usize) as u32;
-                Edit::replace(self.source, Span::sized(comma, 1), format!("{code}const "))
+                TextEdit::replace(self.source, Span::sized(comma, 1), format!("{code}const "))
             } else {
-                Edit::insert(it.span.end, code)
+                TextEdit::insert(it.span.end, code)
             });
         }
     }

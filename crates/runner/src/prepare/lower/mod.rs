@@ -11,18 +11,18 @@ mod names;
 #[cfg(test)]
 mod tests;
 
-use super::edit::Edit;
+use super::edit::TextEdit;
 use super::{SyntaxProblem, problem};
-use crate::prepare::scopes::Scopes;
-use entities::Entities;
-use names::Lowering;
+use crate::prepare::scopes::ScopeStack;
+use entities::EntityTable;
+use names::NameLowering;
 use oxc_ast::ast::Program;
 use oxc_ast_visit::Visit as _;
 
 /// The edits that make JavaScript of `program`, which was parsed from `text`, once its types are gone.
-pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<Edit>, SyntaxProblem> {
-    let entities = Entities::of(text, program)?;
-    let mut lowering = Lowering::new(text.as_bytes(), entities, Scopes::of(program));
+pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<TextEdit>, SyntaxProblem> {
+    let entities = EntityTable::of(text, program)?;
+    let mut lowering = NameLowering::new(text.as_bytes(), entities, ScopeStack::of(program));
     lowering.visit_program(program);
     match lowering.refused {
         Some(refused) => Err(problem(text, refused.at as usize, refused.message)),
@@ -31,7 +31,7 @@ pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<Edit>, Synt
 }
 
 /// Why there is no code for a text, and at which byte.
-struct Refused {
+struct LoweringError {
     at: u32,
     message: &'static str,
 }

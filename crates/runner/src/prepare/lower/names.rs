@@ -4,51 +4,55 @@
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
 )]
 
-use super::super::edit::{Edit, skip_trivia};
+use super::super::edit::{TextEdit, skip_trivia};
 use super::super::recover::is_type_only;
-use super::super::scopes::Scopes;
-use super::Refused;
-use super::entities::{Declared, Entities};
+use super::super::scopes::ScopeStack;
+use super::LoweringError;
+use super::entities::{EntityDeclaration, EntityTable};
 use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan as _, Span};
 use oxc_syntax::scope::{ScopeFlags, ScopeId};
 use std::cell::Cell;
 
-pub(super) struct Lowering<'a, 't> {
+pub(super) struct NameLowering<'a, 't> {
     pub(super) source: &'t [u8],
-    pub(super) entities: Entities<'a>,
-    scopes: Scopes<'a>,
+    pub(super) entities: EntityTable<'a>,
+    scopes: ScopeStack<'a>,
     /// The functions, enums and namespaces around.
-    around: Vec<Around>,
-    pub(super) edits: Vec<Edit>,
+    around: Vec<EnclosingScope>,
+    pub(super) edits: Vec<TextEdit>,
     /// The first thing that has no code.
-    pub(super) refused: Option<Refused>,
+    pub(super) refused: Option<LoweringError>,
 }
 
-enum Around {
+enum EnclosingScope {
     Function,
     /// An enum or namespace, and how deep the scope of its body lies.
     Body {
-        declared: Declared,
+        declared: EntityDeclaration,
         depth: usize,
     },
 }
 
-impl<'a, 't> Lowering<'a, 't> {
-    pub(super) const fn new(source: &'t [u8], entities: Entities<'a>, scopes: Scopes<'a>) -> Self {
+impl<'a, 't> NameLowering<'a, 't> {
+    pub(super) const fn new(
+        source: &'t [u8],
+        entities: EntityTable<'a>,
+        scopes: ScopeStack<'a>,
+    ) -> Self {
         Self { source, entities, scopes, around: vec![], edits: vec![], refused: None }
     }
 
     pub(super) fn refuse(&mut self, at: u32, message: &'static str) {
-        self.refused.get_or_insert(Refused { at, message });
+        self.refused.get_or_insert(LoweringError { at, message });
     }
 
     /// What the object of the namespace is called whose body this is.
     pub(super) fn owner(&self) -> Option<&str> {
         match self.around.last()? {
-            Around::Body { declared, .. } => Some(&declared.inside),
-            Around::Function => None,
+            EnclosingScope::Body { declared, .. } => Some(&declared.inside),
+            EnclosingScope::Function => None,
         }
     }
 
@@ -56,8 +60,8 @@ impl<'a, 't> Lowering<'a, 't> {
     fn holder(&self, name: &str) -> Option<&str> {
         let depth_bound = self.scopes.depth_of(name);
         let bodies = self.around.iter().rev().filter_map(|around| match around {
-            Around::Body { declared, depth } => Some((declared, *depth)),
-            Around::Function => None,
+            EnclosingScope::Body { declared, depth } => Some((declared, *depth)),
+            EnclosingScope::Function => None,
         });
         bodies
             .take_while(|(_, depth)| *depth > depth_bound)
@@ -70,21 +74,21 @@ impl<'a, 't> Lowering<'a, 't> {
         let name = it.name.as_str();
         let Some(holder) = self.holder(name) else { return };
         let before = if is_shorthand { format!("{name}: {holder}.") } else { format!("{holder}.") };
-        self.edits.push(Edit::insert(it.span.start, before));
+        self.edits.push(TextEdit::insert(it.span.start, before));
     }
 
     /// Everything up to the body: `head` ends where the body begins.
-    fn open(&mut self, name: &str, head: Span, declared: &Declared) {
+    fn open(&mut self, name: &str, head: Span, declared: &EntityDeclaration) {
         let variable = declared.keyword.map_or_else(String::new, |word| format!("{word} {name}"));
         // In a block of its own: a program that ends here must not be taken for one that ends in an expression.
         let code = format!("{variable};{{(function ({}) {{", declared.inside);
-        self.edits.push(Edit::replace(self.source, head, code));
+        self.edits.push(TextEdit::replace(self.source, head, code));
         let depth = self.scopes.depth() + 1;
-        self.around.push(Around::Body { declared: declared.clone(), depth });
+        self.around.push(EnclosingScope::Body { declared: declared.clone(), depth });
     }
 
     /// The end of the body, and its call.
-    fn close(&mut self, name: &str, foot: Span, declared: &Declared) {
+    fn close(&mut self, name: &str, foot: Span, declared: &EntityDeclaration) {
         self.around.pop();
         let object = match self.owner() {
             Some(owner) if declared.is_exported => {
@@ -92,11 +96,11 @@ impl<'a, 't> Lowering<'a, 't> {
             }
             Some(_) | None => format!("{name} || ({name} = {{}})"),
         };
-        self.edits.push(Edit::replace(self.source, foot, format!("}})({object})}}")));
+        self.edits.push(TextEdit::replace(self.source, foot, format!("}})({object})}}")));
     }
 
     fn in_function(&mut self, visit: impl FnOnce(&mut Self)) {
-        self.around.push(Around::Function);
+        self.around.push(EnclosingScope::Function);
         visit(self);
         self.around.pop();
     }
@@ -114,7 +118,7 @@ impl<'a, 't> Lowering<'a, 't> {
     }
 }
 
-impl<'a> Visit<'a> for Lowering<'a, '_> {
+impl<'a> Visit<'a> for NameLowering<'a, '_> {
     fn enter_scope(&mut self, _: ScopeFlags, id: &Cell<Option<ScopeId>>) {
         self.scopes.enter(id);
     }
@@ -171,21 +175,21 @@ impl<'a> Visit<'a> for Lowering<'a, '_> {
             }
         };
         let keyword = Span::sized(it.span.start, "import".len() as u32);
-        self.edits.push(Edit::replace(self.source, keyword, "var   "));
+        self.edits.push(TextEdit::replace(self.source, keyword, "var   "));
         let holder =
             self.holder(first.name.as_str()).map_or_else(String::new, |it| format!("{it}."));
         let first = format!("{holder}{}", first.name);
         let guard = format!("typeof {first} == \"undefined\" ? undefined : {holder}");
-        self.edits.push(Edit::insert(it.module_reference.span().start, guard));
+        self.edits.push(TextEdit::insert(it.module_reference.span().start, guard));
         while let Some(name) = rest {
-            self.edits.push(Edit::insert(self.dot_after(name.left.span()), "?"));
+            self.edits.push(TextEdit::insert(self.dot_after(name.left.span()), "?"));
             rest = match &name.left {
                 TSTypeName::QualifiedName(left) => Some(left),
                 TSTypeName::IdentifierReference(_) | TSTypeName::ThisExpression(_) => None,
             };
         }
         // The next line may begin with a bracket, which would be read as a part of a value.
-        self.edits.push(Edit::insert(it.span.end, ";"));
+        self.edits.push(TextEdit::insert(it.span.end, ";"));
     }
 
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {

@@ -1,12 +1,12 @@
 //! Texts that are made to cost more than they are worth.
 
-use super::super::{Prepared, prepare};
-use lifecycle::Convention::ExplicitReturn;
+use super::super::{RunnableText, prepare};
+use lifecycle::ValueConvention::ExplicitReturn;
 
 /// The length of what is prepared, or why it is not.
 fn prepared(source: &str) -> Result<usize, String> {
     prepare(source, ExplicitReturn)
-        .map(|Prepared(text)| text.len())
+        .map(|RunnableText(text)| text.len())
         .map_err(|problem| problem.message)
 }
 

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
 fn main() {
-    sandbox::zygote::enter_with(sandbox::zygote::Play {
+    sandbox::zygote::enter_with(sandbox::zygote::RunnerProgram {
         warm: || (),
         rehearsal: "echo\n",
         limber_up: |()| (),

@@ -1,7 +1,7 @@
 //! A small server around a sandbox, in a process of its own.
 #![expect(clippy::print_stdout, reason = "the test reads what this prints")]
 
-use sandbox::{Config, Demand, Lease, Received, Sandbox};
+use sandbox::{Config, Lease, LeaseDemand, LeaseMessage, Sandbox};
 use std::io::Read;
 
 /// `check` says how a runner fares here; `hold` leases busy runners and waits to be killed.
@@ -22,7 +22,8 @@ async fn check() {
             for order in
                 ["echo hello", "try open a file", "try connect by TCP", "try kill the parent"]
             {
-                let mut lease = sandbox.lease(Demand::default()).await.expect("one runner fits");
+                let mut lease =
+                    sandbox.lease(LeaseDemand::default()).await.expect("one runner fits");
                 println!("{order}: {}", told(&mut lease, order).await);
             }
             sandbox.shutdown().await;
@@ -35,9 +36,9 @@ async fn hold() {
     let sandbox = Sandbox::start(Config::default()).await.expect("a sandbox starts here");
     let mut leases = Vec::new();
     for order in ["echo idle", "spin", "hang-up", "echo idle"] {
-        let mut lease = sandbox.lease(Demand::default()).await.expect("four runners fit");
+        let mut lease = sandbox.lease(LeaseDemand::default()).await.expect("four runners fit");
         lease.push(format!("echo ready\n{order}\n").as_bytes()).expect("a new runner reads");
-        assert!(matches!(lease.receive().await, Received::Line(b"ready")));
+        assert!(matches!(lease.receive().await, LeaseMessage::Line(b"ready")));
         leases.push(lease);
     }
     println!("holding");
@@ -50,7 +51,7 @@ async fn told(lease: &mut Lease, order: &str) -> String {
         return "gone".to_owned();
     }
     match lease.receive().await {
-        Received::Line(line) => String::from_utf8_lossy(line).into_owned(),
-        Received::Gone(exit) => format!("{exit:?}"),
+        LeaseMessage::Line(line) => String::from_utf8_lossy(line).into_owned(),
+        LeaseMessage::Gone(exit) => format!("{exit:?}"),
     }
 }

@@ -3,11 +3,11 @@
 //! A code travels behind `#` in a link, which no server and no log sees. A used code is retained until it would
 //! have expired, so that the page can say what is wrong with a link.
 
-use super::expiring::{Expiring, ExpiringKind, ExpiryTime, secret_key, to_json};
-use crate::auth::tokens::{Secret, TokenError, TokenId};
+use super::expiring::{ExpiringKind, ExpiringValue, ExpiryTime, secret_key, to_json};
+use crate::auth::tokens::{MintedSecret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 /// How long a used or expired code can be told from an unknown one.
 const RETAINED_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -67,12 +67,12 @@ struct CodeRecord {
 
 /// Makes a code that acts for a token.
 pub(crate) async fn mint_code(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     purpose: CodePurpose,
     token: &TokenId,
     now: Timestamp,
 ) -> Result<MintedCode, TokenError> {
-    let code = Secret::bare()?;
+    let code = MintedSecret::bare()?;
     let record = CodeRecord { token: token.clone(), is_used: false };
     let expires = purpose.kind().add(records, &secret_key(&code), record, now).await?;
     Ok(MintedCode { code, expires })
@@ -80,7 +80,7 @@ pub(crate) async fn mint_code(
 
 /// Uses a code up, and returns the token that made it.
 pub(super) async fn redeem(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     purpose: CodePurpose,
     code: &str,
     now: Timestamp,
@@ -96,7 +96,7 @@ pub(super) async fn redeem(
         return Ok(Err(CodeRefusal::Expired));
     }
     let used = CodeRecord { is_used: true, ..found.value.clone() };
-    let used = to_json(&Expiring { value: used, ..found.clone() });
+    let used = to_json(&ExpiringValue { value: used, ..found.clone() });
     match records.put(kind.name, &key, used, version).await {
         Ok(_) => Ok(Ok(found.value.token)),
         // Another request used it in between.
@@ -107,7 +107,7 @@ pub(super) async fn redeem(
 
 /// Ends every browser session, and removes all that could start or raise one: after the store lost entries nobody knows
 /// which of them were ended before.
-pub async fn end_all_sessions(records: &dyn Records) -> Result<(), StoreError> {
+pub async fn end_all_sessions(records: &dyn RecordStore) -> Result<(), StoreError> {
     for kind in super::SESSION_KINDS {
         for record in records.all(kind).await? {
             super::expiring::remove(records, kind, &record.key, record.version).await?;
@@ -117,7 +117,7 @@ pub async fn end_all_sessions(records: &dyn Records) -> Result<(), StoreError> {
 }
 
 /// Removes codes and sessions of the previous version.
-pub(crate) async fn remove_previous_sessions(records: &dyn Records) -> Result<(), StoreError> {
+pub(crate) async fn remove_previous_sessions(records: &dyn RecordStore) -> Result<(), StoreError> {
     for kind in PREVIOUS_KINDS {
         for record in records.all(kind).await? {
             super::expiring::remove(records, kind, &record.key, record.version).await?;

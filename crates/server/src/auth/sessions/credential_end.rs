@@ -3,7 +3,7 @@
 
 use super::{BrowserSessions, SessionCredential, elevation};
 use crate::auth::scope::{Caller, CallerCredential};
-use crate::auth::tokens::Tokens;
+use crate::auth::tokens::TokenRegistry;
 use lifecycle::Timestamp;
 use std::time::Duration;
 use store::StoreError;
@@ -17,7 +17,7 @@ impl BrowserSessions {
     /// same rights. Never resolves where no credential is asked for.
     pub(crate) async fn credential_end(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         caller: &Caller,
         clock: &engine::Clock,
     ) {
@@ -45,7 +45,7 @@ impl BrowserSessions {
     /// How long the credential lasts if nobody ends it; none where it no longer admits `caller`.
     async fn valid_time(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         caller: &Caller,
         now: Timestamp,
     ) -> Result<Option<Duration>, StoreError> {
@@ -65,7 +65,7 @@ impl BrowserSessions {
 
     async fn current_caller(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         session: &SessionCredential,
         now: Timestamp,
     ) -> Result<Option<Caller>, StoreError> {
@@ -77,7 +77,7 @@ impl BrowserSessions {
 
 /// When the session ends, or its elevation, which ends earlier.
 async fn session_expiry(
-    tokens: &Tokens,
+    tokens: &TokenRegistry,
     session: &SessionCredential,
     now: Timestamp,
 ) -> Result<Timestamp, StoreError> {

@@ -2,11 +2,11 @@
 //! memory of one tab and stores it nowhere.
 
 use super::expiring::{ExpiringKind, secret_key};
-use super::session::SessionId;
-use crate::auth::tokens::{Secret, TokenError, TokenId};
+use super::session::BrowserSessionId;
+use crate::auth::tokens::{MintedSecret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 const ELEVATION: ExpiringKind = ExpiringKind {
     name: "browser_elevation",
@@ -17,7 +17,7 @@ const ELEVATION: ExpiringKind = ExpiringKind {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ElevationRecord {
-    session: SessionId,
+    session: BrowserSessionId,
     token: TokenId,
 }
 
@@ -38,12 +38,12 @@ pub(crate) struct GrantedElevation {
 }
 
 pub(super) async fn grant(
-    records: &dyn Records,
-    session: &SessionId,
+    records: &dyn RecordStore,
+    session: &BrowserSessionId,
     token: TokenId,
     now: Timestamp,
 ) -> Result<GrantedElevation, TokenError> {
-    let elevation = Secret::bare()?;
+    let elevation = MintedSecret::bare()?;
     let record = ElevationRecord { session: session.clone(), token };
     let expires = ELEVATION.add(records, &secret_key(&elevation), record, now).await?;
     Ok(GrantedElevation { elevation, expires })
@@ -57,9 +57,9 @@ pub(super) struct ValidElevation {
 
 /// The elevation under a key; none where it ended or belongs to another session.
 pub(super) async fn find(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     key: &ElevationKey,
-    session: &SessionId,
+    session: &BrowserSessionId,
     now: Timestamp,
 ) -> Result<Option<ValidElevation>, StoreError> {
     let found = ELEVATION.valid::<ElevationRecord>(records, &key.0, now).await?;

@@ -7,7 +7,7 @@ use crate::auth::tokens::{TokenError, digest};
 use lifecycle::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 /// One kind of record, how long it is valid, and how many there are at most.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(super) struct ExpiringKind {
 
 /// A value with the time at which it ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Expiring<T> {
+pub(super) struct ExpiringValue<T> {
     pub(super) expires: i64,
     /// The clock's generation when it was written; see [`engine::clock_generation`].
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -36,7 +36,7 @@ struct ExpiryOnly {
     expires: i64,
 }
 
-impl<T> Expiring<T> {
+impl<T> ExpiringValue<T> {
     /// Whether it is not expired, by a clock that was not set back since it was written.
     pub(super) const fn is_valid(&self, now: ExpiryTime) -> bool {
         self.expires > now.at.0 && self.generation == now.generation
@@ -51,7 +51,10 @@ pub(super) struct ExpiryTime {
 }
 
 impl ExpiryTime {
-    pub(super) async fn read(records: &dyn Records, now: Timestamp) -> Result<Self, StoreError> {
+    pub(super) async fn read(
+        records: &dyn RecordStore,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
         Ok(Self { at: now, generation: engine::clock_generation(records).await? })
     }
 }
@@ -65,7 +68,7 @@ impl ExpiringKind {
     /// Writes a record under a key that is new, and returns when it ends.
     pub(super) async fn add<T: Serialize>(
         self,
-        records: &dyn Records,
+        records: &dyn RecordStore,
         key: &str,
         value: T,
         now: Timestamp,
@@ -73,7 +76,7 @@ impl ExpiringKind {
         self.purge(records, now).await?;
         let expires = now.0.saturating_add(self.age_ms_max);
         let ExpiryTime { generation, .. } = ExpiryTime::read(records, now).await?;
-        let record = Expiring { expires, generation, value };
+        let record = ExpiringValue { expires, generation, value };
         records.put(self.name, key, to_json(&record), 0).await?;
         Ok(Timestamp(expires))
     }
@@ -81,9 +84,9 @@ impl ExpiringKind {
     /// The record under a key and its version, whether it is still valid or not.
     pub(super) async fn get<T: DeserializeOwned>(
         self,
-        records: &dyn Records,
+        records: &dyn RecordStore,
         key: &str,
-    ) -> Result<Option<(Expiring<T>, u64)>, StoreError> {
+    ) -> Result<Option<(ExpiringValue<T>, u64)>, StoreError> {
         let Some(record) = records.get(self.name, key).await? else { return Ok(None) };
         Ok(serde_json::from_str(&record.value).ok().map(|value| (value, record.version)))
     }
@@ -91,17 +94,17 @@ impl ExpiringKind {
     /// The record under a key, while it is valid.
     pub(super) async fn valid<T: DeserializeOwned>(
         self,
-        records: &dyn Records,
+        records: &dyn RecordStore,
         key: &str,
         now: Timestamp,
-    ) -> Result<Option<Expiring<T>>, StoreError> {
+    ) -> Result<Option<ExpiringValue<T>>, StoreError> {
         let Some((record, _)) = self.get::<T>(records, key).await? else { return Ok(None) };
         let now = ExpiryTime::read(records, now).await?;
         Ok(record.is_valid(now).then_some(record))
     }
 
     /// Removes expired records and, where too many are left, those that expire first.
-    async fn purge(self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
+    async fn purge(self, records: &dyn RecordStore, now: Timestamp) -> Result<(), StoreError> {
         let mut all: Vec<_> = records
             .all(self.name)
             .await?
@@ -124,7 +127,7 @@ impl ExpiringKind {
 
 /// Removes a record; false where another request changed or removed it first.
 pub(super) async fn remove(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     kind: &'static str,
     key: &str,
     version: u64,

@@ -17,17 +17,17 @@ mod tickets;
 pub use codes::end_all_sessions;
 pub(crate) use codes::{CodePurpose, CodeRefusal, mint_code, remove_previous_sessions};
 pub(crate) use elevation::GrantedElevation;
-pub(crate) use session::{ListedSession, NewSession, SessionId, StartedSession};
+pub(crate) use session::{BrowserSessionId, ListedSession, NewSession, StartedSession};
 pub(crate) use signature::is_public_key;
 pub(crate) use tickets::{IssuedTicket, TICKET_PATH_BYTES_MAX};
 
-use super::scope::{Caller, CallerCredential, Scope, Scopes};
-use super::tokens::{Secret, TokenError, TokenId, Tokens};
+use super::scope::{Caller, CallerCredential, Scope, TokenScopes};
+use super::tokens::{MintedSecret, TokenError, TokenId, TokenRegistry};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use elevation::ElevationKey;
-use expiring::Expiring;
+use expiring::ExpiringValue;
 use lifecycle::Timestamp;
 use session::{SessionProof, SessionRecord};
 use signature::{ReplayGuard, ReplayRefusal, SignedHeader, SignedRequest};
@@ -60,7 +60,7 @@ pub(crate) struct BrowserSessions {
 /// How a session proved itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionCredential {
-    pub(crate) id: SessionId,
+    pub(crate) id: BrowserSessionId,
     pub(crate) token: TokenId,
     pub(crate) expires: Timestamp,
     elevation: Option<ElevationKey>,
@@ -102,7 +102,7 @@ impl From<StoreError> for SessionRefusal {
 impl BrowserSessions {
     pub(crate) fn new(port: u16) -> Self {
         Self {
-            nonce: Secret::bare().ok(),
+            nonce: MintedSecret::bare().ok(),
             port,
             replays: Mutex::default(),
             endings: watch::Sender::new(0),
@@ -117,7 +117,7 @@ impl BrowserSessions {
     /// Starts a session for a code, and returns it with the caller that it acts for.
     pub(crate) async fn sign_in(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         code: &str,
         new: NewSession<'_>,
         now: Timestamp,
@@ -137,8 +137,8 @@ impl BrowserSessions {
     /// Raises a session for a code.
     pub(crate) async fn elevate(
         &self,
-        tokens: &Tokens,
-        session: &SessionId,
+        tokens: &TokenRegistry,
+        session: &BrowserSessionId,
         code: &str,
         now: Timestamp,
     ) -> Result<Result<GrantedElevation, CodeRefusal>, TokenError> {
@@ -157,7 +157,7 @@ impl BrowserSessions {
     /// tokens ended with them.
     pub(crate) async fn list(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         token: Option<&TokenId>,
         now: Timestamp,
     ) -> Result<Vec<(ListedSession, String)>, StoreError> {
@@ -174,7 +174,11 @@ impl BrowserSessions {
     }
 
     /// Ends a session and its streams; false where there is none.
-    pub(crate) async fn end(&self, tokens: &Tokens, id: &SessionId) -> Result<bool, StoreError> {
+    pub(crate) async fn end(
+        &self,
+        tokens: &TokenRegistry,
+        id: &BrowserSessionId,
+    ) -> Result<bool, StoreError> {
         let has_ended = session::end(tokens.records(), id).await?;
         self.announce_endings();
         Ok(has_ended)
@@ -188,7 +192,7 @@ impl BrowserSessions {
     /// Issues a ticket for one path; none for a caller that was asked for nothing and needs no ticket.
     pub(crate) async fn issue_ticket(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         caller: &Caller,
         path: &str,
         now: Timestamp,
@@ -207,7 +211,7 @@ impl BrowserSessions {
     /// The caller that a request's session acts for.
     pub(super) async fn caller(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         claim: SessionClaim<'_>,
         parts: &Parts,
         now: Timestamp,
@@ -240,20 +244,20 @@ impl BrowserSessions {
 
     async fn find(
         &self,
-        tokens: &Tokens,
-        id: &SessionId,
+        tokens: &TokenRegistry,
+        id: &BrowserSessionId,
         now: Timestamp,
-    ) -> Result<Option<Expiring<SessionRecord>>, StoreError> {
+    ) -> Result<Option<ExpiringValue<SessionRecord>>, StoreError> {
         let found = session::find(tokens.records(), id, now).await?;
         Ok(found.filter(|found| found.value.port == self.port))
     }
 
     async fn check_bearer(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         text: &str,
         now: Timestamp,
-    ) -> Result<(SessionId, Expiring<SessionRecord>), SessionRefusal> {
+    ) -> Result<(BrowserSessionId, ExpiringValue<SessionRecord>), SessionRefusal> {
         let (id, digest) = session::read_tab_bearer(text).ok_or(SessionRefusal::Unknown)?;
         let session = self.find(tokens, &id, now).await?.ok_or(SessionRefusal::Unknown)?;
         // Digests of random secrets: the time that a comparison takes tells nothing.
@@ -265,15 +269,15 @@ impl BrowserSessions {
 
     async fn check_signature(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenRegistry,
         text: &str,
         parts: &Parts,
         now: Timestamp,
-    ) -> Result<(SessionId, Expiring<SessionRecord>), SessionRefusal> {
+    ) -> Result<(BrowserSessionId, ExpiringValue<SessionRecord>), SessionRefusal> {
         let header = SignedHeader::parse(text).ok_or(SessionRefusal::Unknown)?;
         let is_current = self.nonce.as_deref() == Some(header.nonce) && header.is_timely(now);
         let value = header.random_value().filter(|_| is_current).ok_or(SessionRefusal::Unknown)?;
-        let id = SessionId::from_header(header.id);
+        let id = BrowserSessionId::from_header(header.id);
         let session = self.find(tokens, &id, now).await?.ok_or(SessionRefusal::Unknown)?;
         let SessionProof::Key(key) = &session.value.proof else {
             return Err(SessionRefusal::Unknown);
@@ -298,8 +302,8 @@ impl BrowserSessions {
     /// The caller that a session acts for; none where its token may no longer answer. An elevation that ended raises
     /// nothing: the request counts as the session's own.
     async fn session_caller(
-        tokens: &Tokens,
-        (id, session): (SessionId, Expiring<SessionRecord>),
+        tokens: &TokenRegistry,
+        (id, session): (BrowserSessionId, ExpiringValue<SessionRecord>),
         elevation: Option<ElevationKey>,
         now: Timestamp,
     ) -> Result<Option<Caller>, StoreError> {
@@ -317,7 +321,7 @@ impl BrowserSessions {
         {
             return Ok(Some(Caller { credential: credential(id, Some(key)), ..raised }));
         }
-        let scopes = Scopes::from(SESSION_SCOPES.as_slice());
+        let scopes = TokenScopes::from(SESSION_SCOPES.as_slice());
         Ok(Some(Caller { scopes, credential: credential(id, None), ..owner }))
     }
 }

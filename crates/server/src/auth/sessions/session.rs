@@ -1,11 +1,11 @@
 //! Browser sessions as they are stored: started with a code, ended by a person, by time, or with their token.
 
-use super::expiring::{Expiring, ExpiringKind, ExpiryTime, remove, secret_key};
-use crate::auth::tokens::{Secret, TokenError, TokenId};
+use super::expiring::{ExpiringKind, ExpiringValue, ExpiryTime, remove, secret_key};
+use crate::auth::tokens::{MintedSecret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -32,15 +32,15 @@ const AGENT_CHARS_MAX: usize = 200;
 
 /// Names a session. Not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct SessionId(String);
+pub(crate) struct BrowserSessionId(String);
 
-impl fmt::Display for SessionId {
+impl fmt::Display for BrowserSessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl SessionId {
+impl BrowserSessionId {
     pub(super) fn from_header(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -83,7 +83,7 @@ pub(crate) struct NewSession<'a> {
 
 /// A session that was just started.
 pub(crate) struct StartedSession {
-    pub(crate) id: SessionId,
+    pub(crate) id: BrowserSessionId,
     pub(crate) expires: Timestamp,
     /// For a tab without keys.
     pub(crate) bearer: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) struct StartedSession {
 
 /// A session as it is listed.
 pub(crate) struct ListedSession {
-    pub(crate) id: SessionId,
+    pub(crate) id: BrowserSessionId,
     pub(crate) token: TokenId,
     pub(crate) created: Timestamp,
     pub(crate) expires: Timestamp,
@@ -100,17 +100,17 @@ pub(crate) struct ListedSession {
 }
 
 pub(super) async fn start(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     token: TokenId,
     new: NewSession<'_>,
     port: u16,
     now: Timestamp,
 ) -> Result<StartedSession, TokenError> {
-    let id = SessionId(format!("{ID_PREFIX}{}", Secret::bare()?));
+    let id = BrowserSessionId(format!("{ID_PREFIX}{}", MintedSecret::bare()?));
     let (kind, proof, bearer) = match new.key {
         Some(key) => (KEY_SESSION, SessionProof::Key(key.to_owned()), None),
         None => {
-            let secret = Secret::bare()?;
+            let secret = MintedSecret::bare()?;
             let bearer = format!("{BEARER_PREFIX}{id}.{secret}");
             (TAB_SESSION, SessionProof::Tab(secret_key(&secret)), Some(bearer))
         }
@@ -123,16 +123,16 @@ pub(super) async fn start(
 
 /// The session of this id, while it lasts.
 pub(super) async fn find(
-    records: &dyn Records,
-    id: &SessionId,
+    records: &dyn RecordStore,
+    id: &BrowserSessionId,
     now: Timestamp,
-) -> Result<Option<Expiring<SessionRecord>>, StoreError> {
+) -> Result<Option<ExpiringValue<SessionRecord>>, StoreError> {
     KEY_SESSION.valid(records, &id.0, now).await
 }
 
 /// Every session that lasts, newest first.
 pub(super) async fn list(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     now: Timestamp,
 ) -> Result<Vec<ListedSession>, StoreError> {
     let now = ExpiryTime::read(records, now).await?;
@@ -141,9 +141,10 @@ pub(super) async fn list(
         .await?
         .into_iter()
         .filter_map(|record| {
-            let stored = serde_json::from_str::<Expiring<SessionRecord>>(&record.value).ok()?;
+            let stored =
+                serde_json::from_str::<ExpiringValue<SessionRecord>>(&record.value).ok()?;
             stored.is_valid(now).then_some(ListedSession {
-                id: SessionId(record.key),
+                id: BrowserSessionId(record.key),
                 token: stored.value.token,
                 created: Timestamp(stored.value.created),
                 expires: Timestamp(stored.expires),
@@ -157,7 +158,10 @@ pub(super) async fn list(
 }
 
 /// Ends a session; false where there is none.
-pub(super) async fn end(records: &dyn Records, id: &SessionId) -> Result<bool, StoreError> {
+pub(super) async fn end(
+    records: &dyn RecordStore,
+    id: &BrowserSessionId,
+) -> Result<bool, StoreError> {
     match records.get(NAME, &id.0).await? {
         Some(record) => remove(records, NAME, &record.key, record.version).await,
         None => Ok(false),
@@ -170,7 +174,7 @@ pub(super) fn is_tab_bearer(secret: &str) -> bool {
 }
 
 /// The session that a tab's bearer names, and the digest to compare.
-pub(super) fn read_tab_bearer(bearer: &str) -> Option<(SessionId, String)> {
+pub(super) fn read_tab_bearer(bearer: &str) -> Option<(BrowserSessionId, String)> {
     let (id, secret) = bearer.strip_prefix(BEARER_PREFIX)?.split_once('.')?;
-    Some((SessionId(id.to_owned()), secret_key(secret)))
+    Some((BrowserSessionId(id.to_owned()), secret_key(secret)))
 }

@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Records;
+use store::RecordStore;
 use store::sqlite::SqliteStore;
 
 /// A server with one token and a browser with a key.
 struct Fixture {
     store: Arc<SqliteStore>,
-    tokens: Tokens,
+    tokens: TokenRegistry,
     sessions: BrowserSessions,
     key: SigningKey,
     n_signed: Cell<u128>,
@@ -29,7 +29,7 @@ impl Fixture {
     async fn new(scopes: &str) -> Self {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let fixture = Self {
-            tokens: Tokens::new(Arc::clone(&store) as _, None),
+            tokens: TokenRegistry::new(Arc::clone(&store) as _, None),
             sessions: BrowserSessions::new(PORT),
             key: SigningKey::from_slice(&[9; 32]).unwrap(),
             n_signed: Cell::new(0),
@@ -40,8 +40,8 @@ impl Fixture {
     }
 
     async fn add_token(&self, name: &str, scopes: &str) -> TokenId {
-        let secret = Secret::new().unwrap();
-        let scopes = (Scopes::parse(scopes.split(',')).unwrap(), AnswerRole::Person);
+        let secret = MintedSecret::new().unwrap();
+        let scopes = (TokenScopes::parse(scopes.split(',')).unwrap(), AnswerRole::Person);
         let name = TokenName::parse(name).unwrap();
         tokens::add(&*self.store, &name, scopes, &secret, Timestamp(0)).await.unwrap();
         self.tokens.forget();
@@ -79,7 +79,7 @@ impl Fixture {
     }
 
     /// A signed `GET /api/questions`.
-    fn signed(&self, id: &SessionId, nonce: &str, now: i64, elevation: &str) -> Parts {
+    fn signed(&self, id: &BrowserSessionId, nonce: &str, now: i64, elevation: &str) -> Parts {
         self.n_signed.set(self.n_signed.get() + 1);
         let value = URL_SAFE_NO_PAD.encode(self.n_signed.get().to_be_bytes());
         let body = URL_SAFE_NO_PAD.encode(Sha256::digest(b""));
@@ -104,7 +104,12 @@ impl Fixture {
     }
 
     /// Who a correctly signed request of a session is.
-    async fn seen(&self, id: &SessionId, now: i64, elevation: &str) -> Option<(String, String)> {
+    async fn seen(
+        &self,
+        id: &BrowserSessionId,
+        now: i64,
+        elevation: &str,
+    ) -> Option<(String, String)> {
         let parts = self.signed(id, self.sessions.nonce().unwrap(), now, elevation);
         let caller = self.caller(&parts, now).await?;
         Some((caller.name.0, caller.scopes.to_string()))
@@ -198,7 +203,7 @@ async fn an_elevation_raises_its_own_session_for_an_hour() {
     let fixture = Fixture::new("admin").await;
     let (one, other) = (fixture.sign_in(0).await, fixture.sign_in(0).await);
     let code = fixture.code(CodePurpose::Elevation, 0).await;
-    let elevate = async |session: &SessionId, code: &str, now| {
+    let elevate = async |session: &BrowserSessionId, code: &str, now| {
         fixture.sessions.elevate(&fixture.tokens, session, code, Timestamp(now)).await.unwrap()
     };
     let granted = elevate(&one.id, &code, 0).await.unwrap_or_else(|why| panic!("{why:?}"));

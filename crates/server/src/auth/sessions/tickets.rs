@@ -3,11 +3,11 @@
 
 use super::elevation::ElevationKey;
 use super::expiring::{ExpiringKind, ExpiryTime, remove, secret_key};
-use super::session::SessionId;
-use crate::auth::tokens::{Secret, TokenError, TokenId};
+use super::session::BrowserSessionId;
+use crate::auth::tokens::{MintedSecret, TokenError, TokenId};
 use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 const TICKET: ExpiringKind =
     ExpiringKind { name: "browser_ticket", age_ms_max: 30 * 1_000, retained_ms: 0, n_max: 1_000 };
@@ -20,7 +20,7 @@ pub(crate) const TICKET_PATH_BYTES_MAX: usize = 1_024;
 #[serde(rename_all = "snake_case")]
 pub(super) enum TicketHolder {
     Token(TokenId),
-    Session { id: SessionId, elevation: Option<ElevationKey> },
+    Session { id: BrowserSessionId, elevation: Option<ElevationKey> },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -36,12 +36,12 @@ pub(crate) struct IssuedTicket {
 }
 
 pub(super) async fn issue(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     holder: TicketHolder,
     path: &str,
     now: Timestamp,
 ) -> Result<IssuedTicket, TokenError> {
-    let ticket = Secret::bare()?;
+    let ticket = MintedSecret::bare()?;
     let record = TicketRecord { path: path.to_owned(), holder };
     let expires = TICKET.add(records, &secret_key(&ticket), record, now).await?;
     Ok(IssuedTicket { ticket, expires })
@@ -49,7 +49,7 @@ pub(super) async fn issue(
 
 /// Uses a ticket up, also where it is for another path.
 pub(super) async fn redeem(
-    records: &dyn Records,
+    records: &dyn RecordStore,
     ticket: &str,
     path: &str,
     now: Timestamp,

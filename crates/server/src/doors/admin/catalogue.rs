@@ -2,23 +2,26 @@
 //! comes from. Looking is for whoever may run programs, changing for administrators.
 
 use super::{json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::{self, JsonBody};
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use lifecycle::{Timestamp, ToolPath};
-use protocols::executor::{Members, member, members};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::{Value, json};
-use sources::{SourceError, Sources};
+use sources::{SourceError, SourceRegistry};
 use std::sync::Arc;
 use tools::graphql::GraphqlKind;
 use tools::mcp::McpKind;
 use tools::openapi::{OpenApiKind, SENT_BYTES_MAX, SentSpec};
-use tools::{Card, Change, Found, Slug, SourceConfig, SourceKind, TokenFlow, TokenSource};
+use tools::{
+    CatalogueChange, FoundTool, IntegrationSlug, SourceCard, SourceConfig, SourceKind, TokenFlow,
+    TokenSource,
+};
 
 /// Tools in one answer; clients of larger catalogues search.
 const TOOLS_MAX: usize = 20_000;
@@ -31,16 +34,16 @@ const URL_BYTES_MAX: usize = 2_048;
 
 /// `GET /api/tools`.
 pub(crate) async fn tools(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     looks(&caller)?;
     let blocked = query.text("includeBlocked") != Some("false");
     let policy = app.engine.policies().live();
     let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
     let words = query.text("query").map(str::to_lowercase);
-    let fits = |found: &Found| {
+    let fits = |found: &FoundTool| {
         let (owner, connection) = place(found);
         is("integration", &found.card().name)
             && is("owner", owner)
@@ -59,10 +62,10 @@ pub(crate) async fn tools(
 
 /// `GET /api/tools/schema?address=`.
 pub(crate) async fn schema(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     looks(&caller)?;
     let address = query.text("address").unwrap_or_default();
     let path = ToolPath::parse(address).ok();
@@ -70,7 +73,7 @@ pub(crate) async fn schema(
     let policy = app.engine.policies().live();
     let found = found.filter(|found| policy.shows(&found.path(), found.traits()));
     let found = found.ok_or_else(|| {
-        Problem::not_found("ToolNotFoundError", format!("Tool not found: {address}"))
+        RequestError::not_found("ToolNotFoundError", format!("Tool not found: {address}"))
     })?;
     let told = found.describe();
     let spec = found.spec();
@@ -93,9 +96,9 @@ pub(crate) async fn schema(
 
 /// `GET /api/integrations`.
 pub(crate) async fn integrations(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     looks(&caller)?;
     let snapshot = app.engine.catalogue().snapshot();
     let shown = snapshot.cards().map(|(card, n_tools)| integration(&app, card, n_tools)).collect();
@@ -104,23 +107,23 @@ pub(crate) async fn integrations(
 
 /// `GET /api/integrations/{slug}`.
 pub(crate) async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
-) -> Result<Response, Problem> {
+    PathId(slug): PathId,
+) -> Result<Response, RequestError> {
     looks(&caller)?;
     let snapshot = app.engine.catalogue().snapshot();
     let found = snapshot.cards().find(|(card, _)| card.name == slug);
-    let (card, n_tools) = found.ok_or_else(|| Problem::from(SourceError::Unknown(slug)))?;
+    let (card, n_tools) = found.ok_or_else(|| RequestError::from(SourceError::Unknown(slug)))?;
     Ok(json_response(StatusCode::OK, &integration(&app, card, n_tools)))
 }
 
 /// `DELETE /api/integrations/{slug}`. One that is not there is gone already.
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
-) -> Result<Response, Problem> {
+    PathId(slug): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     match sources(&app)?.remove(&parse_slug(&slug)?).await {
         Ok(()) | Err(SourceError::Unknown(_)) => {
@@ -132,10 +135,10 @@ pub(crate) async fn remove(
 
 /// `POST /api/integrations/{slug}/refresh`.
 pub(crate) async fn refresh(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
-) -> Result<Response, Problem> {
+    PathId(slug): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let change = sources(&app)?.refresh(&parse_slug(&slug)?).await?;
     Ok(json_response(StatusCode::OK, &changed(&slug, &change)))
@@ -143,15 +146,15 @@ pub(crate) async fn refresh(
 
 /// `POST /api/integrations/detect {url}`.
 pub(crate) async fn detect(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let url: String = member(&members, "url", "a string")?.unwrap_or_default();
     if url.len() > URL_BYTES_MAX {
-        return Err(Problem::bad_request(format!(
+        return Err(RequestError::bad_request(format!(
             "The member \"url\" has {URL_BYTES_MAX} bytes at most."
         )));
     }
@@ -162,7 +165,9 @@ pub(crate) async fn detect(
         }]),
         // For people: what was tried, and what came of it.
         Err(why) if member::<bool>(&members, "explain", "true or false")? == Some(true) => {
-            return Err(Problem::bad_request(format!("Nothing was recognised at {url}: {why}.")));
+            return Err(RequestError::bad_request(format!(
+                "Nothing was recognised at {url}: {why}."
+            )));
         }
         Err(why) => {
             tracing::debug!(url, why, "nothing was detected");
@@ -177,10 +182,10 @@ const PARSE_ERROR: &str = "OpenApiParseError";
 
 /// `POST /api/openapi/preview {spec}`: a text, an address, or what `POST /api/openapi/specs` takes.
 pub(crate) async fn preview(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
@@ -191,16 +196,16 @@ pub(crate) async fn preview(
         (None, Some(url)) => sources.preview_at(&url).await,
         (None, None) => Err("the member \"spec\" is missing; it is the description".to_owned()),
     };
-    let shown = shown.map_err(|why| Problem::tagged(PARSE_ERROR, why))?;
+    let shown = shown.map_err(|why| RequestError::tagged(PARSE_ERROR, why))?;
     Ok(json_response(StatusCode::OK, &shown))
 }
 
 /// `POST /api/openapi/specs {spec: {kind, url | value}, slug, name?, description?, baseUrl?}`.
 pub(crate) async fn add_spec(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let body = body::read_json(request, SPEC_BODY_BYTES_MAX).await?;
     let members = members(&body)?;
@@ -208,7 +213,7 @@ pub(crate) async fn add_spec(
     let slug: String = member(&members, "slug", "a string")?.unwrap_or_default();
     add(&app, &members, source).await.map_err(|problem| match problem.tag() {
         "SourceUnreadableError" => {
-            Problem::tagged(PARSE_ERROR, problem.message()).about_source(slug)
+            RequestError::tagged(PARSE_ERROR, problem.message()).about_source(slug)
         }
         _ => problem,
     })
@@ -216,10 +221,10 @@ pub(crate) async fn add_spec(
 
 /// `POST /api/graphql/integrations {slug, endpoint, name?, description?}`.
 pub(crate) async fn add_graphql(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     add(&app, &members, GraphqlKind.config_from_http(&members)?).await
@@ -227,10 +232,10 @@ pub(crate) async fn add_graphql(
 
 /// `POST /api/mcp/servers {slug, endpoint | command, args?, env?, name?, description?}`.
 pub(crate) async fn add_server(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     add(&app, &members, McpKind.config_from_http(&members)?).await
@@ -238,17 +243,21 @@ pub(crate) async fn add_server(
 
 /// `POST /api/sources {slug, connect?, …}`: a source as a configuration file would name it.
 pub(crate) async fn add_source(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let source: Option<SourceConfig> = member(&members, "source", "a source as in airlock.toml")?;
     add(&app, &members, source.unwrap_or_default()).await
 }
 
-async fn add(app: &App, members: &Members<'_>, source: SourceConfig) -> Result<Response, Problem> {
+async fn add(
+    app: &AppState,
+    members: &ObjectMembers<'_>,
+    source: SourceConfig,
+) -> Result<Response, RequestError> {
     let slug: Option<String> = member(members, "slug", "a string")?;
     let connects: Option<bool> = member(members, "connect", "true or false")?;
     let slug = parse_slug(&slug.unwrap_or_default())?;
@@ -256,7 +265,7 @@ async fn add(app: &App, members: &Members<'_>, source: SourceConfig) -> Result<R
     Ok(json_response(StatusCode::OK, &changed(slug.as_str(), &change)))
 }
 
-pub(super) fn tool(found: &Found) -> Value {
+pub(super) fn tool(found: &FoundTool) -> Value {
     let (spec, card, is_static) = (found.spec(), found.card(), found.connection().is_none());
     let (owner, connection) = place(found);
     json!({
@@ -279,14 +288,14 @@ pub(super) fn tool(found: &Found) -> Value {
 /// Owner and connection of a built-in tool, which has neither: Executor's clients require strings here.
 const BUILT_IN_PLACE: (&str, &str) = ("user", "coreTools");
 
-fn place(found: &Found) -> (&str, &str) {
+fn place(found: &FoundTool) -> (&str, &str) {
     found
         .connection()
         .map_or(BUILT_IN_PLACE, |connection| (connection.owner.as_str(), connection.name.as_str()))
 }
 
 /// A tool's address. Those of built-in tools do not begin with `tools.`: Executor's clients browse by them.
-fn address(found: &Found) -> String {
+fn address(found: &FoundTool) -> String {
     match found.connection() {
         Some(_) => format!("tools.{}", found.path()),
         None => found.path(),
@@ -297,7 +306,7 @@ fn address(found: &Found) -> String {
 fn snake_slug(title: &str) -> Option<String> {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
-    Slug::parse(&slug).ok().map(|slug| slug.to_string())
+    IntegrationSlug::parse(&slug).ok().map(|slug| slug.to_string())
 }
 
 /// When something happened; null where it never did.
@@ -305,7 +314,7 @@ fn time(at: Timestamp) -> Option<Timestamp> {
     (Timestamp(0) < at && at < Timestamp(i64::MAX)).then_some(at)
 }
 
-fn integration(app: &App, card: &Card, n_tools: usize) -> Value {
+fn integration(app: &AppState, card: &SourceCard, n_tools: usize) -> Value {
     let imported = app.engine.catalogue().snapshot().integration(&card.name);
     let methods = imported.map(|integration| integration.auth_methods()).unwrap_or_default();
     let methods: Vec<_> = methods
@@ -345,7 +354,7 @@ fn tokens(said: &TokenSource) -> Value {
     json!({ "metadataUrl": metadata, "flows": flows, "scopes": said.scopes })
 }
 
-fn changed(slug: &str, change: &Change) -> Value {
+fn changed(slug: &str, change: &CatalogueChange) -> Value {
     json!({
         "slug": slug,
         "toolCount": change.added.len(),
@@ -357,25 +366,26 @@ fn changed(slug: &str, change: &Change) -> Value {
     })
 }
 
-pub(super) fn sources(app: &App) -> Result<&Sources, Problem> {
-    let none = || Problem::conflict("This server has no sources that could be changed.");
+pub(super) fn sources(app: &AppState) -> Result<&SourceRegistry, RequestError> {
+    let none = || RequestError::conflict("This server has no sources that could be changed.");
     app.sources.as_ref().ok_or_else(none)
 }
 
-pub(super) fn parse_slug(text: &str) -> Result<Slug, Problem> {
-    Slug::parse(text).map_err(|bad| Problem::bad_request(format!("The slug is wrong: {bad}.")))
+pub(super) fn parse_slug(text: &str) -> Result<IntegrationSlug, RequestError> {
+    IntegrationSlug::parse(text)
+        .map_err(|bad| RequestError::bad_request(format!("The slug is wrong: {bad}.")))
 }
 
 /// Whose it is, as a member says: everybody's, where it says nothing.
-pub(super) fn owner(members: &Members<'_>, name: &str) -> Result<String, Problem> {
+pub(super) fn owner(members: &ObjectMembers<'_>, name: &str) -> Result<String, RequestError> {
     Ok(member(members, name, "a string")?.unwrap_or_else(|| "org".to_owned()))
 }
 
-pub(super) fn looks(caller: &Caller) -> Result<(), Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))
+pub(super) fn looks(caller: &Caller) -> Result<(), RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))
 }
 
-impl From<SourceError> for Problem {
+impl From<SourceError> for RequestError {
     fn from(error: SourceError) -> Self {
         let message = format!("Not done: {error}.");
         match error {

@@ -1,26 +1,26 @@
 //! What administrators change about integrations and connections that are there: names, addresses, credentials.
 
 use super::{catalogue, json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use protocols::executor::{Members, member, members};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tools::SourceConfig;
 
 /// `PATCH /api/integrations/{slug} {name?, description?}`.
 pub(crate) async fn integration(
-    state: State<Arc<App>>,
+    state: State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
+    PathId(slug): PathId,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let sources = catalogue::sources(&state)?;
@@ -28,15 +28,15 @@ pub(crate) async fn integration(
     let (mut spec, _) = sources.spec(&name).await?;
     named(&members, &mut spec)?;
     sources.change(&name, spec).await?;
-    catalogue::show(state, caller, Id(slug)).await
+    catalogue::show(state, caller, PathId(slug)).await
 }
 
 /// `GET /api/openapi/integrations/{slug}/config`.
 pub(crate) async fn config(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
-) -> Result<Response, Problem> {
+    PathId(slug): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let (spec, _) = catalogue::sources(&app)?.spec(&catalogue::parse_slug(&slug)?).await?;
     Ok(json_response(StatusCode::OK, &shown(&slug, &spec)))
@@ -45,11 +45,11 @@ pub(crate) async fn config(
 /// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: what is not
 /// named stays with `merge`, which is usual, and goes with `replace`.
 pub(crate) async fn configure(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
+    PathId(slug): PathId,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let outer = members(&body)?;
     let inner: Option<&serde_json::value::RawValue> = member(&outer, "config", "an object")?;
@@ -68,7 +68,7 @@ pub(crate) async fn configure(
         }
         Some(_) => {
             let message = "The member \"mode\" must be \"merge\" or \"replace\".";
-            return Err(Problem::bad_request(message.to_owned()));
+            return Err(RequestError::bad_request(message.to_owned()));
         }
     };
     named(&fields, &mut spec)?;
@@ -86,7 +86,7 @@ pub(crate) async fn configure(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-fn named(members: &Members<'_>, spec: &mut SourceConfig) -> Result<(), Problem> {
+fn named(members: &ObjectMembers<'_>, spec: &mut SourceConfig) -> Result<(), RequestError> {
     if let Some(name) = member(members, "name", "a string")? {
         spec.title = Some(name);
     }

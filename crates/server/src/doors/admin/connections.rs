@@ -2,42 +2,42 @@
 //! in and never come out.
 
 use super::{catalogue, json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Query;
+use crate::error::RequestError;
+use crate::query::QueryMembers;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use credentials::{CredentialOffer, OAuthConfig, SecretText};
-use protocols::executor::{BadBody, Members, member, members};
+use protocols::executor::{BadBody, ObjectMembers, member, members};
 use serde::Deserialize;
 use serde_json::json;
-use sources::{ConnectionView, SourceError, Sources};
+use sources::{ConnectionView, SourceError, SourceRegistry};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tools::{ConnectionName, Slug};
+use tools::{ConnectionName, IntegrationSlug};
 
 /// Owner, integration and name.
-type Place = Path<(String, String, String)>;
+type ConnectionPath = Path<(String, String, String)>;
 
 /// Where values can be besides the vault.
 const PROVIDERS: [&str; 4] = ["vault", "env", "file", "cmd"];
 
 /// A value that is somewhere else.
 #[derive(Deserialize)]
-struct From {
+struct ValueOrigin {
     provider: String,
     id: String,
 }
 
 /// `GET /api/connections?integration=&owner=`.
 pub(crate) async fn list(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     catalogue::looks(&caller)?;
     let views = catalogue::sources(&app)?.connections().await;
     let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
@@ -48,10 +48,10 @@ pub(crate) async fn list(
 
 /// `POST /api/connections {owner, name, integration, template, value | values | from | oauth | handoff, replace?}`.
 pub(crate) async fn create(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let text = |name: &str| member::<String>(&members, name, "a string");
@@ -85,17 +85,17 @@ pub(crate) async fn create(
 
 /// Refuses where there is a connection of this name with a credential: `replace: false` says that none may be written over.
 async fn refuse_existing(
-    sources: &Sources,
-    slug: &Slug,
+    sources: &SourceRegistry,
+    slug: &IntegrationSlug,
     owner: &str,
     name: &str,
-) -> Result<(), Problem> {
+) -> Result<(), RequestError> {
     let name = ConnectionName::normalised(name).map(|name| name.to_string()).unwrap_or_default();
     match sources.connection_view(slug, owner, &name).await {
         None => Ok(()),
         // It holds nothing that could be lost: a source that is added has one at first.
         Some(view) if view.template == "none" => Ok(()),
-        Some(_) => Err(Problem::tagged_conflict(
+        Some(_) => Err(RequestError::tagged_conflict(
             "ConnectionExistsError",
             format!(
                 "There is a connection {slug}.{owner}.{name} already; airlock connection add --replace writes over it."
@@ -106,10 +106,10 @@ async fn refuse_existing(
 
 /// `GET /api/connections/{owner}/{integration}/{name}`.
 pub(crate) async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
-) -> Result<Response, Problem> {
+    Path((owner, integration, name)): ConnectionPath,
+) -> Result<Response, RequestError> {
     catalogue::looks(&caller)?;
     let slug = catalogue::parse_slug(&integration)?;
     let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
@@ -119,11 +119,11 @@ pub(crate) async fn show(
 
 /// `PATCH /api/connections/{owner}/{integration}/{name} {description?, template?, value?, values?, from?, oauth?}`.
 pub(crate) async fn change(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
+    Path((owner, integration, name)): ConnectionPath,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
@@ -144,10 +144,10 @@ pub(crate) async fn change(
 
 /// `DELETE /api/connections/{owner}/{integration}/{name}`.
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
-) -> Result<Response, Problem> {
+    Path((owner, integration, name)): ConnectionPath,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let slug = catalogue::parse_slug(&integration)?;
     let removed = catalogue::sources(&app)?.disconnect(&slug, &owner, &name).await?;
@@ -156,10 +156,10 @@ pub(crate) async fn remove(
 
 /// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
 pub(crate) async fn refresh(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
-) -> Result<Response, Problem> {
+    Path((owner, integration, name)): ConnectionPath,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     catalogue::sources(&app)?.refresh(&catalogue::parse_slug(&integration)?).await?;
     let prefix = format!("{integration}.{owner}.{name}.");
@@ -170,10 +170,10 @@ pub(crate) async fn refresh(
 
 /// `POST /api/connections/{owner}/{integration}/{name}/health`: whether its source takes it.
 pub(crate) async fn health(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
-) -> Result<Response, Problem> {
+    Path((owner, integration, name)): ConnectionPath,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let slug = catalogue::parse_slug(&integration)?;
     let found = catalogue::sources(&app)?.health(&slug, &owner, &name).await?;
@@ -183,10 +183,10 @@ pub(crate) async fn health(
 
 /// `POST /api/connections/{owner}/{integration}/{name}/handoff`: an address by which a person enters its secret.
 pub(crate) async fn hand_off(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((owner, integration, name)): Place,
-) -> Result<Response, Problem> {
+    Path((owner, integration, name)): ConnectionPath,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let slug = catalogue::parse_slug(&integration)?;
     let url = catalogue::sources(&app)?.hand_off(&slug, &owner, &name).await?;
@@ -195,11 +195,11 @@ pub(crate) async fn hand_off(
 
 /// `GET /api/handoffs/{state}`: what is to be entered. No token: whoever has the address was sent here.
 pub(crate) async fn handed_off(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     Path(state): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let found = catalogue::sources(&app)?.handoff_form(&state).await?;
-    let found = found.ok_or_else(Problem::no_callback)?;
+    let found = found.ok_or_else(RequestError::no_callback)?;
     let told = json!({ "connection": found.connection, "api": found.api, "host": found.host,
                        "label": found.label, "fields": found.fields });
     Ok(json_response(StatusCode::OK, &told))
@@ -207,36 +207,36 @@ pub(crate) async fn handed_off(
 
 /// `POST /api/handoffs/{state} {values}`: what was entered, once.
 pub(crate) async fn enter(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     Path(state): Path<String>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let members = members(&body)?;
     let values: Option<BTreeMap<String, String>> =
         member(&members, "values", "an object of strings")?;
     match catalogue::sources(&app)?.enter_secret(&state, values.unwrap_or_default()).await? {
         true => Ok(json_response(StatusCode::OK, &json!({ "entered": true }))),
-        false => Err(Problem::no_callback()),
+        false => Err(RequestError::no_callback()),
     }
 }
 
 /// `GET /api/providers`.
-pub(crate) async fn providers(caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn providers(caller: Caller) -> Result<Response, RequestError> {
     catalogue::looks(&caller)?;
     Ok(json_response(StatusCode::OK, &json!(PROVIDERS)))
 }
 
 /// `GET /api/providers/{key}/items`: what a provider is known to hold; only the vault can be listed.
 pub(crate) async fn items(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     Path(provider): Path<String>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     if !PROVIDERS.contains(&provider.as_str()) {
         let message =
             format!("There is no provider {provider}; there are {}.", PROVIDERS.join(", "));
-        return Err(Problem::not_found("CredentialProviderNotFoundError", message));
+        return Err(RequestError::not_found("CredentialProviderNotFoundError", message));
     }
     let views = match provider.as_str() {
         "vault" => catalogue::sources(&app)?.connections().await,
@@ -250,14 +250,14 @@ pub(crate) async fn items(
     Ok(json_response(StatusCode::OK, &kept.map(item).collect()))
 }
 
-fn offer(members: &Members<'_>) -> Result<CredentialOffer, Problem> {
+fn offer(members: &ObjectMembers<'_>) -> Result<CredentialOffer, RequestError> {
     let bad = |error: BadBody| wrong(error.to_string());
     let plain = |(name, value): (String, String)| (name, SecretText::Plain(value));
     let value: Option<String> = member(members, "value", "a string").map_err(bad)?;
     let values: Option<BTreeMap<String, String>> =
         member(members, "values", "an object of strings").map_err(bad)?;
     let values = values.filter(|values| !values.is_empty());
-    let from: Option<From> = member(members, "from", "{provider, id}").map_err(bad)?;
+    let from: Option<ValueOrigin> = member(members, "from", "{provider, id}").map_err(bad)?;
     let handoff: Option<bool> = member(members, "handoff", "true or false").map_err(bad)?;
     let is_handed_off = handoff.unwrap_or(false);
     let template: Option<String> = member(members, "template", "a string").map_err(bad)?;
@@ -282,11 +282,11 @@ fn offer(members: &Members<'_>) -> Result<CredentialOffer, Problem> {
     }
     let elsewhere = match from {
         None => None,
-        Some(From { provider, id }) => {
+        Some(ValueOrigin { provider, id }) => {
             Some(SecretText::from_provider(&provider, &id).ok_or_else(|| {
                 let message =
                     format!("There is no provider {provider}; there are env, file and cmd.");
-                Problem::tagged_conflict("CredentialProviderNotRegisteredError", message)
+                RequestError::tagged_conflict("CredentialProviderNotRegisteredError", message)
             })?)
         }
     };
@@ -299,11 +299,11 @@ fn offer(members: &Members<'_>) -> Result<CredentialOffer, Problem> {
     })
 }
 
-fn wrong(why: String) -> Problem {
-    Problem::tagged("InvalidConnectionInputError", why)
+fn wrong(why: String) -> RequestError {
+    RequestError::tagged("InvalidConnectionInputError", why)
 }
 
-fn unknown(owner: &str, integration: &str, name: &str) -> Problem {
+fn unknown(owner: &str, integration: &str, name: &str) -> RequestError {
     let message = format!("There is no connection {integration}.{owner}.{name}.");
-    Problem::not_found("ConnectionNotFoundError", message).about_source(integration)
+    RequestError::not_found("ConnectionNotFoundError", message).about_source(integration)
 }

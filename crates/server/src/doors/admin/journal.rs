@@ -1,15 +1,15 @@
 //! `/api/executions/{id}/journal`: what is recorded, as it is recorded, so that it can be replayed elsewhere.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use crate::turns::TurnMeter;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use lifecycle::{ExecutionId, Phase, QuestionId, Seq};
+use lifecycle::{ExecutionId, ExecutionPhase, QuestionId, Seq};
 use std::sync::Arc;
 use store::ExecutionOverview;
 
@@ -21,22 +21,22 @@ const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// `GET /api/executions/{id}/journal?after=SEQ`: `{"entries":[…],"last":SEQ}`.
 pub(crate) async fn journal(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-    query: Query,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     let execution = match id.parse::<QuestionId>() {
         Ok(question) => app.engine.asked_by(question).await?,
-        Err(_) => id.parse::<ExecutionId>().map_err(|_| Problem::no_execution(&id))?,
+        Err(_) => id.parse::<ExecutionId>().map_err(|_| RequestError::no_execution(&id))?,
     };
     let ExecutionOverview { listed, has_asked } = app.engine.overview(execution).await?;
     let may = caller.may_see(&listed.standing.caller, has_asked);
-    may.map_err(|denied| Problem::denied(denied, &id))?;
-    if listed.standing.phase != Phase::Finished {
+    may.map_err(|denied| RequestError::denied(denied, &id))?;
+    if listed.standing.phase != ExecutionPhase::Finished {
         // The seed is among it, which foretells what a program will take for chance.
         let message = format!("{execution} is not over; its journal can be read once it is.");
-        return Err(Problem::conflict(message));
+        return Err(RequestError::conflict(message));
     }
     let after = Seq(query.get::<u64>("after", "the number of an event")?.unwrap_or(0));
     let entries = app.engine.entries(execution, after, PAGE_ENTRIES_MAX).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn journal(
         if last > after {
             body.push(',');
         }
-        let line = serde_json::to_string(&entry).map_err(|error| Problem::broken(&error))?;
+        let line = serde_json::to_string(&entry).map_err(|error| RequestError::broken(&error))?;
         body.push_str(&line);
         meter.count(line.len()).await;
         last = entry.seq;

@@ -2,20 +2,20 @@
 
 use super::oauth_clients::said;
 use super::{catalogue, json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use credentials::{CallbackOutcome, CredentialOffer, FlowStart, OAuthConfig};
-use protocols::executor::{Members, member, members};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::json;
 use sources::ConnectionView;
 use std::sync::Arc;
-use tools::Slug;
+use tools::IntegrationSlug;
 
 /// What clients know the trouble by.
 const START: &str = "OAuthStartError";
@@ -27,10 +27,10 @@ const RESULT: &str = "executor:oauth-result";
 /// `POST /api/oauth/start {integration, owner?, name?, client?, clientOwner?, template?, scopes?}`: where a person agrees,
 /// or that nobody has to. With `client` the connection uses that one, and is made where there is none.
 pub(crate) async fn start(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let sources = catalogue::sources(&app)?;
@@ -43,7 +43,8 @@ pub(crate) async fn start(
         let oauth = Some(OAuthConfig { client, scopes, ..OAuthConfig::default() });
         let offer =
             CredentialOffer { template: text("template")?, oauth, ..CredentialOffer::default() };
-        let mut made = sources.offered(&slug, offer).map_err(|why| Problem::tagged(START, why))?;
+        let mut made =
+            sources.offered(&slug, offer).map_err(|why| RequestError::tagged(START, why))?;
         made.owner = Some(owner.clone());
         let authorized =
             async |view: &ConnectionView| sources.authorize(&slug, &view.owner, &view.name).await;
@@ -67,10 +68,10 @@ pub(crate) async fn start(
 
 /// `POST /api/oauth/complete {state, code, iss?}`: what a browser brought to somebody else.
 pub(crate) async fn complete(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let text = |name: &str| member::<String>(&members, name, "a string");
@@ -85,21 +86,21 @@ pub(crate) async fn complete(
         (CallbackOutcome::Done, Some(view)) => Ok(json_response(StatusCode::OK, &view.row())),
         (CallbackOutcome::Unknown, _) | (_, None) => {
             let message = "Nobody is expected with that state.";
-            Err(Problem::not_found("OAuthSessionNotFoundError", message))
+            Err(RequestError::not_found("OAuthSessionNotFoundError", message))
         }
         (CallbackOutcome::Declined, _) => {
-            Err(Problem::tagged(COMPLETE, "The person did not agree."))
+            Err(RequestError::tagged(COMPLETE, "The person did not agree."))
         }
-        (CallbackOutcome::Failed(why), _) => Err(Problem::tagged(COMPLETE, why)),
+        (CallbackOutcome::Failed(why), _) => Err(RequestError::tagged(COMPLETE, why)),
     }
 }
 
 /// `GET /api/oauth/await/{state}`: how a visit ended, once and within ten minutes; null while it goes on.
 pub(crate) async fn ended(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(state): Id,
-) -> Result<Response, Problem> {
+    PathId(state): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let told = match catalogue::sources(&app)?.credentials().take_flow_end(&state).await? {
         None => json!(null),
@@ -111,10 +112,10 @@ pub(crate) async fn ended(
 
 /// `POST /api/oauth/cancel {state}` or `{integration, owner?, name?}`: nobody needs to go there any more.
 pub(crate) async fn cancel(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let sources = catalogue::sources(&app)?;
@@ -131,9 +132,9 @@ pub(crate) async fn cancel(
 /// `GET /api/oauth/callback`. No token: a browser comes here, led by the authorization server, and the secret in
 /// `state` is good once.
 pub(crate) async fn callback(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let query = query.unwrap_or_default();
     let query: Vec<(String, String)> =
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
@@ -142,7 +143,7 @@ pub(crate) async fn callback(
         CallbackOutcome::Declined => {
             (StatusCode::OK, "You did not agree. You can close this page.")
         }
-        CallbackOutcome::Unknown => return Err(Problem::no_callback()),
+        CallbackOutcome::Unknown => return Err(RequestError::no_callback()),
         CallbackOutcome::Failed(_) => (
             StatusCode::BAD_REQUEST,
             "That did not work. Go back to the question and open its link again.",
@@ -153,7 +154,7 @@ pub(crate) async fn callback(
     Ok((status, Html(page)).into_response())
 }
 
-fn place(members: &Members<'_>) -> Result<(Slug, String, String), Problem> {
+fn place(members: &ObjectMembers<'_>) -> Result<(IntegrationSlug, String, String), RequestError> {
     let text = |name: &str| member::<String>(members, name, "a string");
     let slug = catalogue::parse_slug(&text("integration")?.unwrap_or_default())?;
     Ok((slug, catalogue::owner(members, "owner")?, text("name")?.unwrap_or_else(|| "main".into())))

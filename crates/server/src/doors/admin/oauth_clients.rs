@@ -2,23 +2,26 @@
 //! and never come out.
 
 use super::{catalogue, json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse as _, Response};
 use credentials::{ClientOrigin, OAuthFlow, RegisteredClient, SecretText, ServerProbe};
-use protocols::executor::{Members, member, members};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::{Value, json};
 use sources::SourceError;
 use std::sync::Arc;
 
 /// `GET /api/oauth/clients`.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let kept = catalogue::sources(&app)?.credentials().registered_clients().await?;
     Ok(json_response(StatusCode::OK, &kept.iter().map(shown).collect()))
@@ -26,10 +29,10 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 
 /// `POST /api/oauth/clients {owner?, slug, grant?, authorizationUrl, tokenUrl, clientId, clientSecret?, resource?}`.
 pub(crate) async fn add(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let text = |name: &str| member::<String>(&members, name, "a string");
@@ -44,10 +47,10 @@ pub(crate) async fn add(
 /// `POST /api/oauth/clients/register-dynamic {owner?, slug, registrationEndpoint, authorizationUrl, tokenUrl, resource?}`:
 /// introduces ourselves there.
 pub(crate) async fn introduce(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let made = kept(&members)?;
@@ -61,13 +64,13 @@ pub(crate) async fn introduce(
 
 /// `DELETE /api/oauth/clients/{slug} {owner?}`. One that is gone already is gone.
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(slug): Id,
+    PathId(slug): PathId,
     body: axum::body::Bytes,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
-    let members = if body.is_empty() { Members::new() } else { members(&body)? };
+    let members = if body.is_empty() { ObjectMembers::new() } else { members(&body)? };
     let owner = catalogue::owner(&members, "owner")?;
     catalogue::sources(&app)?.credentials().remove_client(&owner, &slug).await?;
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
@@ -75,10 +78,10 @@ pub(crate) async fn remove(
 
 /// `POST /api/oauth/probe {url}`: who guards an address.
 pub(crate) async fn probe(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let url: Option<String> = member(&members(&body)?, "url", "a string")?;
     let found = catalogue::sources(&app)?.credentials().probe(&url.unwrap_or_default()).await;
@@ -104,16 +107,17 @@ pub(crate) async fn probe(
 }
 
 /// `GET /api/oauth/client-id-metadata.json`. No token: authorization servers read here who we are.
-pub(crate) async fn document(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+pub(crate) async fn document(State(app): State<Arc<AppState>>) -> Result<Response, RequestError> {
     let about = catalogue::sources(&app)?.credentials().client_document().await;
-    let about = about.ok_or_else(|| Problem::no_route("/api/oauth/client-id-metadata.json"))?;
+    let about =
+        about.ok_or_else(|| RequestError::no_route("/api/oauth/client-id-metadata.json"))?;
     let mut response = json_response(StatusCode::OK, &about);
     let headers = [(CACHE_CONTROL, "public, max-age=300")];
     response.headers_mut().remove(CACHE_CONTROL);
     Ok((headers, response).into_response())
 }
 
-fn kept(members: &Members<'_>) -> Result<RegisteredClient, Problem> {
+fn kept(members: &ObjectMembers<'_>) -> Result<RegisteredClient, RequestError> {
     let text = |name: &str| member::<String>(members, name, "a string");
     let flow = match text("grant")?.as_deref() {
         None | Some("authorization_code") => OAuthFlow::Code,
@@ -121,7 +125,7 @@ fn kept(members: &Members<'_>) -> Result<RegisteredClient, Problem> {
         Some(_) => {
             let message =
                 "The member \"grant\" must be \"authorization_code\" or \"client_credentials\".";
-            return Err(Problem::bad_request(message.to_owned()));
+            return Err(RequestError::bad_request(message.to_owned()));
         }
     };
     Ok(RegisteredClient {
@@ -155,9 +159,9 @@ fn shown(kept: &RegisteredClient) -> Value {
 }
 
 /// What a client knows the trouble by.
-pub(super) fn said(error: impl Into<SourceError>, tag: &'static str) -> Problem {
+pub(super) fn said(error: impl Into<SourceError>, tag: &'static str) -> RequestError {
     match error.into() {
-        SourceError::Wrong(why) => Problem::tagged(tag, why),
+        SourceError::Wrong(why) => RequestError::tagged(tag, why),
         error => error.into(),
     }
 }

@@ -1,27 +1,31 @@
 //! `/api/policies`: who may call what. For administrators: an agent must not be able to approve itself.
 
 use super::{json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::{Caller, Scope, permissions};
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use engine::policies::{
-    Change, Explained, IgnoredApproval, KeptRule, NewRule, Owner, PolicyError, Position,
+    IgnoredApproval, KeptRule, NewRule, PolicyDecision, PolicyError, PolicyOwner, RuleChange,
+    RulePosition,
 };
-use lifecycle::{Action, Pattern, ToolPath, Traits, Verdict};
-use protocols::executor::{Members, member, members};
+use lifecycle::{PolicyAction, PolicyVerdict, ToolPath, ToolPattern, ToolTraits};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const ACTIONS: &str = "\"approve\", \"require_approval\" or \"block\"";
 
 /// `GET /api/policies`.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let rules = app.engine.policies().list().await?;
     Ok(json_response(StatusCode::OK, &rules.iter().map(shown).collect()))
@@ -29,14 +33,14 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 
 /// `POST /api/policies {owner, pattern, action, editable?, position?}`.
 pub(crate) async fn add(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let missing = |name: &str, is: &str| {
-        Problem::bad_request(format!("The member \"{name}\" is missing; it is {is}."))
+        RequestError::bad_request(format!("The member \"{name}\" is missing; it is {is}."))
     };
     let new = NewRule {
         owner: owner(&members)?.ok_or_else(|| missing("owner", "\"org\" or \"user\""))?,
@@ -51,14 +55,14 @@ pub(crate) async fn add(
 
 /// `PATCH /api/policies/{id} {owner?, pattern?, action?, editable?, position?}`.
 pub(crate) async fn change(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
+    PathId(id): PathId,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
-    let change = Change {
+    let change = RuleChange {
         owner: owner(&members)?,
         pattern: pattern(&members)?,
         action: action(&members)?,
@@ -71,11 +75,11 @@ pub(crate) async fn change(
 
 /// `DELETE /api/policies/{id}`, with `{owner}` or without a body.
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
+    PathId(id): PathId,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let owner = if body.is_empty() { None } else { owner(&members(&body)?)? };
     app.engine.policies().remove(&id, owner).await?;
@@ -84,10 +88,10 @@ pub(crate) async fn remove(
 
 /// `POST /api/policies/{id}/confirm`: lets a policy count that a management call made without a proper answer.
 pub(crate) async fn confirm(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let rule = app.engine.policies().confirm(&id, app.clock.now()).await?;
     Ok(json_response(StatusCode::OK, &shown(&rule)))
@@ -95,22 +99,22 @@ pub(crate) async fn confirm(
 
 /// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
 pub(crate) async fn test(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let tool = query.text("tool").unwrap_or_default();
     let tool = ToolPath::parse(tool.trim_start_matches("tools."))
-        .map_err(|bad| Problem::bad_request(format!("The query's tool is wrong: {bad}.")))?;
+        .map_err(|bad| RequestError::bad_request(format!("The query's tool is wrong: {bad}.")))?;
     let traits = app.engine.catalogue().find(&tool).map(|found| found.traits());
-    let looked_at = traits.unwrap_or(Traits::lasting(false));
+    let looked_at = traits.unwrap_or(ToolTraits::lasting(false));
     let explained = app.engine.policies().explain(&tool, looked_at).await?;
-    let Explained { verdict, pattern, rule, ignored } = explained;
+    let PolicyDecision { verdict, pattern, rule, ignored } = explained;
     let verdict = match verdict {
-        Verdict::Allow => "allow",
-        Verdict::Ask { .. } => "ask",
-        Verdict::Refuse { .. } => "refuse",
+        PolicyVerdict::Allow => "allow",
+        PolicyVerdict::Ask { .. } => "ask",
+        PolicyVerdict::Refuse { .. } => "refuse",
     };
     let outdated = ignored.as_ref().filter(|(_, why)| *why == IgnoredApproval::Outdated);
     let needs_answer = traits.is_some_and(|traits| traits.answer_only);
@@ -141,28 +145,30 @@ const fn reason(why: IgnoredApproval) -> &'static str {
     }
 }
 
-fn owner(members: &Members<'_>) -> Result<Option<Owner>, Problem> {
+fn owner(members: &ObjectMembers<'_>) -> Result<Option<PolicyOwner>, RequestError> {
     Ok(member(members, "owner", "\"org\" or \"user\"")?)
 }
 
-fn action(members: &Members<'_>) -> Result<Option<Action>, Problem> {
+fn action(members: &ObjectMembers<'_>) -> Result<Option<PolicyAction>, RequestError> {
     Ok(member(members, "action", ACTIONS)?)
 }
 
-fn editable(members: &Members<'_>) -> Result<Option<bool>, Problem> {
+fn editable(members: &ObjectMembers<'_>) -> Result<Option<bool>, RequestError> {
     Ok(member(members, "editable", "true or false")?)
 }
 
-fn pattern(members: &Members<'_>) -> Result<Option<Pattern>, Problem> {
+fn pattern(members: &ObjectMembers<'_>) -> Result<Option<ToolPattern>, RequestError> {
     let text: Option<String> = member(members, "pattern", "a string")?;
-    let wrong = |bad| Problem::bad_request(format!("The member \"pattern\" is no pattern: {bad}."));
-    text.map(|text| Pattern::parse(&text)).transpose().map_err(wrong)
+    let wrong =
+        |bad| RequestError::bad_request(format!("The member \"pattern\" is no pattern: {bad}."));
+    text.map(|text| ToolPattern::parse(&text)).transpose().map_err(wrong)
 }
 
-fn position(members: &Members<'_>) -> Result<Option<Position>, Problem> {
+fn position(members: &ObjectMembers<'_>) -> Result<Option<RulePosition>, RequestError> {
     let text: Option<String> = member(members, "position", "a string")?;
-    let wrong = |bad| Problem::bad_request(format!("The member \"position\" is wrong: {bad}."));
-    text.map(|text| Position::parse(&text)).transpose().map_err(wrong)
+    let wrong =
+        |bad| RequestError::bad_request(format!("The member \"position\" is wrong: {bad}."));
+    text.map(|text| RulePosition::parse(&text)).transpose().map_err(wrong)
 }
 
 fn shown(rule: &KeptRule) -> Value {
@@ -180,7 +186,7 @@ fn shown(rule: &KeptRule) -> Value {
     })
 }
 
-impl From<PolicyError> for Problem {
+impl From<PolicyError> for RequestError {
     fn from(error: PolicyError) -> Self {
         match error {
             PolicyError::Unknown(_) => Self::no_policy(error.to_string()),

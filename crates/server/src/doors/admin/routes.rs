@@ -4,10 +4,10 @@ use super::{
     catalogue, changes, connections, journal, oauth, oauth_clients, policies, server_proof,
     sessions, settings, sign_in, status, tokens, vault,
 };
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::permissions::access::{ADMIN, ANSWER, ANY, PUBLIC, RUN, SECRET, SEE, route};
 use crate::auth::permissions::{RouteAccess, RoutePermission};
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::Door;
 use crate::doors::DoorSettings;
 use axum::Router;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The administrator's door.
 struct AdminDoor {
     /// Beside a REPL alone it only proves to clients that the server is theirs.
-    which: Doors,
+    which: DoorSelection,
 }
 
 /// The door, as a server with these settings has it.
@@ -30,17 +30,19 @@ impl Door for AdminDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         let routes = match self.which {
-            Doors::All => callers().merge(tools()).merge(source_kinds()).merge(secrets()),
-            Doors::Repl => Router::new().route("/api/prove", post(server_proof::prove_token)),
+            DoorSelection::All => callers().merge(tools()).merge(source_kinds()).merge(secrets()),
+            DoorSelection::Repl => {
+                Router::new().route("/api/prove", post(server_proof::prove_token))
+            }
         };
         routes.with_state(Arc::clone(app))
     }
 }
 
 /// Who asks, what they may do, and the server's settings.
-fn callers() -> Router<Arc<App>> {
+fn callers() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/status", get(status::status))
         .route("/api/session", get(sessions::session).delete(sessions::sign_out))
@@ -63,7 +65,7 @@ fn callers() -> Router<Arc<App>> {
 }
 
 /// What programs can call, and where it comes from.
-fn tools() -> Router<Arc<App>> {
+fn tools() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/tools", get(catalogue::tools))
         .route("/api/tools/schema", get(catalogue::schema))
@@ -76,7 +78,7 @@ fn tools() -> Router<Arc<App>> {
 }
 
 /// The routes that Executor has for each kind of source.
-fn source_kinds() -> Router<Arc<App>> {
+fn source_kinds() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/openapi/preview", post(catalogue::preview))
         .route("/api/openapi/specs", post(catalogue::add_spec))
@@ -96,7 +98,7 @@ fn source_kinds() -> Router<Arc<App>> {
 }
 
 /// Connections, and what is secret about them.
-fn secrets() -> Router<Arc<App>> {
+fn secrets() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/connections", get(connections::list).post(connections::create))
         .route("/api/connections/{owner}/{slug}/{name}", get(connections::show))

@@ -4,28 +4,28 @@
 //! takes no part, because it may be weak. The address is the connection's own: see [`protocols::server_proof`].
 
 use super::json_response;
-use crate::app::App;
+use crate::app::AppState;
 use crate::body::JsonBody;
 use crate::connection_service::ConnectionEndpoints;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use protocols::server_proof::{
-    ADDRESS_BYTES_MAX, ADDRESSES_MAX, NONCE_BYTES, ProofAnswer, ProofChallenge, Unproven, endpoint,
-    prove, unhex,
+    ADDRESS_BYTES_MAX, ADDRESSES_MAX, NONCE_BYTES, ProofAnswer, ProofChallenge, ProofRefusal,
+    endpoint, prove, unhex,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// `POST /api/prove {key, nonce, addresses}`.
 pub(crate) async fn prove_token(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     endpoints: Option<Extension<ConnectionEndpoints>>,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let bad = || {
-        Problem::bad_request(
+        RequestError::bad_request(
             "A challenge is {key, nonce, addresses}: a token's key, 32 bytes in hexadecimal, and up to 4 addresses.",
         )
     };
@@ -38,12 +38,12 @@ pub(crate) async fn prove_token(
     let ours = own_addresses(&app, endpoints.and_then(|Extension(endpoints)| endpoints.local));
     let digest = app.tokens.digest_of_key(&challenge.key).await.map_err(engine::Fault::from)?;
     let answered = prove_address(&challenge, &nonce, digest.as_ref(), ours);
-    let body = serde_json::to_value(answered).map_err(|error| Problem::broken(&error))?;
+    let body = serde_json::to_value(answered).map_err(|error| RequestError::broken(&error))?;
     Ok(json_response(StatusCode::OK, &body))
 }
 
 /// The address of this connection's end, and that of the public URL, whose proxy the operator trusts.
-fn own_addresses(app: &App, local: Option<SocketAddr>) -> Vec<String> {
+fn own_addresses(app: &AppState, local: Option<SocketAddr>) -> Vec<String> {
     let local = local.map(endpoint);
     let public = app.admission.public_origin().map(|public| public.authority().to_owned());
     local.into_iter().chain(public).collect()
@@ -56,11 +56,11 @@ fn prove_address(
     ours: Vec<String>,
 ) -> ProofAnswer {
     let Some(digest) = digest else {
-        return ProofAnswer { reason: Some(Unproven::UnknownToken), ..ProofAnswer::default() };
+        return ProofAnswer { reason: Some(ProofRefusal::UnknownToken), ..ProofAnswer::default() };
     };
     let Some(address) = challenge.addresses.iter().find(|address| ours.contains(address)) else {
         // Only a client with a token learns which addresses are ours.
-        let reason = Some(Unproven::OtherAddress);
+        let reason = Some(ProofRefusal::OtherAddress);
         return ProofAnswer { reason, addresses: ours, ..ProofAnswer::default() };
     };
     let proof = Some(prove(digest, nonce, address));
@@ -87,9 +87,9 @@ mod tests {
             assert!(is_proof(&digest, &nonce, &address, &proof));
         }
         let elsewhere = ask(Some(&digest), &["127.0.0.1:2", "[::1]:1", "box:80"]);
-        assert_eq!((elsewhere.proof, elsewhere.reason), (None, Some(Unproven::OtherAddress)));
+        assert_eq!((elsewhere.proof, elsewhere.reason), (None, Some(ProofRefusal::OtherAddress)));
         let unknown = ask(None, &["127.0.0.1:1"]);
-        assert_eq!((unknown.proof, unknown.reason), (None, Some(Unproven::UnknownToken)));
+        assert_eq!((unknown.proof, unknown.reason), (None, Some(ProofRefusal::UnknownToken)));
         assert!(unknown.addresses.is_empty(), "a stranger learns nothing");
     }
 }

@@ -3,12 +3,14 @@
 use super::json_response;
 use super::sign_in::refused_code;
 use crate::answering::PageOrigin;
-use crate::app::App;
-use crate::auth::sessions::{ListedSession, SessionCredential, SessionId, TICKET_PATH_BYTES_MAX};
+use crate::app::AppState;
+use crate::auth::sessions::{
+    BrowserSessionId, ListedSession, SessionCredential, TICKET_PATH_BYTES_MAX,
+};
 use crate::auth::{Caller, CallerCredential, Scope};
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -31,16 +33,19 @@ pub(crate) async fn session(caller: Caller, PageOrigin(origin): PageOrigin) -> R
 
 /// `DELETE /api/session`: signs this browser out.
 pub(crate) async fn sign_out(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let session = own_session(&caller)?;
     app.sessions.end(&app.tokens, &session.id).await.map_err(engine::Fault::from)?;
     Ok(json_response(StatusCode::OK, &json!({ "ended": true })))
 }
 
 /// `GET /api/sessions`: the sessions of the caller's token, or an administrator's view of all.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+) -> Result<Response, RequestError> {
     let sessions: Vec<_> = visible(&app, &caller).await?;
     let current = match &caller.credential {
         CallerCredential::Session(session) => Some(&session.id),
@@ -55,14 +60,14 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 
 /// `DELETE /api/sessions/{id}`.
 pub(crate) async fn end(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+) -> Result<Response, RequestError> {
     let sessions = visible(&app, &caller).await?;
     let found = sessions.iter().find(|(session, _)| session.id.to_string() == id);
     let Some((session, _)) = found else {
-        return Err(Problem::not_found(
+        return Err(RequestError::not_found(
             "BrowserSessionNotFoundError",
             "There is no such browser session, or it belongs to another token.",
         ));
@@ -73,11 +78,11 @@ pub(crate) async fn end(
 
 /// `POST /api/session/elevation {code}`: raises this session, in one tab, for an hour.
 pub(crate) async fn elevate(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
-    let session: &SessionId = &own_session(&caller)?.id;
+) -> Result<Response, RequestError> {
+    let session: &BrowserSessionId = &own_session(&caller)?.id;
     let code = member::<String>(&members(&body)?, "code", "a string")?.unwrap_or_default();
     let granted = app.sessions.elevate(&app.tokens, session, code.trim(), app.clock.now()).await?;
     let granted = granted.map_err(|refusal| refused_code("code", refusal))?;
@@ -87,14 +92,14 @@ pub(crate) async fn elevate(
 
 /// `POST /api/tickets {path}`: opens one stream or WebSocket.
 pub(crate) async fn ticket(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let path = member::<String>(&members(&body)?, "path", "a string")?.unwrap_or_default();
     let is_path = path.starts_with('/') && !path.contains(['?', '#']);
     if !is_path || path.len() > TICKET_PATH_BYTES_MAX {
-        return Err(Problem::bad_request(format!(
+        return Err(RequestError::bad_request(format!(
             "The member \"path\" must be a path of this server without a query, of \
              {TICKET_PATH_BYTES_MAX} bytes at most."
         )));
@@ -107,18 +112,21 @@ pub(crate) async fn ticket(
     Ok(json_response(StatusCode::CREATED, &body))
 }
 
-fn own_session(caller: &Caller) -> Result<&SessionCredential, Problem> {
+fn own_session(caller: &Caller) -> Result<&SessionCredential, RequestError> {
     match &caller.credential {
         CallerCredential::Session(session) => Ok(session),
-        CallerCredential::Token(_) | CallerCredential::NotAsked => Err(Problem::conflict(
+        CallerCredential::Token(_) | CallerCredential::NotAsked => Err(RequestError::conflict(
             "This is for browser sessions; this request came with a token or with nothing.",
         )),
     }
 }
 
-async fn visible(app: &App, caller: &Caller) -> Result<Vec<(ListedSession, String)>, Problem> {
+async fn visible(
+    app: &AppState,
+    caller: &Caller,
+) -> Result<Vec<(ListedSession, String)>, RequestError> {
     if !caller.scopes.has(Scope::Answer) {
-        return Err(Problem::needs(Scope::Answer));
+        return Err(RequestError::needs(Scope::Answer));
     }
     let own = match &caller.credential {
         CallerCredential::Token(token) => Some(token),

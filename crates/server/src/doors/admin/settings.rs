@@ -1,10 +1,10 @@
 //! `/api/settings`: what binds every server of this data directory. For administrators.
 
 use super::{json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::{Problem, capitalised};
+use crate::error::{RequestError, capitalised};
 use crate::settings::{
     SettingAuthor, SettingChange, SettingName, SettingsError, SettingsRegistry, StoredSetting,
 };
@@ -16,7 +16,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// `GET /api/settings`.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let settings = registry(&app)?.list().await?;
     let settings: Vec<_> = settings.iter().map(|(name, setting)| shown(*name, setting)).collect();
@@ -25,9 +28,9 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 
 /// `GET /api/settings/history`.
 pub(crate) async fn history(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let changes = registry(&app)?.history().await?;
     let changes: Vec<_> = changes.iter().map(shown_change).collect();
@@ -36,10 +39,10 @@ pub(crate) async fn history(
 
 /// `POST /api/settings {name, value}`.
 pub(crate) async fn set(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let name: Option<String> = member(&members, "name", "a string")?;
@@ -47,7 +50,7 @@ pub(crate) async fn set(
     let name: SettingName = name
         .unwrap_or_default()
         .parse()
-        .map_err(|why: String| Problem::bad_request(capitalised(&why)))?;
+        .map_err(|why: String| RequestError::bad_request(capitalised(&why)))?;
     let author = SettingAuthor { by: format!("token {}", caller.name.0), at: app.clock.now() };
     let applied = registry(&app)?.set(name, &value.unwrap_or_default(), &author).await?;
     app.apply_setting(applied.name, &applied.setting.value);
@@ -56,8 +59,8 @@ pub(crate) async fn set(
     Ok(json_response(StatusCode::OK, &shown))
 }
 
-fn registry(app: &App) -> Result<&SettingsRegistry, Problem> {
-    let missing = || Problem::conflict("This server has no data directory with settings.");
+fn registry(app: &AppState) -> Result<&SettingsRegistry, RequestError> {
+    let missing = || RequestError::conflict("This server has no data directory with settings.");
     app.settings.as_ref().ok_or_else(missing)
 }
 
@@ -76,7 +79,7 @@ fn shown_change(change: &SettingChange) -> Value {
     })
 }
 
-impl From<SettingsError> for Problem {
+impl From<SettingsError> for RequestError {
     fn from(error: SettingsError) -> Self {
         match error {
             SettingsError::Refused(why) => Self::bad_request(capitalised(&why)),

@@ -1,11 +1,11 @@
 //! `/api/sign-in`: how a person's browser starts a session. docs/console.md has the protocol.
 
 use super::json_response;
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::sessions::{self, CodePurpose, CodeRefusal, NewSession, is_public_key};
-use crate::auth::{Caller, CallerCredential, Gate, Scope, presents_sign_in_key};
+use crate::auth::{AuthGate, Caller, CallerCredential, Scope, presents_sign_in_key};
 use crate::body::{AnyBody, JsonBody};
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
@@ -16,16 +16,16 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// `GET /api/sign-in`: what signatures must cover in this run of the server, and its time.
-pub(crate) async fn nonce(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+pub(crate) async fn nonce(State(app): State<Arc<AppState>>) -> Result<Response, RequestError> {
     let body = json!({ "nonce": app.sessions.nonce()?, "time": app.clock.now().0 });
     Ok(json_response(StatusCode::OK, &body))
 }
 
 /// `POST /api/sign-in/codes {admin?}`: a code that signs a browser in, or raises a session for an hour.
 pub(crate) async fn code(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let (mut parts, body) = request.into_parts();
     let caller = minting_caller(&app, &mut parts).await?;
     let AnyBody(body): AnyBody =
@@ -39,7 +39,7 @@ pub(crate) async fn code(
         Some(false) | None => CodePurpose::SignIn,
     };
     let CallerCredential::Token(token) = &caller.credential else {
-        return Err(Problem::forbidden(
+        return Err(RequestError::forbidden(
             "A browser session cannot make codes; run `airlock sign-in` on the server's machine.",
         ));
     };
@@ -51,11 +51,11 @@ pub(crate) async fn code(
 }
 
 /// The holder of a token, or the operator where the request presents the sign-in key.
-async fn minting_caller(app: &Arc<App>, parts: &mut Parts) -> Result<Caller, Problem> {
-    if matches!(app.gate, Gate::Tokens) && presents_sign_in_key(app, parts) {
+async fn minting_caller(app: &Arc<AppState>, parts: &mut Parts) -> Result<Caller, RequestError> {
+    if matches!(app.gate, AuthGate::Tokens) && presents_sign_in_key(app, parts) {
         let operator = app.tokens.operator().await.map_err(engine::Fault::from)?;
         return operator.ok_or_else(|| {
-            Problem::conflict(
+            RequestError::conflict(
                 "There is no admin token to sign in with; add one with `airlock token add`.",
             )
         });
@@ -64,28 +64,28 @@ async fn minting_caller(app: &Arc<App>, parts: &mut Parts) -> Result<Caller, Pro
 }
 
 /// An elevation is worth something only to a session, which answers as well.
-fn may_mint(caller: &Caller, purpose: CodePurpose) -> Result<(), Problem> {
+fn may_mint(caller: &Caller, purpose: CodePurpose) -> Result<(), RequestError> {
     if !caller.scopes.has(Scope::Answer) {
-        return Err(Problem::needs(Scope::Answer));
+        return Err(RequestError::needs(Scope::Answer));
     }
     match purpose {
         CodePurpose::SignIn => Ok(()),
         CodePurpose::Elevation if caller.scopes.has(Scope::Run) => Ok(()),
-        CodePurpose::Elevation => Err(Problem::needs(Scope::Run)),
+        CodePurpose::Elevation => Err(RequestError::needs(Scope::Run)),
     }
 }
 
 /// `POST /api/sign-in {code, key?}`: a session for a code.
 pub(crate) async fn sign_in(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let members = members(&body)?;
     let code = member::<String>(&members, "code", "a string")?.unwrap_or_default();
     let key: Option<String> = member(&members, "key", "a string")?;
     if key.as_deref().is_some_and(|key| !is_public_key(key)) {
-        return Err(Problem::bad_request(
+        return Err(RequestError::bad_request(
             "The member \"key\" must be an uncompressed public key of P-256 in base64url.",
         ));
     }
@@ -105,7 +105,7 @@ pub(crate) async fn sign_in(
 }
 
 /// What is wrong with a code, and how to get another.
-pub(super) fn refused_code(what: &str, refusal: CodeRefusal) -> Problem {
+pub(super) fn refused_code(what: &str, refusal: CodeRefusal) -> RequestError {
     let why = match refusal {
         CodeRefusal::Unknown => "is not one of this server's",
         CodeRefusal::Used => "has been used already: it counts once",
@@ -116,5 +116,5 @@ pub(super) fn refused_code(what: &str, refusal: CodeRefusal) -> Problem {
         "link" => "`airlock open` or `airlock sign-in` on the server's machine prints another",
         _ => "`airlock sign-in --admin` on the server's machine prints another",
     };
-    Problem::forbidden(format!("This {what} {why}. {advice}."))
+    RequestError::forbidden(format!("This {what} {why}. {advice}."))
 }

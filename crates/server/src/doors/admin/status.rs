@@ -1,14 +1,14 @@
 //! `GET /api/status`: how the server is, for administrators. What is wrong is named, so that one look is enough.
 
 use super::{json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
+use crate::error::RequestError;
 use crate::pages;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use lifecycle::Phase;
+use lifecycle::ExecutionPhase;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ const COUNTED_MAX: usize = 10_000;
 
 /// `GET /api/status`.
 pub(crate) async fn status(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let (n_open, is_all) = pages::count_open_questions(&app, &caller).await?;
     let count = async |phase| app.engine.count(phase, COUNTED_MAX).await;
@@ -31,9 +31,9 @@ pub(crate) async fn status(
         "stopping": app.stopping.is_cancelled(),
         "questions": { "open": n_open, "complete": is_all },
         "executions": {
-            "running": count(Phase::Running).await?,
-            "paused": count(Phase::Paused).await?,
-            "parked": count(Phase::Parked).await?,
+            "running": count(ExecutionPhase::Running).await?,
+            "paused": count(ExecutionPhase::Paused).await?,
+            "parked": count(ExecutionPhase::Parked).await?,
         },
         "sources": sources(&app).await,
         "configuration": app.sources.as_ref().and_then(|sources| sources.trouble()),
@@ -43,7 +43,7 @@ pub(crate) async fn status(
 }
 
 /// The sources that are not ready, each with what is known of the reason.
-async fn sources(app: &App) -> Value {
+async fn sources(app: &AppState) -> Value {
     let Some(sources) = &app.sources else { return json!({ "loading": [], "unavailable": [] }) };
     let loading = sources.loading();
     let mut troubles = sources.troubles().await;
@@ -62,7 +62,7 @@ async fn sources(app: &App) -> Value {
 }
 
 /// Whether the store can be read, how much it holds, and what it lost.
-async fn store(app: &App) -> Value {
+async fn store(app: &AppState) -> Value {
     let (bytes, loss) = (app.engine.bytes_used().await, app.engine.data_loss().await);
     match (bytes, loss) {
         (Ok(bytes), Ok(None)) => json!({ "ok": true, "bytes": bytes }),

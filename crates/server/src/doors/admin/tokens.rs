@@ -1,21 +1,24 @@
 //! `/api/tokens`: for administrators, who have no other way while a server owns the store.
 
 use super::{json_response, require_admin};
-use crate::app::App;
-use crate::auth::{self, Caller, Scopes, Secret, Token, TokenError, TokenName};
+use crate::app::AppState;
+use crate::auth::{self, Caller, MintedSecret, TokenError, TokenInfo, TokenName, TokenScopes};
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use lifecycle::AnswerRole;
-use protocols::executor::{Members, member, members};
+use protocols::executor::{ObjectMembers, member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// `GET /api/tokens`.
-pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<AppState>>,
+    caller: Caller,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let tokens = auth::list(app.tokens.records()).await.map_err(engine::Fault::from)?;
     let tokens: Vec<_> = tokens.iter().map(shown).collect();
@@ -24,25 +27,26 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 
 /// `POST /api/tokens {name, scopes, answers, takeOver}`.
 pub(crate) async fn add(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let members = members(&body)?;
     let name: Option<String> = member(&members, "name", "a string")?;
     let scopes: Option<Vec<String>> = member(&members, "scopes", "an array of strings")?;
     let name = TokenName::parse(&name.unwrap_or_default())?;
     let scopes = scopes.unwrap_or_default();
-    let scopes = Scopes::parse(scopes.iter().map(String::as_str))
-        .map_err(|bad| Problem::bad_request(format!("The member \"scopes\" is wrong: {bad}.")))?;
+    let scopes = TokenScopes::parse(scopes.iter().map(String::as_str)).map_err(|bad| {
+        RequestError::bad_request(format!("The member \"scopes\" is wrong: {bad}."))
+    })?;
     let answers = answers(&members)?.unwrap_or_default();
     let take_over: Option<bool> = member(&members, "takeOver", "a boolean")?;
     auth::check_name(app.tokens.records(), &name).await?;
     if take_over != Some(true) && !app.engine.list(name.retained()).await?.is_empty() {
         return Err(TokenError::Retained(name).into());
     }
-    let secret = Secret::new()?;
+    let secret = MintedSecret::new()?;
     let now = app.clock.now();
     let token = auth::add(app.tokens.records(), &name, (scopes, answers), &secret, now).await?;
     app.tokens.forget();
@@ -53,14 +57,16 @@ pub(crate) async fn add(
 
 /// `PATCH /api/tokens/{name} {answers}`.
 pub(crate) async fn change(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(name): Id,
+    PathId(name): PathId,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let answers = answers(&members(&body)?)?.ok_or_else(|| {
-        Problem::bad_request("The member \"answers\" is missing; it is person, client or model.")
+        RequestError::bad_request(
+            "The member \"answers\" is missing; it is person, client or model.",
+        )
     })?;
     let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
     app.tokens.forget();
@@ -71,10 +77,10 @@ pub(crate) async fn change(
 
 /// `DELETE /api/tokens/{name}`.
 pub(crate) async fn remove(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(name): Id,
-) -> Result<Response, Problem> {
+    PathId(name): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
     app.tokens.forget();
@@ -83,14 +89,14 @@ pub(crate) async fn remove(
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
 }
 
-fn answers(members: &Members<'_>) -> Result<Option<AnswerRole>, Problem> {
+fn answers(members: &ObjectMembers<'_>) -> Result<Option<AnswerRole>, RequestError> {
     let text: Option<String> = member(members, "answers", "a string")?;
-    text.map(|text| text.parse())
-        .transpose()
-        .map_err(|bad| Problem::bad_request(format!("The member \"answers\" is wrong: {bad}.")))
+    text.map(|text| text.parse()).transpose().map_err(|bad| {
+        RequestError::bad_request(format!("The member \"answers\" is wrong: {bad}."))
+    })
 }
 
-fn shown(token: &Token) -> Value {
+fn shown(token: &TokenInfo) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({
         "name": token.name.as_str(),

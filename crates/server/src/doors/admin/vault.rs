@@ -1,10 +1,10 @@
 //! The vault over HTTP, for administrators: how it is, new keys, and a backup that only its passphrase opens.
 
 use super::{catalogue, json_response, require_admin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,9 +16,9 @@ use tools::scrub;
 
 /// `GET /api/vault`.
 pub(crate) async fn status(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let vault = catalogue::sources(&app)?.vault();
     // A key that was put back is found without a restart.
@@ -30,9 +30,9 @@ pub(crate) async fn status(
 
 /// `POST /api/vault/rotate`.
 pub(crate) async fn rotate(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let n_secrets = catalogue::sources(&app)?.vault().rotate().await?;
     Ok(json_response(StatusCode::OK, &json!({ "resealed": n_secrets })))
@@ -40,10 +40,10 @@ pub(crate) async fn rotate(
 
 /// `POST /api/vault/export {passphrase}`.
 pub(crate) async fn export(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let passphrase = passphrase(&body)?;
     let backup = catalogue::sources(&app)?.vault().export(&passphrase).await?;
@@ -52,10 +52,10 @@ pub(crate) async fn export(
 
 /// `POST /api/vault/import {passphrase, export}`. What it brings counts after the next start.
 pub(crate) async fn import(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let passphrase = passphrase(&body)?;
     let text: Option<String> = member(&members(&body)?, "export", "a string")?;
@@ -63,7 +63,7 @@ pub(crate) async fn import(
     Ok(json_response(StatusCode::OK, &json!({ "added": done.n_added, "kept": done.n_kept })))
 }
 
-fn passphrase(body: &[u8]) -> Result<String, Problem> {
+fn passphrase(body: &[u8]) -> Result<String, RequestError> {
     let passphrase: Option<String> = member(&members(body)?, "passphrase", "a string")?;
     let passphrase = passphrase.unwrap_or_default();
     scrub::learn(&passphrase);
@@ -84,13 +84,13 @@ fn shown(status: &VaultStatus) -> Value {
     })
 }
 
-impl From<CredentialError> for Problem {
+impl From<CredentialError> for RequestError {
     fn from(error: CredentialError) -> Self {
         sources::SourceError::from(error).into()
     }
 }
 
-impl From<VaultError> for Problem {
+impl From<VaultError> for RequestError {
     fn from(error: VaultError) -> Self {
         let message = format!("Not done: {error}.");
         match error {

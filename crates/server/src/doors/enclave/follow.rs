@@ -1,9 +1,9 @@
 //! One reader of one session: what it missed, what comes, and a sign of life in between; each event once.
 
-use super::Enclave;
-use super::sessions::{Reading, random};
-use super::tape::End;
-use crate::app::App;
+use super::EnclaveState;
+use super::sessions::{ReaderLease, random};
+use super::tape::BatchEnd;
+use crate::app::AppState;
 use crate::discreet;
 use crate::turns::in_turns;
 use bytes::Bytes;
@@ -12,9 +12,11 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt as _};
 use lifecycle::{Entry, Event, ExecutionId, Seq};
-use protocols::enclave::sealing::Sealer;
+use protocols::enclave::sealing::StreamSealer;
 use protocols::enclave::wire::CatalogChanged;
-use protocols::enclave::{Filter, Note, SessionId, Telling, Told};
+use protocols::enclave::{
+    EnclaveEvent, EnclaveSessionId, EnclaveSessionRecord, EventFilter, EventRenderer,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,11 +36,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const ACTIONS_MAX: usize = 1_000;
 
 /// One reader of one session.
-pub(super) struct Reader {
-    app: Arc<App>,
+pub(super) struct SessionReader {
+    app: Arc<AppState>,
     execution: ExecutionId,
-    session: SessionId,
-    telling: Telling,
+    session: EnclaveSessionId,
+    telling: EventRenderer,
     /// The last entry that it has heard.
     entry: Seq,
     /// The last event that it has from others.
@@ -49,36 +51,36 @@ pub(super) struct Reader {
     /// Resolves when the stream must end: with its caller's credential, or with the server.
     ended: BoxFuture<'static, ()>,
     from: u64,
-    filter: Option<Filter>,
-    sealer: Option<Sealer>,
-    reading: Reading,
+    filter: Option<EventFilter>,
+    sealer: Option<StreamSealer>,
+    reading: ReaderLease,
     heartbeat: Option<Duration>,
     beat: Instant,
-    catalogue: Arc<tools::Snapshot>,
+    catalogue: Arc<tools::CatalogueSnapshot>,
 }
 
 /// The connection is to be broken, so that the client comes back at once.
 #[derive(Debug, thiserror::Error)]
 #[error("the session goes on elsewhere")]
-pub(super) struct Broken;
+pub(super) struct StreamBroken;
 
 /// What a reader wants.
-pub(super) struct Wish {
+pub(super) struct ReaderOptions {
     pub(super) from: u64,
-    pub(super) filter: Option<Filter>,
+    pub(super) filter: Option<EventFilter>,
 }
 
-impl Reader {
+impl SessionReader {
     /// Begins to read, until the session is over or `ended` resolves. `None` where there is no such session.
     pub(super) async fn open(
-        door: &Enclave,
+        door: &EnclaveState,
         execution: ExecutionId,
-        wish: Wish,
+        wish: ReaderOptions,
         ended: BoxFuture<'static, ()>,
     ) -> Result<Option<Self>, Fault> {
         let mut entries = door.app.engine.follow(execution, Seq(0)).boxed();
         let Some(first) = entries.next().await.transpose()? else { return Ok(None) };
-        let mut telling = Telling::new(execution);
+        let mut telling = EventRenderer::new(execution);
         telling.hear(&first);
         let Some((session, note)) = telling.session().cloned() else { return Ok(None) };
         let grace_ms = grace_ms(&first);
@@ -89,7 +91,7 @@ impl Reader {
         Ok(Some(Self {
             app: Arc::clone(&door.app),
             execution,
-            telling: Telling::new(execution),
+            telling: EventRenderer::new(execution),
             entry: Seq(0),
             heard: 0,
             shares: wish.filter.is_none() && sealer.is_none(),
@@ -106,18 +108,18 @@ impl Reader {
         }))
     }
 
-    pub(super) const fn session(&self) -> &SessionId {
+    pub(super) const fn session(&self) -> &EnclaveSessionId {
         &self.session
     }
 
     /// The next lines, each with its line break; `None` after the last event.
-    pub(super) async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, StreamBroken>> {
         if self.reading.over {
             return None;
         }
         // A session that says much is read from the tape for a long time.
         if self.ended.as_mut().now_or_never().is_some() {
-            return Some(Err(Broken));
+            return Some(Err(StreamBroken));
         }
         if let Some(lines) = self.taped() {
             return Some(Ok(lines));
@@ -126,8 +128,8 @@ impl Reader {
         loop {
             tokio::select! {
                 biased; // a session that says much must not keep heartbeats waiting
-                () = self.app.stopping.cancelled() => return Some(Err(Broken)),
-                () = &mut self.ended => return Some(Err(Broken)),
+                () = self.app.stopping.cancelled() => return Some(Err(StreamBroken)),
+                () = &mut self.ended => return Some(Err(StreamBroken)),
                 () = sleep_until(self.beat) => self.sign_of_life(&mut lines),
                 entry = self.entries.next() => {
                     if let Err(broken) = self.take(entry, &mut lines).await {
@@ -180,14 +182,17 @@ impl Reader {
         if !self.shares || self.from > first || self.telling.last() < first {
             return;
         }
-        let end =
-            || End { telling: self.telling.clone(), entry: self.entry, over: self.reading.over };
+        let end = || BatchEnd {
+            telling: self.telling.clone(),
+            entry: self.entry,
+            over: self.reading.over,
+        };
         let mut tape = self.reading.tape.lock().expect("no code panics while it holds a tape");
         tape.add(first, lines, end);
     }
 
     /// What is there already goes into the same batch.
-    async fn take_more(&mut self, lines: &mut Vec<u8>) -> Result<(), Broken> {
+    async fn take_more(&mut self, lines: &mut Vec<u8>) -> Result<(), StreamBroken> {
         while lines.len() < BATCH_BYTES_MAX && !self.reading.over {
             let Some(entry) = self.entries.next().now_or_never() else { return Ok(()) };
             self.take(entry, lines).await?;
@@ -199,11 +204,11 @@ impl Reader {
         &mut self,
         entry: Option<Result<Entry, Fault>>,
         lines: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), StreamBroken> {
         let entry = match entry {
             Some(Ok(entry)) => entry,
             // The journal failed, or the session was taken away: whoever comes back is told.
-            Some(Err(_)) | None => return Err(Broken),
+            Some(Err(_)) | None => return Err(StreamBroken),
         };
         let told = self.telling.hear(&entry);
         self.entry = entry.seq;
@@ -247,13 +252,13 @@ impl Reader {
         }
     }
 
-    fn catalogue_changed(&mut self, now: lifecycle::Timestamp) -> Option<Told> {
+    fn catalogue_changed(&mut self, now: lifecycle::Timestamp) -> Option<EnclaveEvent> {
         let catalogue = self.app.engine.catalogue().snapshot();
         if Arc::ptr_eq(&catalogue, &self.catalogue) {
             return None;
         }
         let policies = self.app.engine.policies().live();
-        let paths = |snapshot: &tools::Snapshot| -> BTreeSet<String> {
+        let paths = |snapshot: &tools::CatalogueSnapshot| -> BTreeSet<String> {
             // What is blocked does not exist.
             let seen = snapshot.tools().filter(|it| policies.shows(&it.path(), it.traits()));
             seen.map(|found| found.path()).collect()
@@ -272,22 +277,22 @@ impl Reader {
         is_news.then(|| self.telling.catalog_changed(now, &changed))
     }
 
-    fn write(&mut self, told: &Told, lines: &mut Vec<u8>) -> Result<(), Broken> {
+    fn write(&mut self, told: &EnclaveEvent, lines: &mut Vec<u8>) -> Result<(), StreamBroken> {
         if self.filter.as_ref().is_some_and(|filter| !filter.passes(told, &self.session)) {
             return Ok(());
         }
         self.line(told, lines)
     }
 
-    fn line(&mut self, told: &Told, lines: &mut Vec<u8>) -> Result<(), Broken> {
+    fn line(&mut self, told: &EnclaveEvent, lines: &mut Vec<u8>) -> Result<(), StreamBroken> {
         let mut inner = vec![];
         told.write(&self.session, &mut inner);
         // Once it is sealed nobody sees what is in it, and a socket is not looked through.
         let inner = discreet::frame(inner);
         match &mut self.sealer {
             // The first event carries what it takes to open the others.
-            Some(sealer) if told.kind != protocols::enclave::Kind::SessionInit => {
-                let envelope = sealer.seal(told.seq, &inner).map_err(|_| Broken)?;
+            Some(sealer) if told.kind != protocols::enclave::EnclaveEventKind::SessionInit => {
+                let envelope = sealer.seal(told.seq, &inner).map_err(|_| StreamBroken)?;
                 serde_json::to_writer(&mut *lines, &envelope)
                     .expect("an envelope is made of texts");
             }
@@ -298,7 +303,9 @@ impl Reader {
     }
 
     /// The same as a stream of batches.
-    pub(super) fn batches(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+    pub(super) fn batches(
+        self,
+    ) -> impl Stream<Item = Result<Bytes, StreamBroken>> + Send + 'static {
         let batches = futures_util::stream::unfold(Some(self), async |reader| {
             let mut reader = reader?;
             let batch = reader.next().await?;
@@ -314,17 +321,24 @@ pub(super) fn grace_ms(first: &Entry) -> u64 {
     if let Event::Started { limits, .. } = &first.event { limits.grace_ms_max } else { 0 }
 }
 
-fn sealer(session: &SessionId, note: &Note) -> Result<Option<Sealer>, Fault> {
+fn sealer(
+    session: &EnclaveSessionId,
+    note: &EnclaveSessionRecord,
+) -> Result<Option<StreamSealer>, Fault> {
     let Some(sealed) = &note.sealed else { return Ok(None) };
     let keys = sealed.keys(session).map_err(|error| Fault::new(error, "the keys are lost"))?;
     // New randomness for each stream: no nonce comes twice, before or after a restart.
     let mut prefix = [0; 8];
     random(&mut prefix)?;
-    Ok(Some(Sealer::new(&keys.s2c, prefix, &sealed.hello.key_id, session)))
+    Ok(Some(StreamSealer::new(&keys.s2c, prefix, &sealed.hello.key_id, session)))
 }
 
 /// How often this reader hears that we are there.
-fn heartbeat(note: &Note, filter: Option<&Filter>, telling: &Telling) -> Option<Duration> {
+fn heartbeat(
+    note: &EnclaveSessionRecord,
+    filter: Option<&EventFilter>,
+    telling: &EventRenderer,
+) -> Option<Duration> {
     let usual = (note.heartbeat_ms > 0).then(|| Duration::from_millis(note.heartbeat_ms))?;
     let (session, _) = telling.session()?;
     let beat = telling.heartbeat(lifecycle::Timestamp(0));

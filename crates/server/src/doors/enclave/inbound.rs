@@ -1,38 +1,40 @@
 //! What clients ask for: which session is meant, what is in an envelope, and what becomes of it in the engine.
 
-use super::Enclave;
-use super::refusals::Refused;
+use super::EnclaveState;
+use super::refusals::EnclaveRequestError;
 use super::sessions;
 use crate::auth::Caller;
-use crate::query::Query;
+use crate::query::QueryMembers;
 use axum::http::{HeaderMap, StatusCode};
-use engine::Start;
+use engine::ExecutionStart;
 use lifecycle::{
-    CallerName, CallerRuns, CodeDialect, Event, ExecutionId, Limits, Rejection, Seq, Terms,
-    ToolPath,
+    CallRules, CallerName, CallerRuns, CodeDialect, Event, ExecutionId, ExecutionLimits, Rejection,
+    Seq, ToolPath,
 };
-use protocols::enclave::inbound::{self, Create, Message, ToolResult, Wanted};
+use protocols::enclave::inbound::{
+    self, CallerToolResult, CreateSession, SealedMessage, SealingRequest,
+};
 use protocols::enclave::sealing::ServerHello;
-use protocols::enclave::{Note, Sealed, SessionId, execution_of};
+use protocols::enclave::{EnclaveSessionId, EnclaveSessionRecord, SealingRecord, execution_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Starts a session; it is in the journal when this returns.
 pub(super) async fn start(
-    door: &Enclave,
+    door: &EnclaveState,
     caller: &CallerName,
-    create: Create,
-) -> Result<ExecutionId, Refused> {
+    create: CreateSession,
+) -> Result<ExecutionId, EnclaveRequestError> {
     let session = match create.session {
         Some(session) => session,
-        None => SessionId::from_uuid(sessions::uuid()?),
+        None => EnclaveSessionId::from_uuid(sessions::uuid()?),
     };
-    let mut note = Note::new(&session, create.heartbeat_ms);
+    let mut note = EnclaveSessionRecord::new(&session, create.heartbeat_ms);
     note.sealed = seal(door, &session, create.encryption).await?;
     let aliases = aliases(door);
     // A server that has tools of its own is the broker: what it does not have, no one has.
     let usual = if aliases.is_empty() { CallerRuns::Anything } else { CallerRuns::Nothing };
-    let terms = Terms {
+    let terms = CallRules {
         caller_runs: create.caller_runs.unwrap_or(usual),
         aliases,
         codes: CodeDialect::Enclave,
@@ -41,12 +43,12 @@ pub(super) async fn start(
     let execution = execution_of(caller, &session);
     // What no request can say is as the server says.
     let usual = door.app.engine.limits();
-    let limits = Limits {
+    let limits = ExecutionLimits {
         memory_bytes_max: usual.memory_bytes_max,
         bytes_max: usual.bytes_max,
         ..create.limits
     };
-    let start = Start { program: create.program, caller: caller.clone(), limits };
+    let start = ExecutionStart { program: create.program, caller: caller.clone(), limits };
     // A client that leaves now has a session all the same: it can come back for it.
     let engine = door.app.engine.clone();
     let started =
@@ -57,7 +59,7 @@ pub(super) async fn start(
 }
 
 /// Other names for tools: those that the server was started with go over those in its files.
-pub(super) fn aliases(door: &Enclave) -> BTreeMap<ToolPath, ToolPath> {
+pub(super) fn aliases(door: &EnclaveState) -> BTreeMap<ToolPath, ToolPath> {
     let configured = door.app.sources.as_ref().map(|sources| sources.aliases()).unwrap_or_default();
     let mut aliases = Arc::unwrap_or_clone(configured);
     aliases.extend(door.own.aliases.clone());
@@ -65,14 +67,14 @@ pub(super) fn aliases(door: &Enclave) -> BTreeMap<ToolPath, ToolPath> {
 }
 
 pub(super) async fn seal(
-    door: &Enclave,
-    session: &SessionId,
-    wanted: Wanted,
-) -> Result<Option<Sealed>, Refused> {
+    door: &EnclaveState,
+    session: &EnclaveSessionId,
+    wanted: SealingRequest,
+) -> Result<Option<SealingRecord>, EnclaveRequestError> {
     let (required, client) = match wanted {
-        Wanted::Clear => return Ok(None),
-        Wanted::Optional(client) => (false, client),
-        Wanted::Required(client) => (true, client),
+        SealingRequest::Clear => return Ok(None),
+        SealingRequest::Optional(client) => (false, client),
+        SealingRequest::Required(client) => (true, client),
     };
     let (secret, identity) = (sessions::secret()?, door.own.identity().await?);
     let key_id = format!("k_{}", sessions::uuid()?);
@@ -81,17 +83,21 @@ pub(super) async fn seal(
         Err(_) if !required => return Ok(None),
         Err(bad) => return Err(bad.into()),
     };
-    Ok(Some(Sealed::new(required, hello, client.client_key, &secret)))
+    Ok(Some(SealingRecord::new(required, hello, client.client_key, &secret)))
 }
 
 /// Whether the caller had such a session, and its events are no longer kept.
-pub(super) async fn is_gone(door: &Enclave, caller: &Caller, id: &str) -> Result<bool, Refused> {
-    let is_theirs = SessionId::parse(id).is_ok() || caller.sees_all();
+pub(super) async fn is_gone(
+    door: &EnclaveState,
+    caller: &Caller,
+    id: &str,
+) -> Result<bool, EnclaveRequestError> {
+    let is_theirs = EnclaveSessionId::parse(id).is_ok() || caller.sees_all();
     Ok(is_theirs && door.app.engine.was_forgotten(meant(caller, id)?).await?)
 }
 
 /// The first event wanted. What is no number is none, as upstream has it.
-pub(super) fn from(query: &Query, headers: &HeaderMap) -> u64 {
+pub(super) fn from(query: &QueryMembers, headers: &HeaderMap) -> u64 {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let from = query.text("from").and_then(number).or(query.text("fromSeq").and_then(number));
     let last = headers.get("last-event-id").and_then(|header| header.to_str().ok());
@@ -99,112 +105,117 @@ pub(super) fn from(query: &Query, headers: &HeaderMap) -> u64 {
 }
 
 /// A session that this caller may see.
-pub(super) struct Found {
+pub(super) struct VisibleSession {
     pub(super) execution: ExecutionId,
     pub(super) owner: CallerName,
-    pub(super) session: SessionId,
-    pub(super) note: Note,
+    pub(super) session: EnclaveSessionId,
+    pub(super) note: EnclaveSessionRecord,
 }
 
-impl Found {
+impl VisibleSession {
     /// Whether nothing may be said in clear.
     pub(super) fn is_required(&self) -> bool {
         self.note.sealed.as_ref().is_some_and(|sealed| sealed.required)
     }
 }
 
-pub(super) async fn find(door: &Enclave, caller: &Caller, id: &str) -> Result<Found, Refused> {
+pub(super) async fn find(
+    door: &EnclaveState,
+    caller: &Caller,
+    id: &str,
+) -> Result<VisibleSession, EnclaveRequestError> {
     let execution = meant(caller, id)?;
     let first = door.app.engine.entries(execution, Seq(0), 1).await?.pop();
-    let first = first.ok_or_else(|| Refused::not_found(id))?;
+    let first = first.ok_or_else(|| EnclaveRequestError::not_found(id))?;
     let Event::Started { caller: owner, terms, .. } = &first.event else {
-        return Err(Refused::not_found(id));
+        return Err(EnclaveRequestError::not_found(id));
     };
-    caller.may_see(owner, false).map_err(|denied| Refused::denied(denied, id))?;
-    let (session, note) = Note::read(terms).ok_or_else(|| Refused::not_found(id))?;
-    Ok(Found { execution, owner: owner.clone(), session, note })
+    caller.may_see(owner, false).map_err(|denied| EnclaveRequestError::denied(denied, id))?;
+    let (session, note) =
+        EnclaveSessionRecord::read(terms).ok_or_else(|| EnclaveRequestError::not_found(id))?;
+    Ok(VisibleSession { execution, owner: owner.clone(), session, note })
 }
 
 /// The execution that a caller's word for a session means. Whoever sees everybody's names them by their executions.
-pub(super) fn meant(caller: &Caller, id: &str) -> Result<ExecutionId, Refused> {
+pub(super) fn meant(caller: &Caller, id: &str) -> Result<ExecutionId, EnclaveRequestError> {
     if let Ok(execution) = id.parse::<ExecutionId>() {
         return Ok(execution);
     }
-    let session = SessionId::parse(id).map_err(|_| Refused::not_found(id))?;
+    let session = EnclaveSessionId::parse(id).map_err(|_| EnclaveRequestError::not_found(id))?;
     Ok(execution_of(&caller.name, &session))
 }
 
 pub(super) fn read_result(
-    door: &Enclave,
-    found: &Found,
+    door: &EnclaveState,
+    found: &VisibleSession,
     body: &[u8],
-) -> Result<ToolResult, Refused> {
+) -> Result<CallerToolResult, EnclaveRequestError> {
     match opened(door, found, body)? {
         Some(opened) => Ok(inbound::tool_result(&opened)?),
-        None if found.is_required() => Err(Refused::in_clear()),
+        None if found.is_required() => Err(EnclaveRequestError::in_clear()),
         None => Ok(inbound::tool_result(body)?),
     }
 }
 
 /// What is in an envelope; none where the body is no envelope.
 pub(super) fn opened(
-    door: &Enclave,
-    found: &Found,
+    door: &EnclaveState,
+    found: &VisibleSession,
     body: &[u8],
-) -> Result<Option<Vec<u8>>, Refused> {
+) -> Result<Option<Vec<u8>>, EnclaveRequestError> {
     let Some(envelope) = inbound::envelope(body) else { return Ok(None) };
     let Some(sealed) = &found.note.sealed else {
         let message = "The session is not sealed, and the body is.";
         let code = "ENCRYPTION_DECRYPTION_FAILED";
-        return Err(Refused::new(StatusCode::BAD_REQUEST, code, message));
+        return Err(EnclaveRequestError::new(StatusCode::BAD_REQUEST, code, message));
     };
     door.own.open(found.execution, &found.session, sealed, &envelope).map(Some)
 }
 
 pub(super) async fn settle(
-    door: &Enclave,
+    door: &EnclaveState,
     caller: &Caller,
-    found: &Found,
-    result: ToolResult,
-) -> Result<(), Refused> {
+    found: &VisibleSession,
+    result: CallerToolResult,
+) -> Result<(), EnclaveRequestError> {
     let id = found.session.as_str();
-    caller.may_cancel(&found.owner).map_err(|denied| Refused::denied(denied, id))?;
+    caller.may_cancel(&found.owner).map_err(|denied| EnclaveRequestError::denied(denied, id))?;
     let elsewhere = result.session.is_some_and(|session| session != found.session);
     if result.execution != found.execution || elsewhere {
         let message = format!("The call belongs to another session than {id}.");
-        return Err(Refused::new(StatusCode::NOT_FOUND, "NOT_FOUND", message));
+        return Err(EnclaveRequestError::new(StatusCode::NOT_FOUND, "NOT_FOUND", message));
     }
     Ok(door.app.engine.settle(found.execution, result.call, result.outcome).await?)
 }
 
 pub(super) fn read_reason(
-    door: &Enclave,
-    found: &Found,
+    door: &EnclaveState,
+    found: &VisibleSession,
     body: &[u8],
-) -> Result<Option<String>, Refused> {
+) -> Result<Option<String>, EnclaveRequestError> {
     if let Some(opened) = opened(door, found, body)? {
         return match inbound::message(&opened)? {
-            Message::Cancel { reason } => Ok(reason),
-            Message::ToolResult(_) => {
+            SealedMessage::Cancel { reason } => Ok(reason),
+            SealedMessage::ToolResult(_) => {
                 let message = "What is in the envelope is no wish to end the session.";
-                Err(Refused::new(StatusCode::BAD_REQUEST, "INVALID_REQUEST", message))
+                Err(EnclaveRequestError::new(StatusCode::BAD_REQUEST, "INVALID_REQUEST", message))
             }
         };
     }
     match inbound::cancel_reason(body) {
-        Some(_) if found.is_required() => Err(Refused::in_clear()),
+        Some(_) if found.is_required() => Err(EnclaveRequestError::in_clear()),
         reason => Ok(reason),
     }
 }
 
 pub(super) async fn end(
-    door: &Enclave,
+    door: &EnclaveState,
     caller: &Caller,
-    found: &Found,
+    found: &VisibleSession,
     reason: Option<String>,
-) -> Result<(), Refused> {
+) -> Result<(), EnclaveRequestError> {
     let id = found.session.as_str();
-    caller.may_cancel(&found.owner).map_err(|denied| Refused::denied(denied, id))?;
+    caller.may_cancel(&found.owner).map_err(|denied| EnclaveRequestError::denied(denied, id))?;
     match door.app.engine.cancel_because(found.execution, caller.name.clone(), reason).await {
         // It is over, which is what was wanted.
         Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),

@@ -12,7 +12,7 @@ mod tape;
 pub(super) use routes::open_door;
 
 use crate::door::DoorState;
-use sessions::Sessions;
+use sessions::EnclaveSessions;
 
 /// What the handlers of this door share.
-type Enclave = DoorState<Sessions>;
+type EnclaveState = DoorState<EnclaveSessions>;

@@ -1,9 +1,9 @@
 //! What clients are answered: a session's events as they come, or how it is now.
 
-use super::Enclave;
-use super::follow::{Reader, Wish};
-use super::inbound::Found;
-use super::refusals::Refused;
+use super::EnclaveState;
+use super::follow::{ReaderOptions, SessionReader};
+use super::inbound::VisibleSession;
+use super::refusals::EnclaveRequestError;
 use crate::auth::Caller;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -11,21 +11,21 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::{Entry, ExecutionId, Seq};
-use protocols::enclave::Telling;
+use protocols::enclave::EventRenderer;
 use std::sync::Arc;
 
 const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 pub(super) async fn streamed(
-    door: &Enclave,
+    door: &EnclaveState,
     caller: Caller,
     execution: ExecutionId,
     id: &str,
-    wish: Wish,
-) -> Result<Response, Refused> {
+    wish: ReaderOptions,
+) -> Result<Response, EnclaveRequestError> {
     let ended = Arc::clone(&door.app).connection_end(caller).boxed();
-    let reader = Reader::open(door, execution, wish, ended).await?;
-    let reader = reader.ok_or_else(|| Refused::not_found(id))?;
+    let reader = SessionReader::open(door, execution, wish, ended).await?;
+    let reader = reader.ok_or_else(|| EnclaveRequestError::not_found(id))?;
     let session = HeaderValue::from_str(reader.session().as_str()).ok();
     let body = Body::from_stream(reader.batches());
     // Upstream's word. A stream must not be stored either, but its client looks for this one.
@@ -37,22 +37,22 @@ pub(super) async fn streamed(
     Ok(response)
 }
 
-pub(super) fn done(found: &Found) -> Response {
+pub(super) fn done(found: &VisibleSession) -> Response {
     let body = serde_json::json!({ "success": true, "sessionId": found.session.as_str() });
     json(StatusCode::OK, &body)
 }
 
 /// A session as its journal tells it now.
 pub(super) async fn described(
-    door: &Enclave,
+    door: &EnclaveState,
     execution: ExecutionId,
-) -> Result<Option<serde_json::Value>, Refused> {
+) -> Result<Option<serde_json::Value>, EnclaveRequestError> {
     let last = match door.app.engine.overview(execution).await {
         Ok(overview) => overview.listed.last,
         Err(engine::Error::Rejected(_)) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let mut telling = Telling::new(execution);
+    let mut telling = EventRenderer::new(execution);
     let mut entries = door.app.engine.follow(execution, Seq(0));
     let mut ended = door.app.clock.now();
     while let Some(entry) = entries.next().await {

@@ -1,26 +1,26 @@
 //! Every "no" of this door, as its clients read it: `{code, message}`.
 
 use super::outbound::json;
-use crate::auth::Denied;
-use crate::error::Problem;
+use crate::auth::AccessDenied;
+use crate::error::RequestError;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use engine::Fault;
 use lifecycle::Rejection;
-use protocols::enclave::inbound::Refusal;
-use protocols::enclave::sealing::{BadHello, BadKey, Unsealable};
+use protocols::enclave::inbound::EnclaveRefusal;
+use protocols::enclave::sealing::{BadHello, BadKey, UnsealError};
 
 /// Why a request was not done as asked.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum EnclaveRequestError {
     /// In this door's words.
     Said(StatusCode, &'static str, String),
     /// In the server's.
-    Other(Problem),
+    Other(RequestError),
 }
 
-impl Refused {
+impl EnclaveRequestError {
     pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self::Said(status, code, message.into())
     }
@@ -41,13 +41,13 @@ impl Refused {
         Self::new(StatusCode::GONE, "EVENTS_GONE", message)
     }
 
-    pub(super) fn denied(denied: Denied, id: &str) -> Self {
+    pub(super) fn denied(denied: AccessDenied, id: &str) -> Self {
         match denied {
-            Denied::Hidden => Self::not_found(id),
-            Denied::Needs(_)
-            | Denied::PersonAnswers
-            | Denied::NotInAdvance
-            | Denied::AcceptNeeds(_) => Self::Other(Problem::denied(denied, id)),
+            AccessDenied::Hidden => Self::not_found(id),
+            AccessDenied::Needs(_)
+            | AccessDenied::PersonAnswers
+            | AccessDenied::NotInAdvance
+            | AccessDenied::AcceptNeeds(_) => Self::Other(RequestError::denied(denied, id)),
         }
     }
 
@@ -112,7 +112,7 @@ pub(crate) async fn in_enclave_words(response: Response) -> Response {
     Response::from_parts(head, body.into())
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for EnclaveRequestError {
     fn into_response(self) -> Response {
         match self {
             Self::Said(status, code, message) => {
@@ -123,8 +123,8 @@ impl IntoResponse for Refused {
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(Refusal { code, message }: Refusal) -> Self {
+impl From<EnclaveRefusal> for EnclaveRequestError {
+    fn from(EnclaveRefusal { code, message }: EnclaveRefusal) -> Self {
         let status = match code {
             "NOT_FOUND" => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_REQUEST,
@@ -133,19 +133,19 @@ impl From<Refusal> for Refused {
     }
 }
 
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Self {
+impl From<RequestError> for EnclaveRequestError {
+    fn from(problem: RequestError) -> Self {
         Self::Other(problem)
     }
 }
 
-impl From<Fault> for Refused {
+impl From<Fault> for EnclaveRequestError {
     fn from(fault: Fault) -> Self {
         Self::Other(fault.into())
     }
 }
 
-impl From<engine::Error> for Refused {
+impl From<engine::Error> for EnclaveRequestError {
     fn from(error: engine::Error) -> Self {
         let conflict = |code, message: String| Self::new(StatusCode::CONFLICT, code, message);
         match error {
@@ -169,28 +169,28 @@ impl From<engine::Error> for Refused {
     }
 }
 
-impl From<BadHello> for Refused {
+impl From<BadHello> for EnclaveRequestError {
     fn from(bad: BadHello) -> Self {
         let message = format!("The clientHello is not taken: {bad}.");
         Self::new(StatusCode::BAD_REQUEST, "ENCRYPTION_HANDSHAKE_FAILED", message)
     }
 }
 
-impl From<BadKey> for Refused {
+impl From<BadKey> for EnclaveRequestError {
     fn from(bad: BadKey) -> Self {
         let code = "ENCRYPTION_KEY_DERIVATION_FAILED";
         Self::new(StatusCode::BAD_REQUEST, code, format!("No keys could be derived: {bad}."))
     }
 }
 
-impl From<Unsealable> for Refused {
-    fn from(why: Unsealable) -> Self {
+impl From<UnsealError> for EnclaveRequestError {
+    fn from(why: UnsealError) -> Self {
         let (status, code) = match why {
-            Unsealable::Replayed => (StatusCode::CONFLICT, "ENCRYPTION_NONCE_REUSE"),
-            Unsealable::Malformed
-            | Unsealable::Stranger
-            | Unsealable::Broken
-            | Unsealable::Relabelled => (StatusCode::BAD_REQUEST, "ENCRYPTION_DECRYPTION_FAILED"),
+            UnsealError::Replayed => (StatusCode::CONFLICT, "ENCRYPTION_NONCE_REUSE"),
+            UnsealError::Malformed
+            | UnsealError::Stranger
+            | UnsealError::Broken
+            | UnsealError::Relabelled => (StatusCode::BAD_REQUEST, "ENCRYPTION_DECRYPTION_FAILED"),
         };
         Self::new(status, code, format!("The envelope is not opened: {why}."))
     }

@@ -1,21 +1,21 @@
 //! The routes of the enclave protocol, and who may use them.
 
-use super::Enclave;
-use super::follow::Wish;
+use super::EnclaveState;
+use super::follow::ReaderOptions;
 use super::inbound::{end, find, from, is_gone, read_reason, read_result, settle, start};
 use super::outbound::{described, done, json, streamed};
-use super::refusals::{Refused, in_enclave_words, is_enclave_path};
-use super::sessions::Sessions;
+use super::refusals::{EnclaveRequestError, in_enclave_words, is_enclave_path};
+use super::sessions::EnclaveSessions;
 use super::socket::open as socket;
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{OWN, RUN, route};
 use crate::body::AnyBody;
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::{Door, ResponseRewrite};
 use crate::doors::DoorSettings;
-use crate::query::{Id, Query};
+use crate::query::{PathId, QueryMembers};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,7 +24,7 @@ use axum::routing::{get, post};
 use futures_util::FutureExt as _;
 use lifecycle::{Rejection, ToolPath};
 use protocols::enclave::inbound;
-use protocols::enclave::{Filter, is_session};
+use protocols::enclave::{EventFilter, is_session};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ListFilter;
@@ -43,7 +43,7 @@ struct EnclaveDoor {
 
 /// The door, as a server with these settings has it.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
-    (settings.which == Doors::All)
+    (settings.which == DoorSelection::All)
         .then(|| Arc::new(EnclaveDoor { aliases: settings.enclave_tools.clone() }) as _)
 }
 
@@ -52,9 +52,9 @@ impl Door for EnclaveDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         let records = Arc::clone(&app.stores.records);
-        let sessions = Sessions::new(self.aliases.clone(), records, app.clock.clone());
+        let sessions = EnclaveSessions::new(self.aliases.clone(), records, app.clock.clone());
         let watching = Arc::clone(&sessions).watch(app.engine.clone(), app.stopping.clone());
         app.tasks.spawn(watching);
         Router::new()
@@ -66,7 +66,7 @@ impl Door for EnclaveDoor {
             .route("/sessions/{id}/cancel", post(cancel))
             .route("/enclave/ws", get(socket))
             .route("/enclave/identity", get(identity))
-            .with_state(Enclave { app: Arc::clone(app), own: sessions })
+            .with_state(EnclaveState { app: Arc::clone(app), own: sessions })
     }
 
     fn takes_token_in_url(&self, path: &str) -> bool {
@@ -92,48 +92,54 @@ const PERMISSIONS: &[RoutePermission] = &[
     route("GET", "/enclave/identity", RUN),
 ];
 
-type Answer = Result<Response, Refused>;
+type HandlerResult = Result<Response, EnclaveRequestError>;
 
 /// `POST /sessions`.
-async fn create(State(door): State<Enclave>, caller: Caller, AnyBody(body): AnyBody) -> Answer {
-    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+async fn create(
+    State(door): State<EnclaveState>,
+    caller: Caller,
+    AnyBody(body): AnyBody,
+) -> HandlerResult {
+    caller.may_run().map_err(|denied| EnclaveRequestError::denied(denied, ""))?;
     let create = inbound::create(&body)?;
     let filter = create.filter.clone();
     let execution = start(&door, &caller.name, create).await?;
-    streamed(&door, caller, execution, "", Wish { from: 0, filter }).await
+    streamed(&door, caller, execution, "", ReaderOptions { from: 0, filter }).await
 }
 
 /// `GET /sessions/{id}/stream`.
 async fn stream(
-    State(door): State<Enclave>,
+    State(door): State<EnclaveState>,
     caller: Caller,
-    Id(id): Id,
-    query: Query,
+    PathId(id): PathId,
+    query: QueryMembers,
     headers: HeaderMap,
-) -> Answer {
+) -> HandlerResult {
     let from = from(&query, &headers);
     let filter = match query.text("filter") {
         None | Some("") => None,
-        Some(text) => Some(Filter::parse(text).map_err(|bad| {
-            Refused::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
+        Some(text) => Some(EventFilter::parse(text).map_err(|bad| {
+            EnclaveRequestError::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
         })?),
     };
     let found = match find(&door, &caller, &id).await {
-        Err(Refused::Said(StatusCode::NOT_FOUND, ..)) if is_gone(&door, &caller, &id).await? => {
-            return Err(Refused::gone(&id));
+        Err(EnclaveRequestError::Said(StatusCode::NOT_FOUND, ..))
+            if is_gone(&door, &caller, &id).await? =>
+        {
+            return Err(EnclaveRequestError::gone(&id));
         }
         found => found?,
     };
-    streamed(&door, caller, found.execution, &id, Wish { from, filter }).await
+    streamed(&door, caller, found.execution, &id, ReaderOptions { from, filter }).await
 }
 
 /// `POST /sessions/{id}/tool-result`.
 async fn tool_result(
-    State(door): State<Enclave>,
+    State(door): State<EnclaveState>,
     caller: Caller,
-    Id(id): Id,
+    PathId(id): PathId,
     AnyBody(body): AnyBody<RESULT_BODY_BYTES_MAX>,
-) -> Answer {
+) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     let result = read_result(&door, &found, &body)?;
     settle(&door, &caller, &found, result).await?;
@@ -142,11 +148,11 @@ async fn tool_result(
 
 /// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason, or one in an envelope.
 async fn cancel(
-    State(door): State<Enclave>,
+    State(door): State<EnclaveState>,
     caller: Caller,
-    Id(id): Id,
+    PathId(id): PathId,
     AnyBody(body): AnyBody,
-) -> Answer {
+) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     let reason = read_reason(&door, &found, &body)?;
     end(&door, &caller, &found, reason).await?;
@@ -154,7 +160,11 @@ async fn cancel(
 }
 
 /// `DELETE /sessions/{id}`: ended and forgotten.
-async fn remove(State(door): State<Enclave>, caller: Caller, Id(id): Id) -> Answer {
+async fn remove(
+    State(door): State<EnclaveState>,
+    caller: Caller,
+    PathId(id): PathId,
+) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     end(&door, &caller, &found, None).await?;
     let (kept, execution) = (door.clone(), found.execution);
@@ -171,15 +181,19 @@ async fn remove(State(door): State<Enclave>, caller: Caller, Id(id): Id) -> Answ
 }
 
 /// `GET /sessions/{id}`.
-async fn show(State(door): State<Enclave>, caller: Caller, Id(id): Id) -> Answer {
+async fn show(
+    State(door): State<EnclaveState>,
+    caller: Caller,
+    PathId(id): PathId,
+) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     let shown = described(&door, found.execution).await?;
-    Ok(json(StatusCode::OK, &shown.ok_or_else(|| Refused::not_found(&id))?))
+    Ok(json(StatusCode::OK, &shown.ok_or_else(|| EnclaveRequestError::not_found(&id))?))
 }
 
 /// `GET /sessions`.
-async fn list(State(door): State<Enclave>, caller: Caller) -> Answer {
-    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+async fn list(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult {
+    caller.may_run().map_err(|denied| EnclaveRequestError::denied(denied, ""))?;
     let owner = if caller.sees_all() { None } else { Some(caller.name.clone()) };
     let (mut shown, mut after) = (vec![], None);
     while shown.len() < LISTED_MAX {
@@ -197,8 +211,8 @@ async fn list(State(door): State<Enclave>, caller: Caller) -> Answer {
 }
 
 /// `GET /enclave/identity`: what a client that wants to know whom it talks to pins.
-async fn identity(State(door): State<Enclave>, caller: Caller) -> Answer {
-    caller.may_run().map_err(|denied| Refused::denied(denied, ""))?;
+async fn identity(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult {
+    caller.may_run().map_err(|denied| EnclaveRequestError::denied(denied, ""))?;
     let key = protocols::enclave::sealing::public_of(&door.own.identity().await?)?;
     Ok(json(StatusCode::OK, &serde_json::json!({ "identityPubKeyB64": key, "curve": "P-256" })))
 }

@@ -2,16 +2,16 @@
 //! journal has the sessions.
 
 use super::follow::grace_ms;
-use super::tape::Tape;
+use super::tape::SessionTape;
 use engine::{Clock, Engine, Fault};
 use futures_util::StreamExt as _;
-use lifecycle::{ExecutionId, LimitKind, Phase, Seq, Timestamp, ToolPath};
-use protocols::enclave::sealing::{Keys, Opener};
-use protocols::enclave::{Sealed, SessionId, is_session};
+use lifecycle::{ExecutionId, ExecutionPhase, LimitKind, Seq, Timestamp, ToolPath};
+use protocols::enclave::sealing::{DirectionKeys, StreamOpener};
+use protocols::enclave::{EnclaveSessionId, SealingRecord, is_session};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
-use store::{ListFilter, Records, StoreError};
+use store::{ListFilter, RecordStore, StoreError};
 use tokio::sync::{Notify, OnceCell};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -26,42 +26,42 @@ const IDENTITY_TRIES_MAX: usize = 10;
 const HEARING_MAX: Duration = Duration::from_secs(2);
 
 /// All sessions that somebody listens to or nobody does any more.
-pub(crate) struct Sessions {
+pub(crate) struct EnclaveSessions {
     pub(super) aliases: BTreeMap<ToolPath, ToolPath>,
-    live: Mutex<HashMap<ExecutionId, Live>>,
+    live: Mutex<HashMap<ExecutionId, LiveSession>>,
     changed: Notify,
     /// Told when the last reader of a session has left.
     unread: Notify,
-    records: Arc<dyn Records>,
+    records: Arc<dyn RecordStore>,
     identity: OnceCell<[u8; 32]>,
     clock: Clock,
 }
 
-struct Live {
+struct LiveSession {
     n_readers: usize,
     /// When patience with nobody listening ends.
     until: Option<Timestamp>,
     /// What the client has said under seal. Boxed: it is large, and most sessions have none.
-    opener: Option<Box<Opener>>,
+    opener: Option<Box<StreamOpener>>,
     /// What its readers have in common.
-    tape: Option<Arc<Mutex<Tape>>>,
+    tape: Option<Arc<Mutex<SessionTape>>>,
 }
 
 /// One reader of a session. While there is one, the session goes on.
-pub(super) struct Reading {
-    sessions: Arc<Sessions>,
+pub(super) struct ReaderLease {
+    sessions: Arc<EnclaveSessions>,
     execution: ExecutionId,
     grace_ms: u64,
     /// Nothing is left to wait for.
     pub(super) over: bool,
     /// What all readers of the session have in common.
-    pub(super) tape: Arc<Mutex<Tape>>,
+    pub(super) tape: Arc<Mutex<SessionTape>>,
 }
 
-impl Sessions {
+impl EnclaveSessions {
     pub(crate) fn new(
         aliases: BTreeMap<ToolPath, ToolPath>,
-        records: Arc<dyn Records>,
+        records: Arc<dyn RecordStore>,
         clock: Clock,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -100,7 +100,7 @@ impl Sessions {
     async fn take_over(&self, engine: &Engine) -> Result<(), Fault> {
         let mut after = None;
         loop {
-            let phases = vec![Phase::Running, Phase::Paused];
+            let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused];
             let n_max = LISTED_PER_READ_MAX;
             let listed = engine.list(ListFilter { phases, caller: None, after, n_max }).await?;
             let Some(last) = listed.last() else { return Ok(()) };
@@ -111,7 +111,8 @@ impl Sessions {
                 let first = engine.follow(execution, Seq(0)).next().await.transpose()?;
                 let grace_ms = first.as_ref().map_or(0, grace_ms);
                 let until = self.clock.now().after_ms(grace_ms);
-                let live = Live { n_readers: 0, until: Some(until), opener: None, tape: None };
+                let live =
+                    LiveSession { n_readers: 0, until: Some(until), opener: None, tape: None };
                 self.lock().entry(execution).or_insert(live);
             }
         }
@@ -119,7 +120,8 @@ impl Sessions {
 
     async fn end_abandoned(&self, engine: &Engine) {
         let now = self.clock.now();
-        let is_due = |live: &Live| live.n_readers == 0 && live.until.is_some_and(|due| due <= now);
+        let is_due =
+            |live: &LiveSession| live.n_readers == 0 && live.until.is_some_and(|due| due <= now);
         let due: Vec<_> =
             self.lock().iter().filter(|(_, live)| is_due(live)).map(|(id, _)| *id).collect();
         for execution in due {
@@ -132,15 +134,15 @@ impl Sessions {
     }
 
     /// Somebody listens from now on.
-    pub(super) fn read(self: &Arc<Self>, execution: ExecutionId, grace_ms: u64) -> Reading {
+    pub(super) fn read(self: &Arc<Self>, execution: ExecutionId, grace_ms: u64) -> ReaderLease {
         let mut live = self.lock();
-        let nobody = Live { n_readers: 0, until: None, opener: None, tape: None };
+        let nobody = LiveSession { n_readers: 0, until: None, opener: None, tape: None };
         let entry = live.entry(execution).or_insert(nobody);
         entry.n_readers += 1;
         entry.until = None;
         let tape = Arc::clone(entry.tape.get_or_insert_default());
         drop(live);
-        Reading { sessions: Arc::clone(self), execution, grace_ms, over: false, tape }
+        ReaderLease { sessions: Arc::clone(self), execution, grace_ms, over: false, tape }
     }
 
     /// Waits until everybody who listens has heard the end, or has had time enough.
@@ -161,13 +163,13 @@ impl Sessions {
     pub(super) fn open(
         &self,
         execution: ExecutionId,
-        session: &SessionId,
-        sealed: &Sealed,
-        envelope: &protocols::enclave::sealing::Envelope,
-    ) -> Result<Vec<u8>, super::refusals::Refused> {
-        let Keys { c2s, .. } = sealed.keys(session)?;
+        session: &EnclaveSessionId,
+        sealed: &SealingRecord,
+        envelope: &protocols::enclave::sealing::SealedEnvelope,
+    ) -> Result<Vec<u8>, super::refusals::EnclaveRequestError> {
+        let DirectionKeys { c2s, .. } = sealed.keys(session)?;
         let mut live = self.lock();
-        let new = || Box::new(Opener::messages(&c2s, &sealed.hello.key_id, session));
+        let new = || Box::new(StreamOpener::messages(&c2s, &sealed.hello.key_id, session));
         match live.get_mut(&execution) {
             Some(live) => Ok(live.opener.get_or_insert_with(new).open(envelope)?),
             // Nobody listens, so nothing is remembered; the journal takes each result once anyway.
@@ -201,12 +203,12 @@ impl Sessions {
         Err(Fault::new("the record keeps changing", "try again"))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Live>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, LiveSession>> {
         self.live.lock().expect("no code panics while it holds the map")
     }
 }
 
-impl Drop for Reading {
+impl Drop for ReaderLease {
     fn drop(&mut self) {
         let until = self.sessions.clock.now().after_ms(self.grace_ms);
         let mut all = self.sessions.lock();

@@ -1,11 +1,11 @@
 //! `/enclave/ws`: several sessions on one socket, one JSON object per frame.
 
-use super::Enclave;
-use super::follow::{Broken, Reader, Wish};
+use super::EnclaveState;
+use super::follow::{ReaderOptions, SessionReader, StreamBroken};
 use super::inbound::{end, find, opened, settle, start};
-use super::refusals::Refused;
+use super::refusals::EnclaveRequestError;
 use crate::auth::Caller;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::http::StatusCode;
@@ -14,9 +14,9 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::ExecutionId;
-use protocols::enclave::inbound::{self, Frame, ToolResult};
-use protocols::enclave::sealing::Envelope;
-use protocols::enclave::{Filter, SessionId};
+use protocols::enclave::inbound::{self, CallerToolResult, SocketFrame};
+use protocols::enclave::sealing::SealedEnvelope;
+use protocols::enclave::{EnclaveSessionId, EventFilter};
 use std::sync::Arc;
 use transport::{
     CLOSE_TIME_MAX, CloseReason, FrameBounds, IncomingMessage, MessageReader, MessageWriter,
@@ -34,11 +34,11 @@ const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 /// `GET /enclave/ws`.
 pub(crate) async fn open(
-    State(door): State<Enclave>,
+    State(door): State<EnclaveState>,
     caller: Caller,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+) -> Result<Response, RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
     let token = door.app.tasks.token();
     let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
     Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
@@ -46,20 +46,20 @@ pub(crate) async fn open(
         let ended = async move { watching.credential_end(&owner).await };
         let streams = SelectAll::new();
         tokio::select! {
-            () = Conversation { door, caller, streams }.hold(reader, writer) => {}
+            () = SocketConversation { door, caller, streams }.hold(reader, writer) => {}
             () = ended => {}
         }
         drop(token);
     }))
 }
 
-struct Conversation {
-    door: Enclave,
+struct SocketConversation {
+    door: EnclaveState,
     caller: Caller,
-    streams: SelectAll<BoxStream<'static, Result<Bytes, Broken>>>,
+    streams: SelectAll<BoxStream<'static, Result<Bytes, StreamBroken>>>,
 }
 
-impl Conversation {
+impl SocketConversation {
     /// Until the client leaves or the server stops. Sessions go on for their grace.
     async fn hold(mut self, mut reader: impl MessageReader, mut writer: impl MessageWriter) {
         loop {
@@ -73,7 +73,7 @@ impl Conversation {
                 },
                 Some(batch) = self.streams.next(), if !is_full => match batch {
                     Ok(lines) => lines,
-                    Err(Broken) => return,
+                    Err(StreamBroken) => return,
                 },
                 sent = writer.flush(), if unsent > 0 => match sent {
                     Ok(()) => continue,
@@ -104,25 +104,27 @@ impl Conversation {
         })
     }
 
-    async fn act(&mut self, frame: Frame) -> Result<Vec<u8>, Refused> {
+    async fn act(&mut self, frame: SocketFrame) -> Result<Vec<u8>, EnclaveRequestError> {
         match frame {
-            Frame::Execute(create) => {
+            SocketFrame::Execute(create) => {
                 self.room()?;
                 let filter = create.filter.clone();
                 let execution = start(&self.door, &self.caller.name, *create).await?;
-                self.listen(execution, Wish { from: 0, filter }).await?;
+                self.listen(execution, ReaderOptions { from: 0, filter }).await?;
             }
-            Frame::Attach { session, from, filter } => self.attach(&session, from, filter).await?,
-            Frame::ToolResult(result) => self.settle(result).await?,
-            Frame::Cancel { session, reason } => {
+            SocketFrame::Attach { session, from, filter } => {
+                self.attach(&session, from, filter).await?
+            }
+            SocketFrame::ToolResult(result) => self.settle(result).await?,
+            SocketFrame::Cancel { session, reason } => {
                 let found = find(&self.door, &self.caller, session.as_str()).await?;
                 if reason.is_some() && found.is_required() {
-                    return Err(Refused::in_clear());
+                    return Err(EnclaveRequestError::in_clear());
                 }
                 end(&self.door, &self.caller, &found, reason).await?;
             }
-            Frame::Sealed(envelope) => self.open(&envelope).await?,
-            Frame::Ping => {
+            SocketFrame::Sealed(envelope) => self.open(&envelope).await?,
+            SocketFrame::Ping => {
                 let now = self.door.app.clock.now().0;
                 let pong = serde_json::json!({ "type": "pong", "timestamp": now });
                 return Ok(pong.to_string().into_bytes());
@@ -133,52 +135,57 @@ impl Conversation {
 
     async fn attach(
         &mut self,
-        session: &SessionId,
+        session: &EnclaveSessionId,
         from: u64,
-        filter: Option<Filter>,
-    ) -> Result<(), Refused> {
+        filter: Option<EventFilter>,
+    ) -> Result<(), EnclaveRequestError> {
         self.room()?;
         let found = find(&self.door, &self.caller, session.as_str()).await?;
-        self.listen(found.execution, Wish { from, filter }).await
+        self.listen(found.execution, ReaderOptions { from, filter }).await
     }
 
     /// A result may name no session: its call does.
-    async fn settle(&mut self, result: ToolResult) -> Result<(), Refused> {
+    async fn settle(&mut self, result: CallerToolResult) -> Result<(), EnclaveRequestError> {
         let found = find(&self.door, &self.caller, &result.execution.to_string()).await?;
         if found.is_required() {
-            return Err(Refused::in_clear());
+            return Err(EnclaveRequestError::in_clear());
         }
         settle(&self.door, &self.caller, &found, result).await
     }
 
     /// What is in an envelope: a result or the wish to end.
-    async fn open(&mut self, envelope: &Envelope) -> Result<(), Refused> {
+    async fn open(&mut self, envelope: &SealedEnvelope) -> Result<(), EnclaveRequestError> {
         let found = find(&self.door, &self.caller, &envelope.session_id).await?;
         let body = serde_json::to_vec(envelope).unwrap_or_default();
         let opened = opened(&self.door, &found, &body)?.unwrap_or_default();
         match inbound::message(&opened)? {
-            inbound::Message::ToolResult(result) => {
+            inbound::SealedMessage::ToolResult(result) => {
                 settle(&self.door, &self.caller, &found, result).await
             }
-            inbound::Message::Cancel { reason } => {
+            inbound::SealedMessage::Cancel { reason } => {
                 end(&self.door, &self.caller, &found, reason).await
             }
         }
     }
 
-    fn room(&self) -> Result<(), Refused> {
+    fn room(&self) -> Result<(), EnclaveRequestError> {
         if self.streams.len() < SESSIONS_MAX {
             return Ok(());
         }
         let message = format!("One socket listens to at most {SESSIONS_MAX} sessions.");
-        Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_SESSIONS", message))
+        Err(EnclaveRequestError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_SESSIONS", message))
     }
 
-    async fn listen(&mut self, execution: ExecutionId, wish: Wish) -> Result<(), Refused> {
+    async fn listen(
+        &mut self,
+        execution: ExecutionId,
+        wish: ReaderOptions,
+    ) -> Result<(), EnclaveRequestError> {
         // The socket ends with its credential, and its readers with the socket.
         let ended = std::future::pending().boxed();
-        let reader = Reader::open(&self.door, execution, wish, ended).await?;
-        let reader = reader.ok_or_else(|| Refused::not_found(&execution.to_string()))?;
+        let reader = SessionReader::open(&self.door, execution, wish, ended).await?;
+        let reader =
+            reader.ok_or_else(|| EnclaveRequestError::not_found(&execution.to_string()))?;
         self.streams.push(reader.batches().boxed());
         Ok(())
     }

@@ -3,23 +3,23 @@
 
 use bytes::Bytes;
 use lifecycle::Seq;
-use protocols::enclave::Telling;
+use protocols::enclave::EventRenderer;
 
 /// Text on one tape. What a session says beyond that, each reader writes for itself.
 const TAPE_BYTES_MAX: usize = 4 << 20;
 
 /// The first lines of a session, in clear and whole.
 #[derive(Default)]
-pub(super) struct Tape {
-    batches: Vec<Batch>,
+pub(super) struct SessionTape {
+    batches: Vec<LineBatch>,
     n_bytes: usize,
     /// Who goes on where the tape ends.
-    end: Option<End>,
+    end: Option<BatchEnd>,
 }
 
 /// Some lines.
 #[derive(Clone)]
-struct Batch {
+struct LineBatch {
     /// The number of the last one; the first has the number after the batch before.
     last: u64,
     text: Bytes,
@@ -27,16 +27,16 @@ struct Batch {
 
 /// How things stand after the last batch.
 #[derive(Clone)]
-pub(super) struct End {
+pub(super) struct BatchEnd {
     /// What has heard all entries up to there.
-    pub(super) telling: Telling,
+    pub(super) telling: EventRenderer,
     /// The last of them.
     pub(super) entry: Seq,
     /// Whether nothing comes after it.
     pub(super) over: bool,
 }
 
-impl Tape {
+impl SessionTape {
     /// The number of the last event on it.
     pub(super) fn last(&self) -> u64 {
         self.batches.last().map_or(0, |batch| batch.last)
@@ -48,7 +48,7 @@ impl Tape {
     }
 
     /// How things stand after its last event, for somebody who has told less and wants to go on from there.
-    pub(super) fn end_after(&self, told: u64) -> Option<End> {
+    pub(super) fn end_after(&self, told: u64) -> Option<BatchEnd> {
         self.end.clone().filter(|end| !end.over && end.telling.last() > told)
     }
 
@@ -62,13 +62,13 @@ impl Tape {
     }
 
     /// One more batch, if it goes on where the tape ends and there is room.
-    pub(super) fn add(&mut self, first: u64, text: &Bytes, end: impl FnOnce() -> End) {
+    pub(super) fn add(&mut self, first: u64, text: &Bytes, end: impl FnOnce() -> BatchEnd) {
         if first != self.last() + 1 || self.n_bytes + text.len() > TAPE_BYTES_MAX {
             return;
         }
         let end = end();
         self.n_bytes += text.len();
-        self.batches.push(Batch { last: end.telling.last(), text: text.clone() });
+        self.batches.push(LineBatch { last: end.telling.last(), text: text.clone() });
         self.end = Some(end);
     }
 }

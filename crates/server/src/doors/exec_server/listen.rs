@@ -2,8 +2,8 @@
 
 use super::routes::{no_page, serve_upgraded};
 use crate::auth::{RequestAdmission, digest};
-use crate::error::Problem;
-use crate::listen::{Accepting, accept, upgrade};
+use crate::error::RequestError;
+use crate::listen::{AcceptControl, accept, upgrade};
 use ::exec_server::ExecServer;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 
 /// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
-pub enum ListenError {
+pub enum ExecListenError {
     /// The address cannot be had.
     #[error("listen on {0}: {1}")]
     Bind(SocketAddr, io::Error),
@@ -28,14 +28,14 @@ pub enum ListenError {
 
 /// A listener. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ExecListener {
     /// Where, with the real port.
     pub address: SocketAddr,
     server: ExecServer,
-    accepting: Accepting,
+    accepting: AcceptControl,
 }
 
-impl Listening {
+impl ExecListener {
     /// Closes all connections, ends all processes and waits until they are gone.
     pub async fn shutdown(self) {
         self.accepting.stopping.cancel();
@@ -50,53 +50,62 @@ pub async fn listen(
     server: ExecServer,
     address: SocketAddr,
     secret: Option<&str>,
-) -> Result<Listening, ListenError> {
+) -> Result<ExecListener, ExecListenError> {
     if secret.is_none() && !address.ip().is_loopback() {
-        return Err(ListenError::OpenToAll(address));
+        return Err(ExecListenError::OpenToAll(address));
     }
-    let failed = |error| ListenError::Bind(address, error);
+    let failed = |error| ExecListenError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     // Whoever may send requests from here may not send them back to this door.
     server.address_rules().add_listener(address);
-    let accepting = Accepting::alone();
+    let accepting = AcceptControl::alone();
     let admission = RequestAdmission::of_lone_door(address);
-    let door = Door { admission, secret: secret.map(digest), server: server.clone() };
+    let door = ExecDoorConfig { admission, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()
         .route("/", get(enter))
         .route("/readyz", get(ready))
         .fallback(nowhere)
         .with_state(Arc::new(door));
     accepting.tasks.spawn(accept(listener, router, accepting.clone()));
-    Ok(Listening { address, server, accepting })
+    Ok(ExecListener { address, server, accepting })
 }
 
 /// What a lone door knows.
-struct Door {
+struct ExecDoorConfig {
     admission: RequestAdmission,
     secret: Option<[u8; 32]>,
     server: ExecServer,
 }
 
-impl Door {
-    fn admit(&self, request: &Request) -> Result<(), Problem> {
+impl ExecDoorConfig {
+    fn admit(&self, request: &Request) -> Result<(), RequestError> {
         no_page(request.headers())?;
         self.admission.admit(request)
     }
 }
 
-async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+async fn enter(
+    State(door): State<Arc<ExecDoorConfig>>,
+    request: Request,
+) -> Result<Response, RequestError> {
     door.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
     serve_upgraded(&door.server, String::new(), upgrade, std::future::pending())
 }
 
-async fn ready(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+async fn ready(
+    State(door): State<Arc<ExecDoorConfig>>,
+    request: Request,
+) -> Result<Response, RequestError> {
     door.admit(&request)?;
     Ok(StatusCode::OK.into_response())
 }
 
-async fn nowhere(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+async fn nowhere(
+    State(door): State<Arc<ExecDoorConfig>>,
+    request: Request,
+) -> Result<Response, RequestError> {
     door.admit(&request)?;
     Ok(StatusCode::NOT_FOUND.into_response())
 }

@@ -5,9 +5,9 @@ mod listen;
 mod routes;
 mod run;
 
-pub use listen::{ListenError, Listening, listen};
+pub use listen::{ExecListenError, ExecListener, listen};
 pub(super) use routes::open_door;
 pub use run::{
-    Access, BadTransport, ExecServerTransport, Options, RunError, run_main,
+    BadTransport, ExecServerTransport, Options, RunError, WebSocketAccess, run_main,
     run_main_with_transport, run_with,
 };

@@ -1,13 +1,13 @@
 //! The route of the server's own exec-server, and who may use it.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{PROCESS, route};
 use crate::auth::{Caller, Scope};
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::{Door, DoorState};
 use crate::doors::DoorSettings;
-use crate::error::Problem;
+use crate::error::RequestError;
 use ::exec_server::{CONNECTIONS_MAX, ExecServer};
 use axum::Router;
 use axum::extract::State;
@@ -36,7 +36,7 @@ struct ExecServerDoor {
 
 /// The door, as a server with these settings has it.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
-    (settings.which == Doors::All)
+    (settings.which == DoorSelection::All)
         .then(|| Arc::new(ExecServerDoor { server: settings.exec_server.clone() }) as _)
 }
 
@@ -45,7 +45,7 @@ impl Door for ExecServerDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         Router::new()
             .route("/exec", get(connect))
             .with_state(DoorState::new(app, self.server.clone()))
@@ -72,9 +72,9 @@ async fn connect(
     caller: Caller,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Problem> {
-    let Some(server) = &*door.own else { return Err(Problem::no_route("/exec")) };
-    caller.may_spawn().map_err(|_| Problem::needs(Scope::Process))?;
+) -> Result<Response, RequestError> {
+    let Some(server) = &*door.own else { return Err(RequestError::no_route("/exec")) };
+    caller.may_spawn().map_err(|_| RequestError::needs(Scope::Process))?;
     no_page(&headers)?;
     let owner = caller.name.0.clone();
     let watching = Arc::clone(&door.app);
@@ -83,9 +83,9 @@ async fn connect(
 }
 
 /// No page has any business here, not even one of this machine.
-pub(super) fn no_page(headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn no_page(headers: &HeaderMap) -> Result<(), RequestError> {
     match headers.contains_key(ORIGIN) {
-        true => Err(Problem::forbidden("Web pages may not talk to an exec-server.")),
+        true => Err(RequestError::forbidden("Web pages may not talk to an exec-server.")),
         false => Ok(()),
     }
 }
@@ -96,8 +96,8 @@ pub(super) fn serve_upgraded(
     owner: String,
     upgrade: WebSocketUpgrade,
     ended: impl Future<Output = ()> + Send + 'static,
-) -> Result<Response, Problem> {
-    let place = server.admit().map_err(|_| Problem::no_channel(CONNECTIONS_MAX))?;
+) -> Result<Response, RequestError> {
+    let place = server.admit().map_err(|_| RequestError::no_channel(CONNECTIONS_MAX))?;
     let server = server.clone();
     Ok(accept_upgrade(upgrade, FRAME_BOUNDS, async move |reader, writer| {
         server.serve(place, owner, (reader, writer), ended).await;

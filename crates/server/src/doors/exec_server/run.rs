@@ -1,9 +1,9 @@
 //! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
 
-use super::{ListenError, listen};
-use crate::auth::Secret;
+use super::{ExecListenError, listen};
+use crate::auth::MintedSecret;
 use ::exec_server::{Config, ExecServer};
-use processes::{Processes, ProtectedPaths};
+use processes::{ProcessSpawner, ProtectedPaths};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ impl FromStr for ExecServerTransport {
 
 /// Whom a WebSocket lets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Access {
+pub enum WebSocketAccess {
     /// Those with the token: `AIRLOCK_TOKEN` if it is set, else a new one, told as part of the URL.
     #[default]
     Token,
@@ -58,7 +58,7 @@ pub enum Access {
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Whom a WebSocket lets in.
-    pub access: Access,
+    pub access: WebSocketAccess,
     /// How clients are served.
     pub server: Config,
     /// What no process may use.
@@ -76,7 +76,7 @@ pub enum RunError {
     Streams(#[from] io::Error),
     /// Nobody listens.
     #[error(transparent)]
-    Listen(#[from] ListenError),
+    Listen(#[from] ExecListenError),
     /// There is no randomness for a token.
     #[error("make a token: {0}")]
     Token(String),
@@ -104,7 +104,7 @@ pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
     let Options { access, server, protected } = options;
     let config = processes::Config { protected, ..processes::Config::default() };
-    let processes = Processes::start(&config).map_err(RunError::ForkServer)?;
+    let processes = ProcessSpawner::start(&config).map_err(RunError::ForkServer)?;
     let server = ExecServer::new(processes, server);
     match transport {
         ExecServerTransport::Stdio => serve_stdio(server).await,
@@ -122,16 +122,20 @@ async fn serve_stdio(server: ExecServer) -> Result<(), RunError> {
     Ok(())
 }
 
-async fn serve_socket(server: ExecServer, at: SocketAddr, access: Access) -> Result<(), RunError> {
+async fn serve_socket(
+    server: ExecServer,
+    at: SocketAddr,
+    access: WebSocketAccess,
+) -> Result<(), RunError> {
     let given = std::env::var(TOKEN).ok().filter(|secret| !secret.is_empty());
     let minted = match (access, &given) {
-        (Access::Token, None) => {
-            Some(Secret::new().map_err(|error| RunError::Token(error.to_string()))?)
+        (WebSocketAccess::Token, None) => {
+            Some(MintedSecret::new().map_err(|error| RunError::Token(error.to_string()))?)
         }
-        (Access::Token, Some(_)) | (Access::Everybody, _) => None,
+        (WebSocketAccess::Token, Some(_)) | (WebSocketAccess::Everybody, _) => None,
     };
-    let secret = given.as_deref().or(minted.as_ref().map(Secret::text));
-    let secret = secret.filter(|_| access == Access::Token);
+    let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::text));
+    let secret = secret.filter(|_| access == WebSocketAccess::Token);
     let listening = listen(server, at, secret).await?;
     // A secret that was given is known; one that was minted is known to nobody yet.
     announce(&match &minted {

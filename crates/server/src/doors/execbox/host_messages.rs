@@ -1,13 +1,13 @@
 //! Messages to a host, as lines.
 
 use super::output::ProgramOutput;
-use super::run::Frames;
+use super::run::HostFrames;
 use protocols::execbox::wire::{Done, Failed, RawJson};
 use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX, encode_done_with_lines};
 use std::time::Duration;
 
 /// Answers an `execute` that is not begun.
-pub(super) fn refuse(host_id: &str, message: &str, out: &mut Frames) {
+pub(super) fn refuse(host_id: &str, message: &str, out: &mut HostFrames) {
     out.push(encode_message(&FromRunner::Done(Done {
         id: host_id.into(),
         outcome: Err(failed("internal_error", message)),

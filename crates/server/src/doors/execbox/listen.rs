@@ -1,9 +1,9 @@
 //! A listener with this one door: a WebSocket, a loopback port or a socket in the file system.
 
-use super::{Channels, serve_lines};
+use super::{ExecboxChannels, serve_lines};
 use crate::auth::{RequestAdmission, digest};
-use crate::error::Problem;
-use crate::listen::{Accepting, accept, upgrade};
+use crate::error::RequestError;
+use crate::listen::{AcceptControl, accept, upgrade};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -19,7 +19,7 @@ use transport::LineListener;
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum RunnerAddress {
     /// `ws://IP:PORT`: one JSON text per frame.
     WebSocket(SocketAddr),
     /// `tcp://127.0.0.1:PORT`: one JSON text per line.
@@ -39,7 +39,7 @@ pub enum BadAddress {
     NotLoopback,
 }
 
-impl FromStr for Address {
+impl FromStr for RunnerAddress {
     type Err = BadAddress;
 
     fn from_str(text: &str) -> Result<Self, BadAddress> {
@@ -60,7 +60,7 @@ impl FromStr for Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for RunnerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WebSocket(address) => write!(f, "ws://{address}"),
@@ -72,10 +72,10 @@ impl fmt::Display for Address {
 
 /// Why nobody listens.
 #[derive(Debug, thiserror::Error)]
-pub enum ListenError {
+pub enum RunnerListenError {
     /// The address cannot be had.
     #[error("listen on {0}: {1}")]
-    Bind(Address, io::Error),
+    Bind(RunnerAddress, io::Error),
     /// Without a token anybody who can reach it could run programs.
     #[error("{0} is not a loopback address; without a token only those are allowed")]
     OpenToAll(SocketAddr),
@@ -83,19 +83,19 @@ pub enum ListenError {
 
 /// A listener. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
 #[derive(Debug)]
-pub struct Listening {
+pub struct RunnerListener {
     /// Where, with the real port.
-    pub address: Address,
-    accepting: Accepting,
+    pub address: RunnerAddress,
+    accepting: AcceptControl,
 }
 
-impl Listening {
+impl RunnerListener {
     /// Closes all channels and waits until they are gone.
     pub async fn shutdown(self) {
         self.accepting.stopping.cancel();
         self.accepting.tasks.close();
         self.accepting.tasks.wait().await;
-        if let Address::Unix(path) = &self.address {
+        if let RunnerAddress::Unix(path) = &self.address {
             // Whoever removed it before us did the same.
             let _ = std::fs::remove_file(path);
         }
@@ -105,59 +105,62 @@ impl Listening {
 /// Listens. `secret` is what hosts of a WebSocket must present; none is for loopback only. Other addresses have none.
 pub async fn listen(
     sandbox: Sandbox,
-    address: &Address,
+    address: &RunnerAddress,
     secret: Option<&str>,
-) -> Result<Listening, ListenError> {
-    let accepting = Accepting::alone();
-    let Accepting { stopping, tasks, .. } = accepting.clone();
-    let channels = Channels::new(sandbox, stopping, tasks.clone());
-    let failed = |error| ListenError::Bind(address.clone(), error);
+) -> Result<RunnerListener, RunnerListenError> {
+    let accepting = AcceptControl::alone();
+    let AcceptControl { stopping, tasks, .. } = accepting.clone();
+    let channels = ExecboxChannels::new(sandbox, stopping, tasks.clone());
+    let failed = |error| RunnerListenError::Bind(address.clone(), error);
     let address = match address {
-        Address::WebSocket(at) if secret.is_none() && !at.ip().is_loopback() => {
-            return Err(ListenError::OpenToAll(*at));
+        RunnerAddress::WebSocket(at) if secret.is_none() && !at.ip().is_loopback() => {
+            return Err(RunnerListenError::OpenToAll(*at));
         }
-        Address::WebSocket(at) => {
+        RunnerAddress::WebSocket(at) => {
             let listener = TcpListener::bind(at).await.map_err(failed)?;
             let at = listener.local_addr().map_err(failed)?;
-            let door = Door {
+            let door = RunnerDoorConfig {
                 admission: RequestAdmission::of_lone_door(at),
                 secret: secret.map(digest),
                 channels,
             };
             let router = Router::new().fallback(enter).with_state(Arc::new(door));
             tasks.spawn(accept(listener, router, accepting.clone()));
-            Address::WebSocket(at)
+            RunnerAddress::WebSocket(at)
         }
-        Address::Tcp(at) => {
+        RunnerAddress::Tcp(at) => {
             let listener = TcpListener::bind(at).await.map_err(failed)?;
             let at = listener.local_addr().map_err(failed)?;
             tasks.spawn(channels.accept_lines(LineListener::Tcp(listener)));
-            Address::Tcp(at)
+            RunnerAddress::Tcp(at)
         }
-        Address::Unix(path) => {
+        RunnerAddress::Unix(path) => {
             let listener = LineListener::bind_private(path).map_err(failed)?;
             tasks.spawn(channels.accept_lines(listener));
-            Address::Unix(path.clone())
+            RunnerAddress::Unix(path.clone())
         }
     };
-    Ok(Listening { address, accepting })
+    Ok(RunnerListener { address, accepting })
 }
 
 /// What a lone WebSocket door knows.
-struct Door {
+struct RunnerDoorConfig {
     admission: RequestAdmission,
     secret: Option<[u8; 32]>,
-    channels: Channels,
+    channels: ExecboxChannels,
 }
 
 /// Every path is the door.
-async fn enter(State(door): State<Arc<Door>>, request: Request) -> Result<Response, Problem> {
+async fn enter(
+    State(door): State<Arc<RunnerDoorConfig>>,
+    request: Request,
+) -> Result<Response, RequestError> {
     door.admission.admit(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
     door.channels.open(upgrade, None, std::future::pending())
 }
 
-impl Channels {
+impl ExecboxChannels {
     async fn accept_lines(self, listener: LineListener) {
         loop {
             let (reader, writer) = tokio::select! {
@@ -183,9 +186,9 @@ mod tests {
     fn an_address_reads_back_as_written() {
         for text in ["ws://127.0.0.1:0", "ws://[::1]:9", "tcp://127.0.0.1:7000", "unix:/run/a.sock"]
         {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<RunnerAddress>().unwrap().to_string(), text);
         }
-        let bad = |text: &str| text.parse::<Address>().unwrap_err();
+        let bad = |text: &str| text.parse::<RunnerAddress>().unwrap_err();
         assert_eq!(bad("tcp://192.168.0.1:1"), BadAddress::NotLoopback);
         for text in
             ["", "unix:", "http://127.0.0.1:1", "ws://localhost:1", "ws://127.0.0.1", "tcp://x"]

@@ -8,16 +8,16 @@ mod relay;
 mod routes;
 mod run;
 
-pub use listen::{Address, BadAddress, ListenError, Listening, listen};
+pub use listen::{BadAddress, RunnerAddress, RunnerListenError, RunnerListener, listen};
 pub(super) use routes::open_door;
 
-use crate::error::Problem;
-use crate::tasks::Tasks;
+use crate::error::RequestError;
+use crate::tasks::TaskSpawner;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::response::Response;
 use engine::{HeldRunner, QuotaAccount};
 use protocols::execbox::HOST_MESSAGE_BYTES_MAX;
-use sandbox::{Demand, Sandbox};
+use sandbox::{LeaseDemand, Sandbox};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -56,25 +56,25 @@ pub(crate) struct ChannelSandbox {
 
 impl ChannelSandbox {
     /// What a program of the channel asks the sandbox for.
-    fn demand(&self, memory_bytes: u64) -> Demand {
+    fn demand(&self, memory_bytes: u64) -> LeaseDemand {
         match &self.account {
             Some(account) => account.demand(memory_bytes),
-            None => Demand { memory_bytes, is_held: true, ..Demand::default() },
+            None => LeaseDemand { memory_bytes, is_held: true, ..LeaseDemand::default() },
         }
     }
 }
 
 /// All channels of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct Channels {
+pub(crate) struct ExecboxChannels {
     sandbox: Sandbox,
     places: Arc<Semaphore>,
     stopping: CancellationToken,
-    tasks: Tasks,
+    tasks: TaskSpawner,
 }
 
-impl Channels {
-    pub(crate) fn new(sandbox: Sandbox, stopping: CancellationToken, tasks: Tasks) -> Self {
+impl ExecboxChannels {
+    pub(crate) fn new(sandbox: Sandbox, stopping: CancellationToken, tasks: TaskSpawner) -> Self {
         Self { sandbox, places: Arc::new(Semaphore::new(CHANNELS_MAX)), stopping, tasks }
     }
 
@@ -89,8 +89,8 @@ impl Channels {
         upgrade: WebSocketUpgrade,
         counted: Option<(QuotaAccount, HeldRunner)>,
         ended: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<Response, Problem> {
-        let place = self.place().ok_or_else(|| Problem::no_channel(CHANNELS_MAX))?;
+    ) -> Result<Response, RequestError> {
+        let place = self.place().ok_or_else(|| RequestError::no_channel(CHANNELS_MAX))?;
         let token = self.tasks.token();
         let (account, held) = counted.unzip();
         let sandbox = ChannelSandbox { sandbox: self.sandbox.clone(), account };

@@ -2,10 +2,10 @@
 
 use super::ChannelSandbox;
 use super::host_messages::refuse;
-use super::run::{Frames, Run, RunEnd, Spare};
+use super::run::{ExecboxRun, HostFrames, RunEnd, SpareRunner};
 use futures_util::future::select_all;
 use protocols::execbox::wire::{Execute, RawJson};
-use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, Provider, ToRunner, asks_to_multiplex};
+use protocols::execbox::{HOST_MESSAGE_BYTES_MAX, ProviderNames, ToRunner, asks_to_multiplex};
 use sandbox::RunnerMessage;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -37,8 +37,8 @@ pub(super) async fn serve(
     mut writer: impl MessageWriter,
     stopping: CancellationToken,
 ) {
-    let mut channel = Channel { sandbox, runs: Vec::new(), spares: Vec::new() };
-    let mut out = Frames::new();
+    let mut channel = ExecboxChannel { sandbox, runs: Vec::new(), spares: Vec::new() };
+    let mut out = HostFrames::new();
     loop {
         enqueue(&mut writer, &mut out);
         let unsent = writer.unsent().bytes;
@@ -70,7 +70,7 @@ pub(super) async fn serve(
 }
 
 /// Queues lines for the host without their line breaks, which are the transport's.
-fn enqueue(writer: &mut impl MessageWriter, out: &mut Frames) {
+fn enqueue(writer: &mut impl MessageWriter, out: &mut HostFrames) {
     for mut line in out.drain(..) {
         line.pop();
         if let Ok(text) = String::from_utf8(line) {
@@ -79,17 +79,17 @@ fn enqueue(writer: &mut impl MessageWriter, out: &mut Frames) {
     }
 }
 
-struct Channel {
+struct ExecboxChannel {
     sandbox: ChannelSandbox,
     /// One, unless the host multiplexes.
-    runs: Vec<Run>,
+    runs: Vec<ExecboxRun>,
     /// Reused by the next executions, the last one first: the processes, never the guests' worlds.
-    spares: Vec<Spare>,
+    spares: Vec<SpareRunner>,
 }
 
-impl Channel {
+impl ExecboxChannel {
     /// A message of the host's. What is none is ignored, as execbox demands.
-    fn take(&mut self, frame: &mut [u8], out: &mut Frames) {
+    fn take(&mut self, frame: &mut [u8], out: &mut HostFrames) {
         // Line breaks in JSON lie between values only; on the runner's link they would end the message.
         frame.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
         match ToRunner::decode(frame) {
@@ -100,7 +100,7 @@ impl Channel {
                 }
             }
             Ok(ToRunner::Cancel(cancel)) => {
-                let called = |run: &Run| run.is_called(&cancel.id);
+                let called = |run: &ExecboxRun| run.is_called(&cancel.id);
                 if let Some(at) = self.runs.iter().position(called)
                     && let Some(end) = self.runs[at].cancel(out)
                 {
@@ -112,7 +112,7 @@ impl Channel {
         }
     }
 
-    fn execute(&mut self, execute: &Execute<'_>, frame: &[u8], out: &mut Frames) {
+    fn execute(&mut self, execute: &Execute<'_>, frame: &[u8], out: &mut HostFrames) {
         if !are_manifests(execute.providers) {
             return;
         }
@@ -137,21 +137,21 @@ impl Channel {
         match held {
             Ok(held) => {
                 let spare = self.fitting_spare(execute);
-                let run = Run::new(execute, id, spare, &self.sandbox);
+                let run = ExecboxRun::new(execute, id, spare, &self.sandbox);
                 self.runs.push(run.counted(held));
             }
             Err(refused) => refuse(&execute.id, &refused.to_string(), out),
         }
     }
 
-    fn handle(&mut self, at: usize, message: RunnerMessage, out: &mut Frames) {
+    fn handle(&mut self, at: usize, message: RunnerMessage, out: &mut HostFrames) {
         if let Some(end) = self.runs[at].handle(message, out) {
             self.end(at, end);
         }
     }
 
     /// The newest spare runner that has the memory that the execution wants.
-    fn fitting_spare(&mut self, execute: &Execute<'_>) -> Option<Spare> {
+    fn fitting_spare(&mut self, execute: &Execute<'_>) -> Option<SpareRunner> {
         let at = self.spares.iter().rposition(|spare| spare.fits(execute))?;
         Some(self.spares.remove(at))
     }
@@ -180,11 +180,11 @@ impl Channel {
 
     fn alarm(&self) -> Option<Instant> {
         let spare = (!self.spares.is_empty()).then(|| Instant::now() + SPARE_LOOK);
-        self.runs.iter().map(Run::alarm).chain(spare).min()
+        self.runs.iter().map(ExecboxRun::alarm).chain(spare).min()
     }
 
     /// Answers a message that is too long to be read, where its beginning says what it is about.
-    fn refuse_too_long(&mut self, head: &[u8], out: &mut Frames) {
+    fn refuse_too_long(&mut self, head: &[u8], out: &mut HostFrames) {
         let message = format!("a message has at most {HOST_MESSAGE_BYTES_MAX} bytes");
         let head = String::from_utf8_lossy(head);
         match member_of(&head, "type").as_deref() {
@@ -203,7 +203,7 @@ impl Channel {
         }
     }
 
-    fn look_after(&mut self, out: &mut Frames) {
+    fn look_after(&mut self, out: &mut HostFrames) {
         let now = Instant::now();
         let waiting = self.sandbox.sandbox.load().waiting;
         self.spares.retain(|spare| waiting == 0 && now - spare.since <= SPARE_TIME_MAX);
@@ -218,14 +218,14 @@ impl Channel {
 }
 
 /// What happens next, and in which of them.
-async fn next_of(runs: &mut [Run]) -> (usize, RunnerMessage) {
+async fn next_of(runs: &mut [ExecboxRun]) -> (usize, RunnerMessage) {
     let all = runs.iter_mut().map(|run| Box::pin(run.next()));
     let (message, at, _) = select_all(all).await;
     (at, message)
 }
 
 fn are_manifests(providers: RawJson<'_>) -> bool {
-    Provider::read_all(providers).is_ok()
+    ProviderNames::read_all(providers).is_ok()
 }
 
 /// A text member near the beginning of a message that is not read as a whole.

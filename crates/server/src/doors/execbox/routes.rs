@@ -1,14 +1,14 @@
 //! The route of hosts that connect to this server, and who may use it.
 
-use super::Channels;
-use crate::app::App;
+use super::ExecboxChannels;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{RUN, route};
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::{Door, DoorState};
 use crate::doors::DoorSettings;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::Router;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
@@ -21,7 +21,7 @@ struct ExecboxDoor;
 
 /// The door, as a server with these settings has it.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
-    (settings.which == Doors::All).then(|| Arc::new(ExecboxDoor) as _)
+    (settings.which == DoorSelection::All).then(|| Arc::new(ExecboxDoor) as _)
 }
 
 impl Door for ExecboxDoor {
@@ -29,9 +29,9 @@ impl Door for ExecboxDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         let sandbox = app.engine.sandbox().clone();
-        let channels = Channels::new(sandbox, app.stopping.clone(), app.tasks.clone());
+        let channels = ExecboxChannels::new(sandbox, app.stopping.clone(), app.tasks.clone());
         Router::new().route("/execbox", get(connect)).with_state(DoorState::new(app, channels))
     }
 
@@ -45,11 +45,11 @@ const PERMISSIONS: &[RoutePermission] = &[route("GET", "/execbox", RUN)];
 
 /// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
 async fn connect(
-    State(door): State<DoorState<Channels>>,
+    State(door): State<DoorState<ExecboxChannels>>,
     caller: Caller,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+) -> Result<Response, RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
     let account = door.app.engine.quotas().account(&caller.name);
     let held = account.hold_runner().map_err(engine::Error::from)?;
     let counted = Some((account, held));

@@ -5,7 +5,7 @@ use super::host_messages::{encode_done, encode_message, host_line_json};
 use super::output::ProgramOutput;
 use engine::{HeldRunner, RunnerCharge};
 use lifecycle::{Json, Timestamp};
-use protocols::execbox::session::Now;
+use protocols::execbox::session::GuestTime;
 use protocols::execbox::wire::{CallFailure, Execute, Options, RawJson, Started, ToolResult};
 use protocols::execbox::{FromRunner, ToRunner};
 use sandbox::{
@@ -28,10 +28,10 @@ const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 const TURN_BYTES_MAX: usize = 256 << 10;
 
 /// Lines for the host, each with its line break.
-pub(super) type Frames = Vec<Vec<u8>>;
+pub(super) type HostFrames = Vec<Vec<u8>>;
 
 /// One execution.
-pub(super) struct Run {
+pub(super) struct ExecboxRun {
     /// The id that the host gave it.
     host_id: String,
     /// The id under which the runner knows it; the ids of its calls begin with it. It cannot be guessed.
@@ -64,14 +64,14 @@ pub(super) enum RunEnd {
 }
 
 /// A runner at rest. It has run programs of this channel only.
-pub(super) struct Spare {
+pub(super) struct SpareRunner {
     charge: Option<RunnerCharge>,
     lease: Lease,
     memory_bytes: u64,
     pub(super) since: Instant,
 }
 
-impl Spare {
+impl SpareRunner {
     /// Whether it has the memory that an execution wants.
     pub(super) fn fits(&self, execute: &Execute<'_>) -> bool {
         self.memory_bytes == memory_bytes_of(execute)
@@ -83,12 +83,12 @@ fn memory_bytes_of(execute: &Execute<'_>) -> u64 {
     execute.options.memory_limit_bytes.max(MEMORY_BYTES_DEFAULT)
 }
 
-impl Run {
+impl ExecboxRun {
     /// Begins, with the spare runner if it fits.
     pub(super) fn new(
         execute: &Execute<'_>,
         id: String,
-        spare: Option<Spare>,
+        spare: Option<SpareRunner>,
         sandbox: &ChannelSandbox,
     ) -> Self {
         let Options { timeout_ms, .. } = execute.options;
@@ -121,7 +121,7 @@ impl Run {
 
     /// Takes a runner that another execution of the channel is done with, if it still waits for one of its own and this
     /// one fits; gives it back if not.
-    pub(super) fn take_over(&mut self, spare: Spare) -> Option<Spare> {
+    pub(super) fn take_over(&mut self, spare: SpareRunner) -> Option<SpareRunner> {
         if !self.waits() || spare.memory_bytes != self.memory_bytes {
             return Some(spare);
         }
@@ -196,14 +196,14 @@ impl Run {
     }
 
     /// The host gives up: whatever the program does now, it timed out.
-    pub(super) fn cancel(&mut self, out: &mut Frames) -> Option<RunEnd> {
+    pub(super) fn cancel(&mut self, out: &mut HostFrames) -> Option<RunEnd> {
         self.cancelled = true;
         self.driver.forget_timers();
         self.ask_to_end(CANCEL_GRACE, out)
     }
 
     /// The alarm went off.
-    pub(super) fn look_after(&mut self, now: Instant, out: &mut Frames) -> Option<RunEnd> {
+    pub(super) fn look_after(&mut self, now: Instant, out: &mut HostFrames) -> Option<RunEnd> {
         if let Some(charge) = &mut self.charge {
             charge.charge_if_due();
         }
@@ -211,13 +211,13 @@ impl Run {
             return self.ask_to_end(DEADLINE_GRACE, out);
         }
         // What time it is then is the runner's to say.
-        let guest_time = Now { at: Timestamp(0), frame: 0 };
+        let guest_time = GuestTime { at: Timestamp(0), frame: 0 };
         let loss = self.driver.look_after(now, guest_time)?;
         tracing::debug!("a program did not stop by itself and is killed");
         Some(self.give_up(&loss, out))
     }
 
-    fn ask_to_end(&mut self, grace: Duration, out: &mut Frames) -> Option<RunEnd> {
+    fn ask_to_end(&mut self, grace: Duration, out: &mut HostFrames) -> Option<RunEnd> {
         if !self.driver.has_runner() {
             return Some(self.give_up(&RunnerLoss::Unresponsive, out));
         }
@@ -231,7 +231,11 @@ impl Run {
     }
 
     /// Handles a message of the runner and those that have arrived meanwhile; says so when the execution is over.
-    pub(super) fn handle(&mut self, message: RunnerMessage, out: &mut Frames) -> Option<RunEnd> {
+    pub(super) fn handle(
+        &mut self,
+        message: RunnerMessage,
+        out: &mut HostFrames,
+    ) -> Option<RunEnd> {
         let mut end = self.handle_one(message, out);
         let mut n_bytes = 0;
         while end.is_none()
@@ -244,7 +248,7 @@ impl Run {
         end
     }
 
-    fn handle_one(&mut self, message: RunnerMessage, out: &mut Frames) -> Option<RunEnd> {
+    fn handle_one(&mut self, message: RunnerMessage, out: &mut HostFrames) -> Option<RunEnd> {
         match message {
             RunnerMessage::Leased => {
                 self.order = None;
@@ -280,7 +284,7 @@ impl Run {
         None
     }
 
-    fn say_started(&mut self, out: &mut Frames) {
+    fn say_started(&mut self, out: &mut HostFrames) {
         if !std::mem::replace(&mut self.said_started, true) {
             let started = Started { id: self.host_id.as_str().into(), airlock: None };
             out.push(encode_message(&FromRunner::Started(started)));
@@ -288,7 +292,11 @@ impl Run {
     }
 
     /// The runner's own word, except that nothing overrides a cancellation.
-    fn done(&mut self, result: Result<Option<Json>, ProgramFailure>, out: &mut Frames) -> RunEnd {
+    fn done(
+        &mut self,
+        result: Result<Option<Json>, ProgramFailure>,
+        out: &mut HostFrames,
+    ) -> RunEnd {
         if self.cancelled {
             let (code, sentence) = RunnerLoss::Unresponsive.host_failure();
             self.answer(Err((code, &sentence)), out);
@@ -311,15 +319,15 @@ impl Run {
     }
 
     /// The runner, once the execution is over, for another one.
-    pub(super) fn into_spare(self) -> Option<Spare> {
+    pub(super) fn into_spare(self) -> Option<SpareRunner> {
         let Self { mut charge, driver, memory_bytes, .. } = self;
         let lease = driver.into_lease()?;
         charge.iter_mut().for_each(RunnerCharge::end_work);
-        Some(Spare { charge, lease, memory_bytes, since: Instant::now() })
+        Some(SpareRunner { charge, lease, memory_bytes, since: Instant::now() })
     }
 
     /// The runner is lost before its program ended.
-    fn handle_loss(&mut self, loss: &RunnerLoss, out: &mut Frames) -> Option<RunEnd> {
+    fn handle_loss(&mut self, loss: &RunnerLoss, out: &mut HostFrames) -> Option<RunEnd> {
         if let (RunnerLoss::Exited(_), false, Some(order)) =
             (loss, self.driver.is_stopping(), &self.order)
         {
@@ -342,12 +350,12 @@ impl Run {
     }
 
     /// Answers for a program that will not answer itself.
-    fn give_up(&mut self, loss: &RunnerLoss, out: &mut Frames) -> RunEnd {
+    fn give_up(&mut self, loss: &RunnerLoss, out: &mut HostFrames) -> RunEnd {
         let (code, sentence) = loss.host_failure();
         self.fail((code, &sentence), out)
     }
 
-    fn fail(&mut self, failure: (&str, &str), out: &mut Frames) -> RunEnd {
+    fn fail(&mut self, failure: (&str, &str), out: &mut HostFrames) -> RunEnd {
         if self.driver.has_runner() {
             // It had begun, whether or not its word had left it.
             self.say_started(out);
@@ -356,7 +364,7 @@ impl Run {
         RunEnd::KillRunner
     }
 
-    fn answer(&self, outcome: Result<Option<RawJson<'_>>, (&str, &str)>, out: &mut Frames) {
+    fn answer(&self, outcome: Result<Option<RawJson<'_>>, (&str, &str)>, out: &mut HostFrames) {
         out.push(encode_done(&self.host_id, outcome, self.received.elapsed(), &self.output));
     }
 }

@@ -1,14 +1,14 @@
 //! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
 
-use super::follow::{Attendant, Until};
+use super::follow::{ExecutionWaiter, WaitUntil};
 use super::inbound::{find, patience, result_limit, see};
 use super::{follow, outbound};
 use crate::answering::{AnswerPath, PageOrigin, authorize, is_first_answer};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::JsonBody;
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 /// `GET /api/executions/{id}/questions`.
 pub(crate) async fn questions(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
-    Id(id): Id,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+) -> Result<Response, RequestError> {
     let (execution, _) = find(&app, &id).await?;
     let account = follow::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
-    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
+    let owner = account.owner().ok_or_else(|| RequestError::no_execution(&id))?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     let body = protocols::executor::outbound::questions(account.open(), &reader);
     Ok(outbound::envelope(execution, StatusCode::OK, body))
@@ -32,12 +32,12 @@ pub(crate) async fn questions(
 
 /// `POST /api/executions/{id}/answers`.
 pub(crate) async fn answers(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-    query: Query,
+    PathId(id): PathId,
+    query: QueryMembers,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let answers = protocols::executor::answers(&body)?;
     let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     let (execution, _) = find(&app, &id).await?;
@@ -53,9 +53,12 @@ pub(crate) async fn answers(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant =
-            Attendant { counts, limit, ..Attendant::new(&answering, &caller, execution) };
-        follow::attended(attendant, Until::AfterAll(questions), wait).await
+        let attendant = ExecutionWaiter {
+            counts,
+            limit,
+            ..ExecutionWaiter::new(&answering, &caller, execution)
+        };
+        follow::attended(attendant, WaitUntil::AfterAll(questions), wait).await
     })
     .await
 }

@@ -3,9 +3,9 @@
 //! No token: a browser comes here, led by a page elsewhere. The secret in `state` is the question's own.
 
 use crate::answering::is_first_answer;
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::{digest, same};
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse as _, Response};
 use lifecycle::{
@@ -18,9 +18,9 @@ const DONE: &str = "<!doctype html><meta charset=\"utf-8\"><title>Done</title>\
 
 /// `GET /api/callback`.
 pub(crate) async fn callback(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     RawQuery(query): RawQuery,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let query = query.unwrap_or_default();
     let mut members: serde_json::Map<_, _> = form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
@@ -40,24 +40,24 @@ pub(crate) async fn callback(
 }
 
 /// The question that `state` completes. All that is wrong with it looks alike from outside.
-async fn awaited(app: &App, state: &str) -> Result<QuestionId, Problem> {
+async fn awaited(app: &AppState, state: &str) -> Result<QuestionId, RequestError> {
     let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
-    let question = question.ok_or_else(Problem::no_callback)?;
+    let question = question.ok_or_else(RequestError::no_callback)?;
     let execution = app.engine.asked_by(question).await.map_err(|error| unknown(error.into()))?;
     let account = app.execution_views.read(&app.engine, execution).await.map_err(unknown)?;
     let asked = account.question(question).map(|asked| &asked.question.kind);
     let first = app.engine.entries(execution, Seq(0), 1).await?.pop().map(|entry| entry.event);
     let (Some(QuestionKind::Link { .. }), Some(Event::Started { seed, .. })) = (asked, &first)
     else {
-        return Err(Problem::no_callback());
+        return Err(RequestError::no_callback());
     };
     let expected = callback_state(seed, question);
     match same(&digest(&expected), &digest(state)) {
         true => Ok(question),
-        false => Err(Problem::no_callback()),
+        false => Err(RequestError::no_callback()),
     }
 }
 
-fn unknown(problem: Problem) -> Problem {
-    if problem.is_not_found() { Problem::no_callback() } else { problem }
+fn unknown(problem: RequestError) -> RequestError {
+    if problem.is_not_found() { RequestError::no_callback() } else { problem }
 }

@@ -2,11 +2,11 @@
 
 use super::follow;
 use super::inbound::find;
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::{Caller, require_admin};
 use crate::body::json_response;
-use crate::error::Problem;
-use crate::query::Id;
+use crate::error::RequestError;
+use crate::query::PathId;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 /// `POST /api/executions/{id}/continue`.
 pub(crate) async fn continue_one(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let (execution, _) = find(&app, &id).await?;
     let continuing = app.engine.continue_parked(execution, caller.name);
@@ -31,9 +31,9 @@ pub(crate) async fn continue_one(
 
 /// `POST /api/executions/continue`: all that are parked because entries may be lost.
 pub(crate) async fn continue_all(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let continuing = app.engine.continue_all(&caller.name);
     let n_continued = follow::unless_stopping(&app, continuing).await?;

@@ -3,10 +3,10 @@
 use super::inbound::find;
 use super::outbound;
 use crate::answering::{AnswerPath, PageOrigin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use crate::turns::{TurnMeter, in_turns};
 use axum::extract::State;
 use axum::http::header::ACCEPT;
@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
-use lifecycle::{ExecutionId, Phase, Seq};
+use lifecycle::{ExecutionId, ExecutionPhase, Seq};
 use protocols::executor::QuestionReader;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -37,26 +37,26 @@ const RENDERED_HERE_MAX: u64 = 256;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) async fn events(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
-    Id(id): Id,
-    (query, headers): (Query, HeaderMap),
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+    (query, headers): (QueryMembers, HeaderMap),
+) -> Result<Response, RequestError> {
     let (execution, _) = find(&app, &id).await?;
     let ExecutionOverview { listed, has_asked } = app.engine.overview(execution).await?;
     let (owner, newest) = (&listed.standing.caller, listed.last);
-    caller.may_see(owner, has_asked).map_err(|denied| Problem::denied(denied, &id))?;
+    caller.may_see(owner, has_asked).map_err(|denied| RequestError::denied(denied, &id))?;
     let after = after(&query, &headers)?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
-    let kinds = Kinds::of(&query);
+    let kinds = EventTypeFilter::of(&query);
     let is_long = newest.0.saturating_sub(after.0) > RENDERED_HERE_MAX;
     if !wants_stream(&headers) {
         let page = page(Arc::clone(&app), execution, (after, newest), (kinds, reader));
         return if is_long { app.render_thread.run(page).await } else { page.await };
     }
     // What a client that reconnects to an execution that is over understands as "do not come again".
-    if listed.standing.phase == Phase::Finished && after >= newest {
+    if listed.standing.phase == ExecutionPhase::Finished && after >= newest {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
     let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("");
@@ -67,10 +67,10 @@ pub(crate) async fn events(
 }
 
 /// Which types of events are wanted; none means all.
-struct Kinds(Option<Vec<String>>);
+struct EventTypeFilter(Option<Vec<String>>);
 
-impl Kinds {
-    fn of(query: &Query) -> Self {
+impl EventTypeFilter {
+    fn of(query: &QueryMembers) -> Self {
         let listed = |text: &str| text.split(',').map(|kind| kind.trim().to_owned()).collect();
         Self(query.text("type").map(listed))
     }
@@ -82,11 +82,11 @@ impl Kinds {
 }
 
 async fn page(
-    app: Arc<App>,
+    app: Arc<AppState>,
     execution: ExecutionId,
     (after, newest): (Seq, Seq),
-    (kinds, reader): (Kinds, QuestionReader),
-) -> Result<Response, Problem> {
+    (kinds, reader): (EventTypeFilter, QuestionReader),
+) -> Result<Response, RequestError> {
     let mut entries = app.engine.follow(execution, after);
     let (mut last, mut n_entries, mut n_read) = (after, 0, 0);
     let mut body = String::from("{\"events\":[");
@@ -118,11 +118,11 @@ async fn page(
 /// Every entry once, until the execution, the server or the caller's credential ends. A journal that fails ends it too: the
 /// client comes again with the last number it heard.
 fn stream(
-    app: &Arc<App>,
+    app: &Arc<AppState>,
     caller: &Caller,
     execution: ExecutionId,
     after: Seq,
-    (kinds, reader): (Kinds, QuestionReader),
+    (kinds, reader): (EventTypeFilter, QuestionReader),
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
     let ended = Arc::clone(app).connection_end(caller.clone());
     let entries = app.engine.follow(execution, after);
@@ -140,11 +140,13 @@ fn stream(
 }
 
 /// Where to go on: after the last event that the client heard.
-fn after(query: &Query, headers: &HeaderMap) -> Result<Seq, Problem> {
+fn after(query: &QueryMembers, headers: &HeaderMap) -> Result<Seq, RequestError> {
     let from_query = query.get::<u64>("after", "the number of an event")?;
     let from_header = headers.get("last-event-id").map(|header| {
         let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
-        number.ok_or_else(|| Problem::bad_request("Last-Event-ID must be the number of an event."))
+        number.ok_or_else(|| {
+            RequestError::bad_request("Last-Event-ID must be the number of an event.")
+        })
     });
     let after = from_header.transpose()?.or(from_query).unwrap_or(0);
     Ok(Seq(after))

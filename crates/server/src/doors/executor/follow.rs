@@ -2,21 +2,21 @@
 
 use super::outbound;
 use crate::answering::{AnswerPath, AnswerSubject, is_first_answer, permit};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use lifecycle::{
     Answer, AnswerAuthor, Entry, Event, ExecutionId, Question, QuestionId, Rejection, Seq, ToolPath,
 };
-use protocols::executor::{Account, Asked, QuestionReader, Told};
+use protocols::executor::{AskedQuestion, ExecutionView, QuestionReader, WaitEnd};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What ends the waiting.
 #[derive(Debug, Clone)]
-pub(super) enum Until {
+pub(super) enum WaitUntil {
     /// A question or the end, once everything up to here is heard.
     Now(Seq),
     /// What follows the answer to this question.
@@ -27,14 +27,14 @@ pub(super) enum Until {
     Over,
 }
 
-impl Until {
+impl WaitUntil {
     /// The first thing that a new execution has to say.
     pub(super) const START: Self = Self::Now(Seq(0));
 }
 
 /// Stays with an execution for a client.
-pub(super) struct Attendant {
-    pub(super) app: Arc<App>,
+pub(super) struct ExecutionWaiter {
+    pub(super) app: Arc<AppState>,
     /// Who waits.
     pub(super) caller: Caller,
     pub(super) execution: ExecutionId,
@@ -48,33 +48,33 @@ pub(super) struct Attendant {
     pub(super) limit: Option<usize>,
 }
 
-impl Attendant {
+impl ExecutionWaiter {
     /// For a client that may answer.
-    pub(super) fn new(app: &Arc<App>, caller: &Caller, execution: ExecutionId) -> Self {
+    pub(super) fn new(app: &Arc<AppState>, caller: &Caller, execution: ExecutionId) -> Self {
         let (app, caller) = (Arc::clone(app), caller.clone());
         let reader = QuestionReader::MayAnswer;
         let (approves_in_advance, counts, limit) = (false, false, None);
         Self { app, caller, execution, approves_in_advance, counts, reader, limit }
     }
 
-    async fn attend(self, until: Until) -> Response {
+    async fn attend(self, until: WaitUntil) -> Response {
         let execution = self.execution;
         let response = tokio::select! {
             biased; // what is done already is sent, and the rest costs only those who wait
             response = self.listen(until) => response.unwrap_or_else(|problem| problem.into_response()),
-            () = self.app.stopping.cancelled() => Problem::stopping().into_response(),
+            () = self.app.stopping.cancelled() => RequestError::stopping().into_response(),
             // Also ends approvals in advance.
-            () = self.app.credential_end(&self.caller) => Problem::unauthorized().into_response(),
+            () = self.app.credential_end(&self.caller) => RequestError::unauthorized().into_response(),
         };
         outbound::about(execution, response)
     }
 
-    async fn listen(&self, until: Until) -> Result<Response, Problem> {
+    async fn listen(&self, until: WaitUntil) -> Result<Response, RequestError> {
         let mut account = self.beginning(&until).await;
         let mut entries = self.app.engine.follow(self.execution, account.last());
         loop {
             if let Some(told) = self.told(&account, &until) {
-                if let Told::Over(outcome) = told
+                if let WaitEnd::Over(outcome) = told
                     && self.counts
                 {
                     self.app.metrics.count_end(outcome);
@@ -87,7 +87,7 @@ impl Attendant {
                 ));
             }
             let entry = entries.next().await;
-            let entry = entry.ok_or_else(|| Problem::no_execution(self.execution))??;
+            let entry = entry.ok_or_else(|| RequestError::no_execution(self.execution))??;
             account.hear(&entry);
             self.approve(&entry, &account).await?;
         }
@@ -95,29 +95,30 @@ impl Attendant {
 
     /// What is remembered of a long journal. What a client is told of it does not depend on when the client came, except
     /// at the start: the first question counts there, and whoever approves in advance must see each.
-    async fn beginning(&self, until: &Until) -> Account {
-        let is_start = matches!(until, Until::Now(Seq(0)));
+    async fn beginning(&self, until: &WaitUntil) -> ExecutionView {
+        let is_start = matches!(until, WaitUntil::Now(Seq(0)));
         if is_start || self.approves_in_advance {
-            return Account::default();
+            return ExecutionView::default();
         }
         let remembered = self.app.execution_views.remembered(self.execution).await;
         remembered.map(Arc::unwrap_or_clone).unwrap_or_default()
     }
 
-    fn told<'a>(&self, account: &'a Account, until: &Until) -> Option<Told<'a>> {
+    fn told<'a>(&self, account: &'a ExecutionView, until: &WaitUntil) -> Option<WaitEnd<'a>> {
         match until {
-            Until::Now(seq) if account.last() < *seq => None,
+            WaitUntil::Now(seq) if account.last() < *seq => None,
             // What this caller approves in advance does not end the wait.
-            Until::Now(_) => account
-                .now_among(|asked: &Asked| self.approval(&asked.question, &asked.tool).is_none()),
-            Until::After(question) => account.after(*question),
-            Until::AfterAll(questions) => account.after_all(questions),
-            Until::Over => account.over().or(account.parked()),
+            WaitUntil::Now(_) => account.now_among(|asked: &AskedQuestion| {
+                self.approval(&asked.question, &asked.tool).is_none()
+            }),
+            WaitUntil::After(question) => account.after(*question),
+            WaitUntil::AfterAll(questions) => account.after_all(questions),
+            WaitUntil::Over => account.over().or(account.parked()),
         }
     }
 
     /// Accepts the question that this entry asks, if that may be done in advance.
-    async fn approve(&self, entry: &Entry, account: &Account) -> Result<(), Problem> {
+    async fn approve(&self, entry: &Entry, account: &ExecutionView) -> Result<(), RequestError> {
         let Event::CallAsked(question) = &entry.event else { return Ok(()) };
         let asked = account.question(question.id);
         let author = asked.and_then(|asked| self.approval(&asked.question, &asked.tool));
@@ -138,15 +139,15 @@ impl Attendant {
 
 /// Does something to its end, also when the client leaves in the middle of it.
 pub(super) async fn detached(
-    app: &App,
-    doing: impl Future<Output = Result<Response, Problem>> + Send + 'static,
-) -> Result<Response, Problem> {
-    app.tasks.spawn(doing).await.map_err(|panic| Problem::broken(&panic))?
+    app: &AppState,
+    doing: impl Future<Output = Result<Response, RequestError>> + Send + 'static,
+) -> Result<Response, RequestError> {
+    app.tasks.spawn(doing).await.map_err(|panic| RequestError::broken(&panic))?
 }
 
 /// What the engine says, unless the server stops before.
 pub(super) async fn unless_stopping<T>(
-    app: &App,
+    app: &AppState,
     asking: impl Future<Output = Result<T, engine::Error>>,
 ) -> Result<T, engine::Error> {
     tokio::select! {
@@ -159,10 +160,10 @@ pub(super) async fn unless_stopping<T>(
 /// Waits so that approvals and counts go on when the client leaves or loses patience. Called where a client that leaves
 /// ends nothing: see [`detached`].
 pub(super) async fn attended(
-    attendant: Attendant,
-    until: Until,
+    attendant: ExecutionWaiter,
+    until: WaitUntil,
     wait: Option<Duration>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     match wait {
         None => Ok(attendant.attend(until).await),
         Some(_) => told(attendant, until, wait).await,
@@ -171,10 +172,10 @@ pub(super) async fn attended(
 
 /// The same in a task of its own.
 pub(super) async fn told(
-    attendant: Attendant,
-    until: Until,
+    attendant: ExecutionWaiter,
+    until: WaitUntil,
     wait: Option<Duration>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let execution = attendant.execution;
     let tasks = attendant.app.tasks.clone();
     let attending = tasks.spawn(attendant.attend(until));
@@ -185,10 +186,13 @@ pub(super) async fn told(
             Err(_) => return Ok(outbound::still_running(execution)),
         },
     };
-    attended.map_err(|panic| Problem::broken(&panic))
+    attended.map_err(|panic| RequestError::broken(&panic))
 }
 
 /// The execution as it stands now.
-pub(super) async fn caught_up(app: &App, execution: ExecutionId) -> Result<Arc<Account>, Problem> {
+pub(super) async fn caught_up(
+    app: &AppState,
+    execution: ExecutionId,
+) -> Result<Arc<ExecutionView>, RequestError> {
     app.execution_views.read(&app.engine, execution).await
 }

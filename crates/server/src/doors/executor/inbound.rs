@@ -2,13 +2,13 @@
 
 use super::follow;
 use super::since;
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
-use crate::error::Problem;
-use crate::query::Query;
-use lifecycle::{CallerName, Pattern, Phase, Timestamp};
+use crate::error::RequestError;
+use crate::query::QueryMembers;
+use lifecycle::{CallerName, ExecutionPhase, Timestamp, ToolPattern};
 use lifecycle::{ExecutionId, QuestionId};
-use protocols::executor::{Account, RESULT_BYTES_MAX};
+use protocols::executor::{ExecutionView, RESULT_BYTES_MAX};
 use std::time::Duration;
 use store::{ExecutionSearch, ListFilter, OutcomeFilter};
 
@@ -20,10 +20,10 @@ const LISTED_MAX: usize = 500;
 
 /// Whoever may see all sees all, or those of one caller; everybody else their own.
 pub(super) fn search(
-    query: &Query,
+    query: &QueryMembers,
     caller: &Caller,
     now: Timestamp,
-) -> Result<ExecutionSearch, Problem> {
+) -> Result<ExecutionSearch, RequestError> {
     let listed = filter(query, caller)?;
     let outcome = match query.text("outcome") {
         None => None,
@@ -32,31 +32,32 @@ pub(super) fn search(
         Some("cancelled") => Some(OutcomeFilter::Cancelled),
         Some(_) => {
             let message = "The query's outcome must be completed, failed or cancelled.";
-            return Err(Problem::bad_request(message));
+            return Err(RequestError::bad_request(message));
         }
     };
     let since = query.text("since").map(|text| since::parse(text, now)).transpose();
     let since =
-        since.map_err(|why| Problem::bad_request(format!("The query's since is {why}.")))?;
-    let tool = query.text("tool").map(|text| Pattern::parse(text.trim_start_matches("tools.")));
+        since.map_err(|why| RequestError::bad_request(format!("The query's since is {why}.")))?;
+    let tool = query.text("tool").map(|text| ToolPattern::parse(text.trim_start_matches("tools.")));
     let tool = tool.transpose();
-    let tool = tool.map_err(|bad| Problem::bad_request(format!("The query's tool: {bad}.")))?;
+    let tool =
+        tool.map_err(|bad| RequestError::bad_request(format!("The query's tool: {bad}.")))?;
     Ok(ExecutionSearch { listed, since, outcome, tool })
 }
 
 /// Where in the list, and how much of it.
-fn filter(query: &Query, caller: &Caller) -> Result<ListFilter, Problem> {
+fn filter(query: &QueryMembers, caller: &Caller) -> Result<ListFilter, RequestError> {
     let named = query.text("caller").map(|name| CallerName(name.to_owned()));
     let caller = if caller.sees_all() { named } else { Some(caller.name.clone()) };
     let phases = match query.text("status") {
         None => vec![],
-        Some("running") => vec![Phase::Running],
-        Some("paused") => vec![Phase::Paused],
-        Some("parked") => vec![Phase::Parked],
-        Some("finished") => vec![Phase::Finished],
+        Some("running") => vec![ExecutionPhase::Running],
+        Some("paused") => vec![ExecutionPhase::Paused],
+        Some("parked") => vec![ExecutionPhase::Parked],
+        Some("finished") => vec![ExecutionPhase::Finished],
         Some(_) => {
             let message = "The query's status must be running, paused, parked or finished.";
-            return Err(Problem::bad_request(message));
+            return Err(RequestError::bad_request(message));
         }
     };
     let n_max = query.get("limit", "a number")?.unwrap_or(LISTED_USUALLY).clamp(1, LISTED_MAX);
@@ -69,52 +70,55 @@ pub(super) const WAIT_MS_MAX: u64 = 3_600_000;
 
 /// The execution that an id names, and the question if it is one's.
 pub(super) async fn find(
-    app: &App,
+    app: &AppState,
     id: &str,
-) -> Result<(ExecutionId, Option<QuestionId>), Problem> {
+) -> Result<(ExecutionId, Option<QuestionId>), RequestError> {
     if let Ok(question) = id.parse::<QuestionId>() {
         let execution = app.engine.asked_by(question).await?;
         return Ok((execution, Some(question)));
     }
-    let execution = id.parse().map_err(|_| Problem::no_execution(id))?;
+    let execution = id.parse().map_err(|_| RequestError::no_execution(id))?;
     Ok((execution, None))
 }
 
 /// Lets those pass who may see an execution; to others it is as if it did not exist.
-pub(super) fn see(caller: &Caller, account: &Account, id: &str) -> Result<(), Problem> {
-    let owner = account.owner().ok_or_else(|| Problem::no_execution(id))?;
+pub(super) fn see(caller: &Caller, account: &ExecutionView, id: &str) -> Result<(), RequestError> {
+    let owner = account.owner().ok_or_else(|| RequestError::no_execution(id))?;
     let may = caller.may_see(owner, account.has_asked());
-    may.map_err(|denied| Problem::denied(denied, id))
+    may.map_err(|denied| RequestError::denied(denied, id))
 }
 
 /// Whose execution it is.
-pub(super) async fn owner(app: &App, execution: ExecutionId) -> Result<CallerName, Problem> {
+pub(super) async fn owner(
+    app: &AppState,
+    execution: ExecutionId,
+) -> Result<CallerName, RequestError> {
     Ok(app.engine.overview(execution).await?.listed.standing.caller)
 }
 
 /// The question that waits longest; none where the execution is over.
 pub(super) async fn oldest_open(
-    app: &App,
+    app: &AppState,
     caller: &Caller,
     execution: ExecutionId,
-) -> Result<Option<QuestionId>, Problem> {
+) -> Result<Option<QuestionId>, RequestError> {
     let account = follow::caught_up(app, execution).await?;
     see(caller, &account, &execution.to_string())?;
     let open = account.open().next().map(|asked| asked.question.id);
     if open.is_none() && account.over().is_none() {
-        return Err(Problem::conflict(format!("{execution} asks nothing now.")));
+        return Err(RequestError::conflict(format!("{execution} asks nothing now.")));
     }
     Ok(open)
 }
 
 /// How many bytes of a value the client takes; none takes the whole value.
-pub(super) fn result_limit(query: &Query) -> Result<Option<usize>, Problem> {
+pub(super) fn result_limit(query: &QueryMembers) -> Result<Option<usize>, RequestError> {
     let limit = query.get::<usize>("limit", "a number of bytes")?;
     Ok(limit.map(|limit| limit.min(RESULT_BYTES_MAX)))
 }
 
 /// How long to wait; none is as long as it takes.
-pub(super) fn patience(query: &Query) -> Result<Option<Duration>, Problem> {
+pub(super) fn patience(query: &QueryMembers) -> Result<Option<Duration>, RequestError> {
     let ms = query.get::<u64>("wait", "a number of milliseconds")?;
     Ok(ms.map(|ms| Duration::from_millis(ms.min(WAIT_MS_MAX))))
 }

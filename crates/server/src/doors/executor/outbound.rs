@@ -5,36 +5,40 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use lifecycle::{ExecutionId, Json, Outcome, Phase, Timestamp, ToolPath};
+use lifecycle::{ExecutionId, ExecutionOutcome, ExecutionPhase, Json, Timestamp, ToolPath};
 use protocols::executor::outbound::SplitEnvelope;
-use protocols::executor::{Account, Asked, QuestionReader, RESULT_BYTES_MAX, Told, outbound};
+use protocols::executor::{
+    AskedQuestion, ExecutionView, QuestionReader, RESULT_BYTES_MAX, WaitEnd, outbound,
+};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use store::{OutcomeKind, SearchHit, SearchPage};
 
-use crate::error::Problem;
+use crate::error::RequestError;
 
 const EXECUTION: HeaderName = HeaderName::from_static("airlock-execution");
 
 /// What a client that waited is told.
 pub(super) fn told(
     execution: ExecutionId,
-    account: &Account,
-    told: Told<'_>,
+    account: &ExecutionView,
+    told: WaitEnd<'_>,
     (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match told {
-        Told::Asked(asked) => envelope(execution, StatusCode::OK, outbound::paused(asked, reader)),
-        Told::Over(outcome) => over(execution, account, outcome, limit),
-        Told::Parked => about(execution, Problem::parked(execution).into_response()),
+        WaitEnd::Asked(asked) => {
+            envelope(execution, StatusCode::OK, outbound::paused(asked, reader))
+        }
+        WaitEnd::Over(outcome) => over(execution, account, outcome, limit),
+        WaitEnd::Parked => about(execution, RequestError::parked(execution).into_response()),
     }
 }
 
 /// How it ended. With a limit, a larger value is left out; without one, a large value is streamed from where it is held.
 fn over(
     execution: ExecutionId,
-    account: &Account,
-    outcome: &Outcome,
+    account: &ExecutionView,
+    outcome: &ExecutionOutcome,
     limit: Option<usize>,
 ) -> Response {
     let split = match limit {
@@ -52,7 +56,7 @@ fn over(
 }
 
 /// Its whole value, however large.
-pub(super) fn result(execution: ExecutionId, outcome: &Outcome) -> Response {
+pub(super) fn result(execution: ExecutionId, outcome: &ExecutionOutcome) -> Response {
     match outbound::split_result(outcome) {
         Some(split) => streamed(execution, split),
         None => envelope(execution, StatusCode::OK, outbound::result(outcome)),
@@ -82,19 +86,23 @@ impl AsRef<[u8]> for ValueText {
 /// What a client that asks how it stands is told.
 pub(super) fn now(
     execution: ExecutionId,
-    account: &Account,
-    standing: Told<'_>,
+    account: &ExecutionView,
+    standing: WaitEnd<'_>,
     (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match standing {
-        Told::Asked(asked) => shown(execution, asked, reader),
-        Told::Over(_) => told(execution, account, standing, (reader, limit)),
-        Told::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
+        WaitEnd::Asked(asked) => shown(execution, asked, reader),
+        WaitEnd::Over(_) => told(execution, account, standing, (reader, limit)),
+        WaitEnd::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
     }
 }
 
 /// A question, to somebody who asked for it.
-pub(super) fn shown(execution: ExecutionId, asked: &Asked, reader: &QuestionReader) -> Response {
+pub(super) fn shown(
+    execution: ExecutionId,
+    asked: &AskedQuestion,
+    reader: &QuestionReader,
+) -> Response {
     envelope(execution, StatusCode::OK, outbound::shown(asked, reader))
 }
 
@@ -164,11 +172,11 @@ pub(super) fn about(execution: ExecutionId, mut response: Response) -> Response 
     response
 }
 
-const fn phase(phase: Phase) -> &'static str {
+const fn phase(phase: ExecutionPhase) -> &'static str {
     match phase {
-        Phase::Unborn | Phase::Running => "running",
-        Phase::Paused => "paused",
-        Phase::Parked => "parked",
-        Phase::Finished => "finished",
+        ExecutionPhase::Unborn | ExecutionPhase::Running => "running",
+        ExecutionPhase::Paused => "paused",
+        ExecutionPhase::Parked => "parked",
+        ExecutionPhase::Finished => "finished",
     }
 }

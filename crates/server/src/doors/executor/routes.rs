@@ -5,26 +5,26 @@ use super::callback::callback;
 use super::continuing::{continue_all, continue_one};
 use super::ended::{remove, result};
 use super::events::events;
-use super::follow::{self, Attendant, Until};
+use super::follow::{self, ExecutionWaiter, WaitUntil};
 use super::inbound::{self, WAIT_MS_MAX, find, oldest_open, owner, patience, result_limit};
 use super::outbound;
 use super::session_routes::{resume_in_session, show_in_session};
 use crate::answering::{AnswerPath, AnswerSubject, PageOrigin, authorize, is_first_answer, permit};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{ADMIN, ANY, END, REPLY, RUN, SECRET, SEE, route};
 use crate::body::{JsonBody, NeededJson};
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::Door;
 use crate::doors::DoorSettings;
-use crate::error::Problem;
-use crate::query::{Id, Query};
+use crate::error::RequestError;
+use crate::query::{PathId, QueryMembers};
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use engine::Start;
+use engine::ExecutionStart;
 use lifecycle::{CallerName, RefusedLimit, Rejection};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use std::time::Duration;
 /// The door of Executor's HTTP clients.
 struct ExecutorDoor {
     /// Beside a REPL alone it has only what people need to answer the REPL's questions.
-    which: Doors,
+    which: DoorSelection,
 }
 
 /// The door, as a server with these settings has it.
@@ -45,10 +45,10 @@ impl Door for ExecutorDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         let routes = match self.which {
-            Doors::All => all().merge(session_aliases()),
-            Doors::Repl => answering(),
+            DoorSelection::All => all().merge(session_aliases()),
+            DoorSelection::Repl => answering(),
         };
         routes.with_state(Arc::clone(app))
     }
@@ -56,11 +56,11 @@ impl Door for ExecutorDoor {
     /// Browsers open event streams, and cannot add a header to that.
     fn takes_token_in_url(&self, path: &str) -> bool {
         let is_stream = path.starts_with("/api/executions/") && path.ends_with("/events");
-        is_stream && self.which == Doors::All
+        is_stream && self.which == DoorSelection::All
     }
 }
 
-fn all() -> Router<Arc<App>> {
+fn all() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/executions", get(list).post(execute))
         .route("/api/executions/{id}", get(show).delete(remove))
@@ -76,7 +76,7 @@ fn all() -> Router<Arc<App>> {
 }
 
 /// What people need to answer questions.
-fn answering() -> Router<Arc<App>> {
+fn answering() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/executions", get(list))
         .route("/api/executions/{id}", get(show))
@@ -85,7 +85,7 @@ fn answering() -> Router<Arc<App>> {
 }
 
 /// The addresses by which Executor's pages read and answer an execution of an MCP session.
-fn session_aliases() -> Router<Arc<App>> {
+fn session_aliases() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/mcp-sessions/{session}/executions/{id}", get(show_in_session))
         .route("/api/mcp-sessions/{session}/executions/{id}/resume", post(resume_in_session))
@@ -112,24 +112,24 @@ const PERMISSIONS: &[RoutePermission] = &[
 
 /// `POST /api/executions`.
 async fn execute(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
-    query: Query,
+    query: QueryMembers,
     JsonBody(body): JsonBody,
-) -> Result<Response, Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+) -> Result<Response, RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
     let order = protocols::executor::execute(&body)?;
     let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     if order.auto_approve {
         // Approving beforehand is answering: what may not be done later may not be done now.
         let subject = AnswerSubject { owner: &caller.name, asked: None };
         let may = permit(&caller, AnswerPath::InAdvance, subject);
-        may.map_err(|denied| Problem::denied(denied, ""))?;
+        may.map_err(|denied| RequestError::denied(denied, ""))?;
     }
-    let refused = |refused: RefusedLimit| Problem::bad_request(format!("{refused}."));
+    let refused = |refused: RefusedLimit| RequestError::bad_request(format!("{refused}."));
     let limits = order.limits.within(app.engine.limits()).map_err(refused)?;
-    let start = Start { program: order.program, caller: caller.name.clone(), limits };
+    let start = ExecutionStart { program: order.program, caller: caller.name.clone(), limits };
     let reader = pages.reader(&caller, &caller.name, AnswerPath::Request);
     let approves_in_advance = order.auto_approve;
     let starting = Arc::clone(&app);
@@ -137,27 +137,30 @@ async fn execute(
         let submitting = starting.engine.submit(start);
         let execution = follow::unless_stopping(&starting, submitting).await?;
         starting.metrics.count_start();
-        let usual = Attendant::new(&starting, &caller, execution);
-        let attendant = Attendant { approves_in_advance, counts: true, reader, limit, ..usual };
-        follow::attended(attendant, Until::START, wait).await
+        let usual = ExecutionWaiter::new(&starting, &caller, execution);
+        let attendant =
+            ExecutionWaiter { approves_in_advance, counts: true, reader, limit, ..usual };
+        follow::attended(attendant, WaitUntil::START, wait).await
     })
     .await
 }
 
 /// `GET /api/executions/{id}`.
 async fn show(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
-    Id(id): Id,
-    query: Query,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     let wait = query.get::<u64>("wait", "a number of milliseconds")?.unwrap_or(0);
     let limit = result_limit(&query)?;
     let (execution, question) = find(&app, &id).await?;
     let account = follow::caught_up(&app, execution).await?;
     let owner = account.owner().cloned().unwrap_or(CallerName(String::new()));
-    caller.may_see(&owner, account.has_asked()).map_err(|denied| Problem::denied(denied, &id))?;
+    caller
+        .may_see(&owner, account.has_asked())
+        .map_err(|denied| RequestError::denied(denied, &id))?;
     let reader = pages.reader(&caller, &owner, AnswerPath::Request);
     let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
     if account.over().is_none()
@@ -170,8 +173,9 @@ async fn show(
         None if wait == 0 => Ok(outbound::running(execution)),
         None => {
             let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
-            let until = Until::Now(account.last());
-            let attendant = Attendant { reader, limit, ..Attendant::new(&app, &caller, execution) };
+            let until = WaitUntil::Now(account.last());
+            let attendant =
+                ExecutionWaiter { reader, limit, ..ExecutionWaiter::new(&app, &caller, execution) };
             follow::told(attendant, until, Some(wait)).await
         }
     }
@@ -179,12 +183,12 @@ async fn show(
 
 /// `POST /api/executions/{id}/resume`.
 async fn resume(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-    query: Query,
+    PathId(id): PathId,
+    query: QueryMembers,
     NeededJson(body): NeededJson,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let answer = protocols::executor::resume(&body)?;
     let rider = protocols::executor::rider(&body)?;
     let (wait, limit) = (patience(&query)?, result_limit(&query)?);
@@ -196,8 +200,8 @@ async fn resume(
         Some(question) => Some(question),
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
-        let attendant = Attendant { limit, ..Attendant::new(&app, &caller, execution) };
-        return follow::told(attendant, Until::Over, wait).await;
+        let attendant = ExecutionWaiter { limit, ..ExecutionWaiter::new(&app, &caller, execution) };
+        return follow::told(attendant, WaitUntil::Over, wait).await;
     };
     let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
     let resuming = Arc::clone(&app);
@@ -207,22 +211,25 @@ async fn resume(
             Ok(counts) => counts,
             Err(problem) => return Ok(outbound::about(execution, problem.into_response())),
         };
-        let attendant =
-            Attendant { counts, limit, ..Attendant::new(&resuming, &caller, execution) };
-        follow::attended(attendant, Until::After(question), wait).await
+        let attendant = ExecutionWaiter {
+            counts,
+            limit,
+            ..ExecutionWaiter::new(&resuming, &caller, execution)
+        };
+        follow::attended(attendant, WaitUntil::After(question), wait).await
     })
     .await
 }
 
 /// `POST /api/executions/{id}/cancel`.
 async fn cancel(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Id(id): Id,
-) -> Result<Response, Problem> {
+    PathId(id): PathId,
+) -> Result<Response, RequestError> {
     let (execution, _) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
-    caller.may_cancel(&owner).map_err(|denied| Problem::denied(denied, &id))?;
+    caller.may_cancel(&owner).map_err(|denied| RequestError::denied(denied, &id))?;
     let cancelling = app.engine.cancel(execution, caller.name.clone());
     let counts = match follow::unless_stopping(&app, cancelling).await {
         Ok(()) => true,
@@ -230,16 +237,16 @@ async fn cancel(
         Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
         Err(error) => return Err(error.into()),
     };
-    let attendant = Attendant { counts, ..Attendant::new(&app, &caller, execution) };
-    follow::told(attendant, Until::Over, None).await
+    let attendant = ExecutionWaiter { counts, ..ExecutionWaiter::new(&app, &caller, execution) };
+    follow::told(attendant, WaitUntil::Over, None).await
 }
 
 /// `GET /api/executions`.
 async fn list(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    query: Query,
-) -> Result<Response, Problem> {
+    query: QueryMembers,
+) -> Result<Response, RequestError> {
     let now = app.clock.now();
     let search = inbound::search(&query, &caller, now)?;
     let page = app.engine.search(search).await?;

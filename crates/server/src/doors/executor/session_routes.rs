@@ -4,49 +4,49 @@
 use super::inbound::{find, see};
 use super::{follow, outbound};
 use crate::answering::{AnswerPath, PageOrigin, authorize, is_first_answer};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::body::AnyBody;
-use crate::error::Problem;
+use crate::error::RequestError;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use lifecycle::{Answer, ExecutionId, QuestionId};
-use protocols::executor::Account;
+use protocols::executor::ExecutionView;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The session, which may be any, and the question.
-type Place = Path<(String, String)>;
+type SessionQuestionPath = Path<(String, String)>;
 
 /// `GET /api/mcp-sessions/{session}/executions/{id}`.
 pub(crate) async fn show_in_session(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
-    Path((_, id)): Place,
-) -> Result<Response, Problem> {
+    Path((_, id)): SessionQuestionPath,
+) -> Result<Response, RequestError> {
     let (execution, account, question) = match open_question(&app, &caller, &id).await {
         Ok(found) => found,
         Err(problem) => return missing_or(problem),
     };
-    let owner = account.owner().ok_or_else(|| Problem::no_execution(&id))?;
+    let owner = account.owner().ok_or_else(|| RequestError::no_execution(&id))?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     match account.question(question) {
         Some(asked) => Ok(outbound::shown(execution, asked, &reader)),
-        None => missing_or(Problem::no_execution(&id)),
+        None => missing_or(RequestError::no_execution(&id)),
     }
 }
 
 /// `POST /api/mcp-sessions/{session}/executions/{id}/resume {action, content?}`: takes the decision and does not wait for
 /// what follows it.
 pub(crate) async fn resume_in_session(
-    State(app): State<Arc<App>>,
+    State(app): State<Arc<AppState>>,
     caller: Caller,
-    Path((_, id)): Place,
+    Path((_, id)): SessionQuestionPath,
     AnyBody(body): AnyBody,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let (execution, _, question) = match open_question(&app, &caller, &id).await {
         Ok(found) => found,
         Err(problem) => return missing_or(problem),
@@ -81,20 +81,20 @@ pub(crate) async fn resume_in_session(
 
 /// The open question that an id names. One that was answered is not paused any more.
 async fn open_question(
-    app: &App,
+    app: &AppState,
     caller: &Caller,
     id: &str,
-) -> Result<(ExecutionId, Arc<Account>, QuestionId), Problem> {
+) -> Result<(ExecutionId, Arc<ExecutionView>, QuestionId), RequestError> {
     let (execution, question) = find(app, id).await?;
     let account = follow::caught_up(app, execution).await?;
     see(caller, &account, id)?;
     let is_meant = |open: &QuestionId| question.is_none_or(|question| question == *open);
     let open = account.open().map(|asked| asked.question.id).find(is_meant);
-    Ok((execution, account, open.ok_or_else(|| Problem::no_execution(id))?))
+    Ok((execution, account, open.ok_or_else(|| RequestError::no_execution(id))?))
 }
 
 /// The "no" that Executor's page knows, where there is nothing to decide.
-fn missing_or(problem: Problem) -> Result<Response, Problem> {
+fn missing_or(problem: RequestError) -> Result<Response, RequestError> {
     match problem.is_not_found() {
         true => {
             let body = json!({ "error": "Paused execution not found" });

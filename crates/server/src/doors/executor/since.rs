@@ -82,7 +82,7 @@ const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::Utc;
+    use lifecycle::UtcTime;
 
     #[test]
     fn a_time_is_given_in_milliseconds_before_now_or_as_a_date() {
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(parse("90m", now), Ok(Timestamp(now.0 - 90 * 60_000)));
         assert_eq!(parse("7d", now), Ok(Timestamp(now.0 - 7 * DAY_MS)));
         for text in ["2000-02-29T00:00:00Z", "2024-12-31T23:59:59Z", "1969-12-31T23:59:59Z"] {
-            assert_eq!(Utc::from(parse(text, now).unwrap()).to_string(), text);
+            assert_eq!(UtcTime::from(parse(text, now).unwrap()).to_string(), text);
         }
         assert_eq!(parse("2026-03-01", now), Ok(Timestamp(1_772_323_200_000)));
         assert_eq!(parse("2026-03-01T00:01Z", now), Ok(Timestamp(1_772_323_260_000)));

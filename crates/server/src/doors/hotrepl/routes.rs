@@ -1,14 +1,14 @@
 //! The routes of the REPL, and who may use them.
 
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{RUN, SECRET, route};
-use crate::config::Doors;
+use crate::config::DoorSelection;
 use crate::door::{Door, DoorState};
 use crate::doors::DoorSettings;
-use crate::error::Problem;
-use crate::query::Query;
+use crate::error::RequestError;
+use crate::query::QueryMembers;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
@@ -17,8 +17,8 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
-use protocols::hotrepl::{MESSAGE_BYTES_MAX, Profile};
-use repl::{Attach, Repl, SESSIONS_MAX, SessionRefusal, Settings};
+use protocols::hotrepl::{MESSAGE_BYTES_MAX, ValueProfile};
+use repl::{AttachRequest, ReplSessions, ReplSettings, SESSIONS_MAX, SessionOpenRefusal};
 use std::sync::Arc;
 use transport::{FrameBounds, accept_upgrade};
 
@@ -31,8 +31,8 @@ const FRAME_BYTES_MAX: usize = 4 * MESSAGE_BYTES_MAX;
 /// The door of HotRepl's clients.
 struct ReplDoor {
     /// Alone it is at every path: its clients know an address and no path.
-    which: Doors,
-    settings: Settings,
+    which: DoorSelection,
+    settings: ReplSettings,
 }
 
 /// The door, as a server with these settings has it.
@@ -45,13 +45,13 @@ impl Door for ReplDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         let commands = match &app.sources {
             Some(sources) => sources.commands(),
             None => tokio::sync::watch::Sender::default().subscribe(),
         };
         let stores = app.stores.clone();
-        let repl = Repl::start(repl::Config {
+        let repl = ReplSessions::start(repl::Config {
             engine: app.engine.clone(),
             clock: app.clock.clone(),
             settings: self.settings.clone(),
@@ -66,16 +66,16 @@ impl Door for ReplDoor {
             .route("/repl", get(connect))
             .route("/repl/artifacts/{capability}/{name}", get(artifact));
         let routes = match self.which {
-            Doors::All => routes,
-            Doors::Repl => routes.fallback(get(connect)),
+            DoorSelection::All => routes,
+            DoorSelection::Repl => routes.fallback(get(connect)),
         };
         routes.with_state(DoorState::new(app, repl))
     }
 
     fn takes_token_in_url(&self, path: &str) -> bool {
         match self.which {
-            Doors::All => path == "/repl",
-            Doors::Repl => !path.starts_with("/api/") && !path.starts_with("/repl/"),
+            DoorSelection::All => path == "/repl",
+            DoorSelection::Repl => !path.starts_with("/api/") && !path.starts_with("/repl/"),
         }
     }
 }
@@ -86,21 +86,21 @@ const PERMISSIONS: &[RoutePermission] =
 
 /// `GET /repl`: becomes a WebSocket with one JSON object per text frame.
 async fn connect(
-    State(door): State<DoorState<Repl>>,
+    State(door): State<DoorState<ReplSessions>>,
     caller: Caller,
-    query: Query,
+    query: QueryMembers,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
-) -> Result<Response, Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
+) -> Result<Response, RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
     let name = query.text("session").unwrap_or_default().to_owned();
     if name.len() > NAME_BYTES_MAX {
         let message = format!("The name of a session has at most {NAME_BYTES_MAX} bytes.");
-        return Err(Problem::bad_request(message));
+        return Err(RequestError::bad_request(message));
     }
     let profile = match query.text("values") {
-        Some("native") => Profile::Native,
-        Some(_) | None => Profile::Text,
+        Some("native") => ValueProfile::Native,
+        Some(_) | None => ValueProfile::Text,
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let host = host.to_owned();
@@ -111,7 +111,7 @@ async fn connect(
         let (watching, owner) = (Arc::clone(&door.app), caller.clone());
         let ended = Box::pin(async move { watching.credential_end(&owner).await });
         let (reader, writer) = (Box::new(reader), Box::new(writer));
-        let attach = Attach { reader, writer, profile, host, ended };
+        let attach = AttachRequest { reader, writer, profile, host, ended };
         if let Err(refusal) = door.own.attach(&caller.name, &name, attach).await {
             tracing::debug!(%refusal, "a client lost its session while it connected");
         }
@@ -119,20 +119,20 @@ async fn connect(
     }))
 }
 
-fn refused(refusal: SessionRefusal) -> Problem {
+fn refused(refusal: SessionOpenRefusal) -> RequestError {
     match refusal {
-        SessionRefusal::TooMany => Problem::no_channel(SESSIONS_MAX),
-        SessionRefusal::Engine(error) => error.into(),
+        SessionOpenRefusal::TooMany => RequestError::no_channel(SESSIONS_MAX),
+        SessionOpenRefusal::Engine(error) => error.into(),
     }
 }
 
 /// `GET /repl/artifacts/{capability}/{name}`: the file that the capability opens. Knowing it is the right to it.
 async fn artifact(
-    State(door): State<DoorState<Repl>>,
+    State(door): State<DoorState<ReplSessions>>,
     Path((capability, _)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let found = door.own.artifact(&capability).await;
-    let artifact = found.ok_or_else(|| Problem::no_route("/repl/artifacts"))?;
+    let artifact = found.ok_or_else(|| RequestError::no_route("/repl/artifacts"))?;
     Response::builder()
         .status(StatusCode::OK)
         .header(CONTENT_TYPE, header_safe(&artifact.content_type))
@@ -140,7 +140,7 @@ async fn artifact(
         .header(CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", artifact.name))
         .header("Content-Security-Policy", "sandbox; default-src 'none'")
         .body(Body::from(artifact.bytes))
-        .map_err(|error| Problem::broken(&error))
+        .map_err(|error| RequestError::broken(&error))
 }
 
 fn header_safe(content_type: &str) -> &str {

@@ -1,8 +1,8 @@
 //! Answers to questions, wherever they come from: a model's `resume`, a client's form.
 
-use super::visit::Visit;
+use super::visit::McpRequestContext;
 use crate::answering::{AnswerPath, authorize, is_first_answer};
-use crate::error::Problem;
+use crate::error::RequestError;
 use lifecycle::{Answer, CallerName, ExecutionId, Json, QuestionId};
 use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::Value;
@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// Gives an answer, to its end, also when the client leaves in the middle. Whether it was the one that
 /// counts: the first answer stands, and who comes later is told what followed it.
 pub(super) async fn give(
-    visit: &Arc<Visit>,
+    visit: &Arc<McpRequestContext>,
     path: AnswerPath,
     question: QuestionId,
     answer: Answer,
-) -> Result<bool, Problem> {
+) -> Result<bool, RequestError> {
     let app = Arc::clone(&visit.app);
     let caller = &visit.caller;
     let execution = app.engine.asked_by(question).await?;
@@ -25,36 +25,36 @@ pub(super) async fn give(
         let answered = tokio::select! {
             biased; // what is done already is told
             answered = app.engine.answer(question, answer, by) => answered,
-            () = app.stopping.cancelled() => return Err(Problem::stopping()),
+            () = app.stopping.cancelled() => return Err(RequestError::stopping()),
         };
         is_first_answer(answered)
     };
     let given = visit.app.tasks.spawn(giving).await;
-    given.unwrap_or_else(|panic| Err(Problem::broken(&panic)))
+    given.unwrap_or_else(|panic| Err(RequestError::broken(&panic)))
 }
 
 /// Whether what was filled in does not fit the question, which stays open.
-pub(super) fn is_misfit(problem: &Problem) -> bool {
+pub(super) fn is_misfit(problem: &RequestError) -> bool {
     problem.tag() == "BadRequestError"
 }
 
 /// What a model says in `resume`: an action, and content as JSON text or as an object.
-pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, Problem> {
+pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, RequestError> {
     match action {
         "accept" => Ok(Answer::Accept { content: object(content)? }),
         "decline" => Ok(Answer::Decline),
         "cancel" => Ok(Answer::Cancel),
-        _ => Err(Problem::bad_request("The action must be accept, decline or cancel.")),
+        _ => Err(RequestError::bad_request("The action must be accept, decline or cancel.")),
     }
 }
 
 /// An object with members; other JSON says nothing, as upstream has it. Text that is no JSON was meant to
 /// say something: to take it as nothing would settle a form with less than the person filled in.
-fn object(content: Option<&Value>) -> Result<Option<Json>, Problem> {
+fn object(content: Option<&Value>) -> Result<Option<Json>, RequestError> {
     let parsed = match content {
         Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
         Some(Value::String(text)) => serde_json::from_str(text).map_err(|error| {
-            Problem::bad_request(format!(
+            RequestError::bad_request(format!(
                 "The argument \"content\" is not JSON ({error}), and nothing was answered; it is an object as \
                  text, such as {{\"name\":\"Ann\"}}."
             ))
@@ -78,29 +78,29 @@ pub(super) fn of_form(form: &ElicitResult) -> Answer {
 
 /// The execution that an id names, and the question if it is one's.
 pub(super) async fn find(
-    visit: &Visit,
+    visit: &McpRequestContext,
     id: &str,
-) -> Result<(ExecutionId, Option<QuestionId>), Problem> {
+) -> Result<(ExecutionId, Option<QuestionId>), RequestError> {
     if let Ok(question) = id.parse::<QuestionId>() {
         return match visit.app.engine.asked_by(question).await {
             Ok(execution) => Ok((execution, Some(question))),
             Err(error) => Err(error.into()),
         };
     }
-    let execution = id.parse().map_err(|_| Problem::no_execution(id))?;
+    let execution = id.parse().map_err(|_| RequestError::no_execution(id))?;
     Ok((execution, None))
 }
 
 /// Lets those pass who may see an execution; to others it is as if it did not exist.
 pub(super) fn see(
-    visit: &Visit,
+    visit: &McpRequestContext,
     owner: Option<&CallerName>,
     has_asked: bool,
     id: &str,
-) -> Result<(), Problem> {
-    let owner = owner.ok_or_else(|| Problem::no_execution(id))?;
+) -> Result<(), RequestError> {
+    let owner = owner.ok_or_else(|| RequestError::no_execution(id))?;
     let may = visit.caller.may_see(owner, has_asked);
-    may.map_err(|denied| Problem::denied(denied, id))
+    may.map_err(|denied| RequestError::denied(denied, id))
 }
 
 #[cfg(test)]

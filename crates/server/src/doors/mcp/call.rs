@@ -1,16 +1,16 @@
 //! The tools: `execute`, `resume`, `wait`, `skills`.
 
-use super::follow::{Progress, Wanted, caught_up, listen};
-use super::forms::Misfits;
-use super::narration::Until;
-use super::native::{Shown, Stop};
-use super::visit::{Manner, Visit, is_stateless};
+use super::follow::{ProgressNotifier, WaitRequest, caught_up, listen};
+use super::forms::FormMisfits;
+use super::narration::NarrationEnd;
+use super::native::{ElicitationOutcome, RetryStop};
+use super::visit::{McpRequestContext, QuestionChannel, is_stateless};
 use super::{answer, direct, outbound, refusals, skills, tasks};
 use crate::answering::AnswerPath;
-use crate::error::Problem;
-use engine::Start;
-use lifecycle::{Convention, ExecutionId, Program, QuestionId};
-use protocols::executor::Told;
+use crate::error::RequestError;
+use engine::ExecutionStart;
+use lifecycle::{ExecutionId, Program, QuestionId, ValueConvention};
+use protocols::executor::WaitEnd;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorData, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -21,11 +21,11 @@ use std::time::Duration;
 const TASK_AFTER: Duration = Duration::from_secs(2);
 
 /// One call of one of our tools.
-pub(super) struct Call<'a> {
-    pub(super) visit: &'a Arc<Visit>,
+pub(super) struct McpToolCall<'a> {
+    pub(super) visit: &'a Arc<McpRequestContext>,
     /// The request, with what its client can do.
     pub(super) context: &'a RequestContext<RoleServer>,
-    pub(super) manner: Manner,
+    pub(super) manner: QuestionChannel,
     pub(super) tool: String,
     pub(super) args: JsonObject,
 }
@@ -35,18 +35,18 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let visit = &Visit::of(context)?;
+    let visit = &McpRequestContext::of(context)?;
     let (manner, args) = (visit.manner(context), request.arguments.unwrap_or_default());
     let tool = request.name.into_owned();
-    let call = Call { visit, context, manner, tool, args };
+    let call = McpToolCall { visit, context, manner, tool, args };
     call.log();
     let told = match (request.request_state, request.input_responses) {
         (Some(sealed), responses) => {
             match call.retried(&sealed, &responses.unwrap_or_default()).await {
                 Ok(wanted) => call.proceed(wanted).await,
-                Err(Stop::Protocol(error)) => return Err(error),
-                Err(Stop::Problem(problem)) => Err(problem),
-                Err(Stop::Told(told)) => return Ok(*told),
+                Err(RetryStop::Protocol(error)) => return Err(error),
+                Err(RetryStop::Problem(problem)) => Err(problem),
+                Err(RetryStop::Told(told)) => return Ok(*told),
             }
         }
         // Starting anew would make every call of the program twice.
@@ -65,7 +65,7 @@ pub(super) async fn call(
     Ok(told.unwrap_or_else(|problem| refusals::refused(&problem, None).into()))
 }
 
-impl Call<'_> {
+impl McpToolCall<'_> {
     /// For `AIRLOCK_MCP_DEBUG`.
     pub(super) fn log(&self) {
         tracing::debug!(
@@ -82,10 +82,10 @@ impl Call<'_> {
     }
 
     /// A call that comes for the first time; none where there is no such tool.
-    pub(super) async fn first(&self) -> Option<Result<CallToolResponse, Problem>> {
+    pub(super) async fn first(&self) -> Option<Result<CallToolResponse, RequestError>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
-            ("resume", Manner::Model | Manner::Browser) | ("wait", _) => {
+            ("resume", QuestionChannel::Model | QuestionChannel::Browser) | ("wait", _) => {
                 Box::pin(self.resume()).await
             }
             ("skills", _) => self.skills(),
@@ -98,16 +98,19 @@ impl Call<'_> {
         })
     }
 
-    async fn execute(&self) -> Result<CallToolResponse, Problem> {
+    async fn execute(&self) -> Result<CallToolResponse, RequestError> {
         let source = self.text("code")?.filter(|code| !code.trim().is_empty());
         let source = source.ok_or_else(|| {
-            Problem::bad_request("The argument \"code\" is missing; it is the program, a string.")
+            RequestError::bad_request(
+                "The argument \"code\" is missing; it is the program, a string.",
+            )
         })?;
-        let program = Program { source: source.to_owned(), convention: Convention::ExplicitReturn };
+        let program =
+            Program { source: source.to_owned(), convention: ValueConvention::ExplicitReturn };
         self.begin(program).await
     }
 
-    async fn begin(&self, program: Program) -> Result<CallToolResponse, Problem> {
+    async fn begin(&self, program: Program) -> Result<CallToolResponse, RequestError> {
         let execution = match self.start(program).await {
             Ok(execution) => execution,
             Err(problem) if problem.tag() == "ShuttingDownError" => {
@@ -115,18 +118,18 @@ impl Call<'_> {
             }
             Err(problem) => return Err(problem),
         };
-        self.proceed(Wanted { execution, until: Until::START, counts: true }).await
+        self.proceed(WaitRequest { execution, until: NarrationEnd::START, counts: true }).await
     }
 
     /// Starts a program. It goes on also when the client leaves in the middle; then neither start nor end is counted.
-    async fn start(&self, program: Program) -> Result<ExecutionId, Problem> {
+    async fn start(&self, program: Program) -> Result<ExecutionId, RequestError> {
         let app = &self.visit.app;
         let caller = self.visit.caller.name.clone();
-        let start = Start { program, caller, limits: app.engine.limits() };
+        let start = ExecutionStart { program, caller, limits: app.engine.limits() };
         let execution = tokio::select! {
             biased; // what is done already is told
             started = app.engine.submit(start) => started?,
-            () = app.stopping.cancelled() => return Err(Problem::stopping()),
+            () = app.stopping.cancelled() => return Err(RequestError::stopping()),
         };
         app.metrics.count_start();
         Ok(execution)
@@ -134,50 +137,56 @@ impl Call<'_> {
 
     /// Waits for what comes next, and tells it as this client can hear it. From here on a "no" names the
     /// execution: whoever ran the program again would do twice what it did.
-    async fn proceed(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn proceed(&self, wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let told = self.follow(wanted).await;
         Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
     }
 
     /// A "no" about an execution that is there.
-    pub(super) fn refused(&self, execution: ExecutionId, problem: &Problem) -> CallToolResponse {
+    pub(super) fn refused(
+        &self,
+        execution: ExecutionId,
+        problem: &RequestError,
+    ) -> CallToolResponse {
         refusals::refused(problem, Some((execution, self.manner))).into()
     }
 
-    async fn follow(&self, mut wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn follow(&self, mut wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let execution = wanted.execution;
         loop {
-            let progress = Progress::wished(self.context);
+            let progress = ProgressNotifier::wished(self.context);
             let heard = listen(self.visit, wanted, self.patience(), progress).await?;
             let Some(narration) = heard else { return Box::pin(self.unfinished(wanted)).await };
             let asked = match narration.told(wanted.until) {
-                Some(Told::Over(outcome)) => {
+                Some(WaitEnd::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
                     return Ok(outbound::over(execution, &narration, outcome).into());
                 }
-                Some(Told::Parked) | None => return Err(Problem::parked(execution)),
-                Some(Told::Asked(asked)) => asked,
+                Some(WaitEnd::Parked) | None => return Err(RequestError::parked(execution)),
+                Some(WaitEnd::Asked(asked)) => asked,
             };
             let question = asked.question.id;
             tracing::debug!(target: "mcp", %execution, %question, "paused");
             let forms = match self.manner {
-                Manner::Model => return Ok(outbound::paused(asked).into()),
-                Manner::Browser => return Ok(self.sent_to_page(question, None)),
-                Manner::Retry(forms) => {
-                    match Box::pin(self.needed(execution, forms, &Misfits::new())).await? {
+                QuestionChannel::Model => return Ok(outbound::paused(asked).into()),
+                QuestionChannel::Browser => return Ok(self.sent_to_page(question, None)),
+                QuestionChannel::Retry(forms) => {
+                    match Box::pin(self.needed(execution, forms, &FormMisfits::new())).await? {
                         Some(needed) => return Ok(needed),
                         // Somebody else was quicker.
-                        None => wanted = Wanted { until: Until::After(question), ..wanted },
+                        None => {
+                            wanted = WaitRequest { until: NarrationEnd::After(question), ..wanted }
+                        }
                     }
                     continue;
                 }
-                Manner::Form(forms) => forms,
+                QuestionChannel::Form(forms) => forms,
             };
             match Box::pin(self.show(execution, asked, forms)).await? {
-                Shown::Answered { counts } => {
-                    wanted = Wanted { until: Until::After(question), counts, ..wanted };
+                ElicitationOutcome::Answered { counts } => {
+                    wanted = WaitRequest { until: NarrationEnd::After(question), counts, ..wanted };
                 }
-                Shown::Open { misfit } => {
+                ElicitationOutcome::Open { misfit } => {
                     return Ok(self.sent_to_page(question, misfit.as_deref()));
                 }
             }
@@ -196,7 +205,7 @@ impl Call<'_> {
     fn patience(&self) -> Duration {
         match self.has_tasks() {
             true => self.visit.terms.wait.min(TASK_AFTER),
-            false if self.tool == "resume" && self.manner == Manner::Browser => {
+            false if self.tool == "resume" && self.manner == QuestionChannel::Browser => {
                 let hears = self.context.meta.get_progress_token().is_some();
                 self.visit.terms.page_wait(hears)
             }
@@ -210,7 +219,7 @@ impl Call<'_> {
     }
 
     /// Patience ran out. Whoever waits for a person is told again what the person must do.
-    async fn unfinished(&self, wanted: Wanted) -> Result<CallToolResponse, Problem> {
+    async fn unfinished(&self, wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let execution = wanted.execution;
         if self.has_tasks() {
             return Ok(tasks::created(self.visit, execution).await?.into());
@@ -219,17 +228,18 @@ impl Call<'_> {
         let asked = narration.account.open().next();
         Ok(match (self.manner, asked) {
             (_, None) => outbound::running(execution, self.manner).into(),
-            (Manner::Model, Some(asked)) => outbound::paused(asked).into(),
-            (Manner::Browser | Manner::Form(_) | Manner::Retry(_), Some(asked)) => {
-                self.sent_to_page(asked.question.id, None)
-            }
+            (QuestionChannel::Model, Some(asked)) => outbound::paused(asked).into(),
+            (
+                QuestionChannel::Browser | QuestionChannel::Form(_) | QuestionChannel::Retry(_),
+                Some(asked),
+            ) => self.sent_to_page(asked.question.id, None),
         })
     }
 
-    async fn resume(&self) -> Result<CallToolResponse, Problem> {
+    async fn resume(&self) -> Result<CallToolResponse, RequestError> {
         let id = self.text("executionId")?.map(str::trim).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| {
-            Problem::bad_request("The argument \"executionId\" is missing; it is a string.")
+            RequestError::bad_request("The argument \"executionId\" is missing; it is a string.")
         })?;
         let (execution, question) = answer::find(self.visit, id).await?;
         let narration = caught_up(self.visit, execution).await?;
@@ -241,18 +251,20 @@ impl Call<'_> {
         };
         let open = open.map(|asked| asked.question.id);
         let (until, counts) = match (self.manner, open, question) {
-            (Manner::Model, Some(open), _) => (Until::After(open), self.answer(open).await?),
-            (_, Some(open), _) => (Until::After(open), false),
-            (_, None, Some(answered)) => (Until::After(answered), false),
-            (_, None, None) => (Until::Now(account.last()), false),
+            (QuestionChannel::Model, Some(open), _) => {
+                (NarrationEnd::After(open), self.answer(open).await?)
+            }
+            (_, Some(open), _) => (NarrationEnd::After(open), false),
+            (_, None, Some(answered)) => (NarrationEnd::After(answered), false),
+            (_, None, None) => (NarrationEnd::Now(account.last()), false),
         };
-        self.proceed(Wanted { execution, until, counts }).await
+        self.proceed(WaitRequest { execution, until, counts }).await
     }
 
     /// The user's decision, as the model brings it.
-    async fn answer(&self, question: QuestionId) -> Result<bool, Problem> {
+    async fn answer(&self, question: QuestionId) -> Result<bool, RequestError> {
         let action = self.text("action")?.ok_or_else(|| {
-            Problem::bad_request(
+            RequestError::bad_request(
                 "It waits for the user: the argument \"action\" must be accept, decline or cancel.",
             )
         })?;
@@ -260,18 +272,18 @@ impl Call<'_> {
         answer::give(self.visit, AnswerPath::McpTool, question, answer).await
     }
 
-    fn skills(&self) -> Result<CallToolResponse, Problem> {
+    fn skills(&self) -> Result<CallToolResponse, RequestError> {
         let (text, found) = skills::skill(self.text("name")?, self.manner);
         Ok(outbound::said(text, !found).into())
     }
 
     /// A string argument, where it is there and not null.
-    fn text(&self, name: &str) -> Result<Option<&str>, Problem> {
+    fn text(&self, name: &str) -> Result<Option<&str>, RequestError> {
         match self.args.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(_) => {
-                Err(Problem::bad_request(format!("The argument \"{name}\" must be a string.")))
+                Err(RequestError::bad_request(format!("The argument \"{name}\" must be a string.")))
             }
         }
     }

@@ -2,11 +2,11 @@
 //! is a small program: limits, policies, questions and the journal are the same.
 
 use engine::Engine;
-use lifecycle::{Convention, Program};
+use lifecycle::{Program, ValueConvention};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tools::Found;
+use tools::FoundTool;
 
 /// Tools listed at most: each costs a conversation some hundred tokens. A larger catalogue has none.
 const DIRECT_MAX: usize = 40;
@@ -18,7 +18,7 @@ const NOT_LISTED: [&str; 2] = ["executor", "management"];
 const NAME_CHARS_MAX: usize = 64;
 
 /// Tools by the name under which they are listed; none of a catalogue that is too large.
-fn named(engine: &Engine) -> BTreeMap<String, Found> {
+fn named(engine: &Engine) -> BTreeMap<String, FoundTool> {
     let snapshot = engine.catalogue().snapshot();
     let mut named = BTreeMap::new();
     for tool in snapshot.tools() {
@@ -42,7 +42,7 @@ const fn is_fine(c: char) -> bool {
 
 /// The tools as MCP lists them.
 pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
-    let tool = |(name, found): (String, Found)| {
+    let tool = |(name, found): (String, FoundTool)| {
         let spec = found.spec();
         let schema = spec.input.as_ref().map(|schema| schema.whole().clone());
         let schema = match schema {
@@ -63,13 +63,13 @@ pub(super) fn program(engine: &Engine, name: &str, args: &JsonObject) -> Option<
     let mut tools = named(engine);
     let path = match tools.remove(name) {
         Some(tool) => tool.path(),
-        None => path_by_leaf(tools.values().map(Found::path), name)?,
+        None => path_by_leaf(tools.values().map(FoundTool::path), name)?,
     };
     let names: String = path.split('.').map(|name| format!("[{}]", Value::from(name))).collect();
     // Not a literal: in one, `__proto__` would not be a member like any other.
     let args = Value::from(Value::Object(args.clone()).to_string());
     let source = format!("const result = await tools{names}(JSON.parse({args}));\n{HAND_ON}");
-    Some(Program { source, convention: Convention::ExplicitReturn })
+    Some(Program { source, convention: ValueConvention::ExplicitReturn })
 }
 
 /// Hands a tool's result on as a client expects that of a tool: a "no" as an error, and content blocks of another MCP

@@ -1,12 +1,12 @@
 //! Waiting for what a client must be told. A client that leaves changes nothing.
 
-use super::narration::{Narration, Until};
-use super::visit::Visit;
-use crate::app::App;
-use crate::error::Problem;
+use super::narration::{McpExecutionView, NarrationEnd};
+use super::visit::McpRequestContext;
+use crate::app::AppState;
+use crate::error::RequestError;
 use futures_util::{FutureExt as _, StreamExt as _};
 use lifecycle::{ExecutionId, Seq};
-use protocols::executor::Told;
+use protocols::executor::WaitEnd;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use std::sync::Arc;
@@ -25,20 +25,20 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// What to wait for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct WaitRequest {
     pub(super) execution: ExecutionId,
-    pub(super) until: Until,
+    pub(super) until: NarrationEnd,
     /// Whether the end, if it is heard, counts: of all who hear it one does.
     pub(super) counts: bool,
 }
 
 /// Waits, also in place of a client that leaves, so that the end is counted. None: patience ran out.
 pub(super) async fn listen(
-    visit: &Visit,
-    wanted: Wanted,
+    visit: &McpRequestContext,
+    wanted: WaitRequest,
     wait: Duration,
-    progress: Progress,
-) -> Result<Option<Narration>, Problem> {
+    progress: ProgressNotifier,
+) -> Result<Option<McpExecutionView>, RequestError> {
     // What is over by now, as most small programs are, is told without anybody having to wait.
     match hear(&visit.app, wanted, None).now_or_never() {
         Some(heard) => heard.map(Some),
@@ -47,11 +47,11 @@ pub(super) async fn listen(
 }
 
 async fn listen_for_long(
-    visit: &Visit,
-    wanted: Wanted,
+    visit: &McpRequestContext,
+    wanted: WaitRequest,
     wait: Duration,
-    mut progress: Progress,
-) -> Result<Option<Narration>, Problem> {
+    mut progress: ProgressNotifier,
+) -> Result<Option<McpExecutionView>, RequestError> {
     let (steps, mut step) = watch::channel(String::new());
     let following = follow(Arc::clone(&visit.app), wanted, steps);
     let mut following = visit.app.tasks.spawn(following);
@@ -62,10 +62,10 @@ async fn listen_for_long(
         tokio::select! {
             biased;
             told = &mut following => {
-                return told.map_err(|panic| Problem::broken(&panic))?.map(Some);
+                return told.map_err(|panic| RequestError::broken(&panic))?.map(Some);
             }
             () = &mut deadline => return Ok(None),
-            () = &mut ended => return Err(Problem::unauthorized()),
+            () = &mut ended => return Err(RequestError::unauthorized()),
             () = progress.tell(&mut step) => {}
         }
     }
@@ -73,27 +73,27 @@ async fn listen_for_long(
 
 /// Hears the journal until it has something to tell.
 async fn follow(
-    app: Arc<App>,
-    wanted: Wanted,
+    app: Arc<AppState>,
+    wanted: WaitRequest,
     steps: watch::Sender<String>,
-) -> Result<Narration, Problem> {
+) -> Result<McpExecutionView, RequestError> {
     tokio::select! {
         heard = hear(&app, wanted, Some(&steps)) => heard,
-        () = app.stopping.cancelled() => Err(Problem::stopping()),
+        () = app.stopping.cancelled() => Err(RequestError::stopping()),
     }
 }
 
 async fn hear(
-    app: &App,
-    wanted: Wanted,
+    app: &AppState,
+    wanted: WaitRequest,
     steps: Option<&watch::Sender<String>>,
-) -> Result<Narration, Problem> {
+) -> Result<McpExecutionView, RequestError> {
     let mut entries = app.engine.follow(wanted.execution, Seq(0));
-    let mut narration = Narration::default();
+    let mut narration = McpExecutionView::default();
     while let Some(entry) = entries.next().await {
         narration.hear(&entry?);
         if let Some(told) = narration.told(wanted.until) {
-            if let Told::Over(outcome) = told
+            if let WaitEnd::Over(outcome) = told
                 && wanted.counts
             {
                 app.metrics.count_end(outcome);
@@ -104,21 +104,21 @@ async fn hear(
             steps.send_replace(narration.doing());
         }
     }
-    Err(Problem::no_execution(wanted.execution))
+    Err(RequestError::no_execution(wanted.execution))
 }
 
 /// The execution as it stands now.
 pub(super) async fn caught_up(
-    visit: &Visit,
+    visit: &McpRequestContext,
     execution: ExecutionId,
-) -> Result<Arc<Narration>, Problem> {
+) -> Result<Arc<McpExecutionView>, RequestError> {
     visit.state.narrations.read(&visit.app.engine, execution).await
 }
 
 /// Tells a client that something moves, if it wants to hear it.
-pub(super) struct Progress(Option<(Peer<RoleServer>, ProgressToken)>, f64);
+pub(super) struct ProgressNotifier(Option<(Peer<RoleServer>, ProgressToken)>, f64);
 
-impl Progress {
+impl ProgressNotifier {
     /// As the request wishes.
     pub(super) fn wished(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();

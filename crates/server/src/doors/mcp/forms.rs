@@ -2,9 +2,9 @@
 
 use super::answer;
 use super::outbound::interaction;
-use super::visit::{Forms, Manner, Visit};
+use super::visit::{FormSupport, McpRequestContext, QuestionChannel};
 use lifecycle::{Answer, Json, QuestionId, QuestionKind};
-use protocols::executor::{Account, Asked};
+use protocols::executor::{AskedQuestion, ExecutionView};
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationSchema, InputRequest,
     InputRequests, InputResponses,
@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 const QUESTIONS_MAX: usize = 20;
 
 /// Why what was filled in does not fit, question by question.
-pub(super) type Misfits = BTreeMap<QuestionId, String>;
+pub(super) type FormMisfits = BTreeMap<QuestionId, String>;
 
 /// What a client's yes means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Yes {
+pub(super) enum AcceptMeaning {
     /// The answer.
     Answers,
     /// The person goes to a page and answers there.
@@ -29,25 +29,25 @@ pub(super) enum Yes {
 
 /// The question in the client's words, and what its yes means. A misfit is told before it.
 pub(super) fn request(
-    visit: &Visit,
-    asked: &Asked,
-    forms: Forms,
+    visit: &McpRequestContext,
+    asked: &AskedQuestion,
+    forms: FormSupport,
     misfit: Option<&str>,
-) -> (ElicitRequestParams, Yes) {
+) -> (ElicitRequestParams, AcceptMeaning) {
     let id = asked.question.id;
     let message = match misfit {
         Some(why) => format!("{why}\n\n{}", asked.question.message),
         None => asked.question.message.clone(),
     };
     match drawn(asked, forms) {
-        Drawn::Link(url) => (linked(message, &url, id, forms), Yes::Answers),
-        Drawn::Form(schema) => (form(message, schema), Yes::Answers),
-        Drawn::Page => (linked(message, &visit.page(id), id, forms), Yes::Visits),
+        ClientForm::Link(url) => (linked(message, &url, id, forms), AcceptMeaning::Answers),
+        ClientForm::Form(schema) => (form(message, schema), AcceptMeaning::Answers),
+        ClientForm::Page => (linked(message, &visit.page(id), id, forms), AcceptMeaning::Visits),
     }
 }
 
 /// How a question looks to a client.
-enum Drawn {
+enum ClientForm {
     /// A link that somebody asks the person to follow.
     Link(String),
     Form(ElicitationSchema),
@@ -55,13 +55,13 @@ enum Drawn {
     Page,
 }
 
-fn drawn(asked: &Asked, forms: Forms) -> Drawn {
+fn drawn(asked: &AskedQuestion, forms: FormSupport) -> ClientForm {
     if !forms.counts {
-        return Drawn::Page;
+        return ClientForm::Page;
     }
     let shown = interaction(asked).unwrap_or_default();
     if let Some(url) = shown["url"].as_str() {
-        return Drawn::Link(url.to_owned());
+        return ClientForm::Link(url.to_owned());
     }
     let schema = match asked.question.kind {
         // What the call would have returned can be anything: that is supplied on the page.
@@ -70,7 +70,7 @@ fn drawn(asked: &Asked, forms: Forms) -> Drawn {
             shown["requestedSchema"].clone()
         }
     };
-    drawable(&schema).filter(|_| forms.form).map_or(Drawn::Page, Drawn::Form)
+    drawable(&schema).filter(|_| forms.form).map_or(ClientForm::Page, ClientForm::Form)
 }
 
 fn in_doubt() -> Value {
@@ -80,25 +80,31 @@ fn in_doubt() -> Value {
 }
 
 /// What a client's form says to a question; none where the person went to its page, or where no form counts.
-pub(super) fn meant(asked: &Asked, forms: Forms, form: &ElicitResult) -> Option<Answer> {
+pub(super) fn meant(
+    asked: &AskedQuestion,
+    forms: FormSupport,
+    form: &ElicitResult,
+) -> Option<Answer> {
     if !forms.counts {
         return None;
     }
     let answer = answer::of_form(form);
-    let visits = || matches!(drawn(asked, forms), Drawn::Page);
+    let visits = || matches!(drawn(asked, forms), ClientForm::Page);
     let is_yes = matches!(answer, Answer::Accept { .. });
     (!(is_yes && visits())).then_some(answer)
 }
 
 /// What a client says to questions that were asked; nothing where the person went to a page.
 pub(super) fn brought(
-    account: &Account,
-    manner: Manner,
+    account: &ExecutionView,
+    manner: QuestionChannel,
     responses: &InputResponses,
 ) -> Vec<(QuestionId, Option<Answer>)> {
     let forms = match manner {
-        Manner::Form(forms) | Manner::Retry(forms) => forms,
-        Manner::Model | Manner::Browser => Forms { form: true, url: true, counts: true },
+        QuestionChannel::Form(forms) | QuestionChannel::Retry(forms) => forms,
+        QuestionChannel::Model | QuestionChannel::Browser => {
+            FormSupport { form: true, url: true, counts: true }
+        }
     };
     let read = |(id, form): (&String, &Value)| {
         let asked = account.question(id.parse().ok()?)?;
@@ -109,7 +115,10 @@ pub(super) fn brought(
 }
 
 /// What does not fit of what was brought. Questions that are no forms take whatever comes.
-pub(super) fn misfits(account: &Account, brought: &[(QuestionId, Option<Answer>)]) -> Misfits {
+pub(super) fn misfits(
+    account: &ExecutionView,
+    brought: &[(QuestionId, Option<Answer>)],
+) -> FormMisfits {
     let nothing = Json::parse("{}".to_owned()).expect("an empty object is JSON");
     let misfit = |(question, answer): &(QuestionId, Option<Answer>)| {
         let Some(Answer::Accept { content }) = answer else { return None };
@@ -122,7 +131,7 @@ pub(super) fn misfits(account: &Account, brought: &[(QuestionId, Option<Answer>)
 }
 
 /// A link; where the client has none, a form that shows it.
-fn linked(message: String, url: &str, id: QuestionId, forms: Forms) -> ElicitRequestParams {
+fn linked(message: String, url: &str, id: QuestionId, forms: FormSupport) -> ElicitRequestParams {
     if forms.url {
         let (url, elicitation_id) = (url.to_owned(), id.to_string());
         return ElicitRequestParams::UrlElicitationParams {
@@ -176,10 +185,10 @@ fn drawable(schema: &Value) -> Option<ElicitationSchema> {
 
 /// Every open question at once, each under its own id.
 pub(super) fn requests(
-    visit: &Visit,
-    account: &Account,
-    forms: Forms,
-    misfits: &Misfits,
+    visit: &McpRequestContext,
+    account: &ExecutionView,
+    forms: FormSupport,
+    misfits: &FormMisfits,
 ) -> InputRequests {
     let open = account.open().take(QUESTIONS_MAX);
     open.map(|asked| {

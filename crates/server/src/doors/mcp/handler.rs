@@ -1,6 +1,6 @@
 //! What rmcp asks of us.
 
-use super::visit::Visit;
+use super::visit::McpRequestContext;
 use super::{call, direct, prompt, resources, skills, tasks};
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -33,7 +33,7 @@ impl ServerHandler for McpHandler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let visit = Visit::of(&context)?;
+        let visit = McpRequestContext::of(&context)?;
         let engine = &visit.app.engine;
         let mut tools = prompt::tools(engine, visit.manner(&context));
         if visit.terms.direct {
@@ -88,7 +88,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let visit = Visit::of(&context)?;
+        let visit = McpRequestContext::of(&context)?;
         skills::prompt(&request.name, visit.manner(&context)).map(Into::into)
     }
 

@@ -1,7 +1,7 @@
 //! What a connection's URL says about how it wants to be served.
 
-use crate::error::Problem;
-use crate::query::Query;
+use crate::error::RequestError;
+use crate::query::QueryMembers;
 use lifecycle::AnswerRole;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const WAIT_MS_MAX: u64 = 600_000;
 
 /// How a question reaches a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum ElicitationMode {
     /// The model is told and asks the person.
     Model,
     /// The person opens a page.
@@ -22,7 +22,7 @@ pub(super) enum Mode {
     Native,
 }
 
-impl Mode {
+impl ElicitationMode {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -34,8 +34,8 @@ impl Mode {
 
 /// How a connection wants to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terms {
-    pub(super) mode: Mode,
+pub(super) struct ConnectionTerms {
+    pub(super) mode: ElicitationMode,
     /// Whether the URL asks for a mode in which the model answers, and only a person or the client may.
     pub(super) is_downgraded: bool,
     /// How long a call waits before it is answered with a handle.
@@ -50,39 +50,44 @@ pub(super) struct Terms {
 /// with each word. Others give up after a minute.
 const PAGE_WAIT: Duration = Duration::from_mins(10);
 
-impl Terms {
+impl ConnectionTerms {
     /// How long `resume` waits for a decision on the page; `hears` is whether the client asks for progress.
     pub(super) fn page_wait(&self, hears: bool) -> Duration {
         if hears && !self.names_wait { PAGE_WAIT } else { self.wait }
     }
 
     /// What the URL asks for, as far as `answers` permits it.
-    pub(super) fn read(query: &Query, answers: AnswerRole) -> Result<Self, Problem> {
+    pub(super) fn read(query: &QueryMembers, answers: AnswerRole) -> Result<Self, RequestError> {
         let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
             (None, None) => None,
-            (None, Some("true" | "1")) | (Some("model"), _) => Some(Mode::Model),
+            (None, Some("true" | "1")) | (Some("model"), _) => Some(ElicitationMode::Model),
             // Older clients of Executor say it this way.
-            (None, Some(_)) | (Some("browser"), _) => Some(Mode::Browser),
-            (Some("native"), _) => Some(Mode::Native),
+            (None, Some(_)) | (Some("browser"), _) => Some(ElicitationMode::Browser),
+            (Some("native"), _) => Some(ElicitationMode::Native),
             (Some(_), _) => {
                 let message = "The query's elicitation_mode must be model, browser or native.";
-                return Err(Problem::bad_request(message));
+                return Err(RequestError::bad_request(message));
             }
         };
         let mode = match (wanted, answers) {
-            (None | Some(Mode::Model), AnswerRole::Model) => Mode::Model,
-            (None, AnswerRole::Client) => Mode::Native,
-            (None | Some(Mode::Model), AnswerRole::Person | AnswerRole::Client) => Mode::Browser,
+            (None | Some(ElicitationMode::Model), AnswerRole::Model) => ElicitationMode::Model,
+            (None, AnswerRole::Client) => ElicitationMode::Native,
+            (None | Some(ElicitationMode::Model), AnswerRole::Person | AnswerRole::Client) => {
+                ElicitationMode::Browser
+            }
             (Some(wanted), _) => wanted,
         };
-        let is_downgraded = wanted == Some(Mode::Model) && mode != Mode::Model;
+        let is_downgraded =
+            wanted == Some(ElicitationMode::Model) && mode != ElicitationMode::Model;
         let named = query.get("wait", "a number of milliseconds")?;
         let (wait, names_wait) = (named.unwrap_or(WAIT_MS_USUALLY), named.is_some());
         let direct = match query.text("tools") {
             None | Some("execute") => false,
             Some("direct") => true,
             Some(_) => {
-                return Err(Problem::bad_request("The query's tools must be execute or direct."));
+                return Err(RequestError::bad_request(
+                    "The query's tools must be execute or direct.",
+                ));
             }
         };
         let wait = Duration::from_millis(wait.min(WAIT_MS_MAX));
@@ -96,10 +101,11 @@ mod tests {
     use axum::extract::FromRequestParts as _;
     use axum::http::Request;
 
-    async fn read(query: &str) -> Option<(Mode, u64, bool)> {
+    async fn read(query: &str) -> Option<(ElicitationMode, u64, bool)> {
         let request = Request::builder().uri(format!("/mcp?{query}")).body(()).unwrap();
-        let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
-        let terms = Terms::read(&query, AnswerRole::Model).ok()?;
+        let query =
+            QueryMembers::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+        let terms = ConnectionTerms::read(&query, AnswerRole::Model).ok()?;
         Some((terms.mode, u64::try_from(terms.wait.as_millis()).unwrap(), terms.direct))
     }
 
@@ -110,8 +116,9 @@ mod tests {
             [("", true, 600_000), ("", false, 50_000), ("wait=5", true, 5), ("wait=5", false, 5)]
         {
             let request = Request::builder().uri(format!("/mcp?{text}")).body(()).unwrap();
-            let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
-            let terms = Terms::read(&query, AnswerRole::Person).unwrap();
+            let query =
+                QueryMembers::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+            let terms = ConnectionTerms::read(&query, AnswerRole::Person).unwrap();
             assert_eq!(terms.page_wait(hears).as_millis(), expected_ms, "{text} {hears}");
         }
     }
@@ -120,23 +127,39 @@ mod tests {
     async fn a_mode_is_served_as_far_as_the_value_permits_it() {
         use AnswerRole::{Client, Model, Person};
         let cases = [
-            ("", [(Mode::Browser, false), (Mode::Native, false), (Mode::Model, false)]),
+            (
+                "",
+                [
+                    (ElicitationMode::Browser, false),
+                    (ElicitationMode::Native, false),
+                    (ElicitationMode::Model, false),
+                ],
+            ),
             (
                 "elicitation_mode=model",
-                [(Mode::Browser, true), (Mode::Browser, true), (Mode::Model, false)],
+                [
+                    (ElicitationMode::Browser, true),
+                    (ElicitationMode::Browser, true),
+                    (ElicitationMode::Model, false),
+                ],
             ),
             (
                 "allow_model_resume=true",
-                [(Mode::Browser, true), (Mode::Browser, true), (Mode::Model, false)],
+                [
+                    (ElicitationMode::Browser, true),
+                    (ElicitationMode::Browser, true),
+                    (ElicitationMode::Model, false),
+                ],
             ),
-            ("elicitation_mode=browser", [(Mode::Browser, false); 3]),
-            ("elicitation_mode=native", [(Mode::Native, false); 3]),
+            ("elicitation_mode=browser", [(ElicitationMode::Browser, false); 3]),
+            ("elicitation_mode=native", [(ElicitationMode::Native, false); 3]),
         ];
         for (text, expected) in cases {
             let request = Request::builder().uri(format!("/mcp?{text}")).body(()).unwrap();
-            let query = Query::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
+            let query =
+                QueryMembers::from_request_parts(&mut request.into_parts().0, &()).await.unwrap();
             let served = [Person, Client, Model].map(|answers| {
-                let terms = Terms::read(&query, answers).unwrap();
+                let terms = ConnectionTerms::read(&query, answers).unwrap();
                 (terms.mode, terms.is_downgraded)
             });
             assert_eq!((text, served), (text, expected));
@@ -146,11 +169,17 @@ mod tests {
     #[tokio::test]
     async fn a_url_says_how_questions_reach_a_person_and_how_long_to_wait() {
         let cases = [
-            ("", Some((Mode::Model, 50_000, false))),
-            ("elicitation_mode=browser", Some((Mode::Browser, 50_000, false))),
-            ("elicitation_mode=native&wait=5", Some((Mode::Native, 5, false))),
-            ("allow_model_resume=false&tools=direct", Some((Mode::Browser, 50_000, true))),
-            ("elicitation_mode=model&wait=999999999", Some((Mode::Model, 600_000, false))),
+            ("", Some((ElicitationMode::Model, 50_000, false))),
+            ("elicitation_mode=browser", Some((ElicitationMode::Browser, 50_000, false))),
+            ("elicitation_mode=native&wait=5", Some((ElicitationMode::Native, 5, false))),
+            (
+                "allow_model_resume=false&tools=direct",
+                Some((ElicitationMode::Browser, 50_000, true)),
+            ),
+            (
+                "elicitation_mode=model&wait=999999999",
+                Some((ElicitationMode::Model, 600_000, false)),
+            ),
             ("elicitation_mode=telepathy", None),
             ("wait=long", None),
             ("tools=all", None),

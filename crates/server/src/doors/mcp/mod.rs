@@ -31,12 +31,12 @@ pub use routes::mcp_with;
 pub(super) use routes::open_door;
 
 use crate::journal_views::JournalViews;
-use narration::Narration;
-use seal::Seal;
+use narration::McpExecutionView;
+use seal::RequestStateSealer;
 
 /// What all requests of this door share.
 struct McpState {
     /// Journals as MCP clients read them.
-    narrations: JournalViews<Narration>,
-    seal: Seal,
+    narrations: JournalViews<McpExecutionView>,
+    seal: RequestStateSealer,
 }

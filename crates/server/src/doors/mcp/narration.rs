@@ -2,7 +2,7 @@
 
 use crate::journal_views::JournalView;
 use lifecycle::{CallerName, Entry, Event, Json, LogLevel, QuestionId, Seq, Timestamp, ToolPath};
-use protocols::executor::{Account, Told};
+use protocols::executor::{ExecutionView, WaitEnd};
 use std::collections::BTreeMap;
 
 /// Longest line of a tool that is passed on as its progress.
@@ -10,22 +10,22 @@ const WORDS_CHARS_MAX: usize = 200;
 
 /// What ends the waiting.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Until {
+pub(super) enum NarrationEnd {
     /// A question or the end, once everything up to here is heard.
     Now(Seq),
     /// What follows the answer to this question.
     After(QuestionId),
 }
 
-impl Until {
+impl NarrationEnd {
     /// The first thing that a new execution has to say.
     pub(super) const START: Self = Self::Now(Seq(0));
 }
 
 /// What a journal says so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Narration {
-    pub(super) account: Account,
+pub(crate) struct McpExecutionView {
+    pub(super) account: ExecutionView,
     /// What the program handed out, in order.
     pub(super) emitted: Vec<Json>,
     /// What it printed, `[level] line`.
@@ -41,7 +41,7 @@ pub(crate) struct Narration {
     last_words: Option<String>,
 }
 
-impl JournalView for Narration {
+impl JournalView for McpExecutionView {
     fn apply(&mut self, entry: &Entry) {
         self.hear(entry);
     }
@@ -57,7 +57,7 @@ impl JournalView for Narration {
     }
 }
 
-impl Narration {
+impl McpExecutionView {
     pub(super) fn hear(&mut self, entry: &Entry) {
         self.account.hear(entry);
         self.changed = entry.at;
@@ -97,11 +97,11 @@ impl Narration {
     }
 
     /// What a client that waits for `until` must be told; none while that is not known.
-    pub(super) fn told(&self, until: Until) -> Option<Told<'_>> {
+    pub(super) fn told(&self, until: NarrationEnd) -> Option<WaitEnd<'_>> {
         match until {
-            Until::Now(seq) if self.account.last() < seq => None,
-            Until::Now(_) => self.account.now(),
-            Until::After(question) => self.account.after(question),
+            NarrationEnd::Now(seq) if self.account.last() < seq => None,
+            NarrationEnd::Now(_) => self.account.now(),
+            NarrationEnd::After(question) => self.account.after(question),
         }
     }
 
@@ -143,18 +143,18 @@ fn printed(level: LogLevel, line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lifecycle::{CallId, CallOutcome, Nature, Runs};
+    use lifecycle::{CallId, CallOutcome, ToolHost, ToolNature};
 
     #[test]
     fn who_waits_hears_the_last_line_that_a_tool_at_work_has_said() {
-        let mut narration = Narration::default();
+        let mut narration = McpExecutionView::default();
         let mut doing = |event| {
             let seq = narration.account.last().next();
             narration.hear(&Entry { seq, at: Timestamp(0), event });
             narration.doing()
         };
         let (call, tool) = (CallId(1), ToolPath::parse("process.run").unwrap());
-        let nature = Nature { read_only: false, runs: Runs::Here };
+        let nature = ToolNature { read_only: false, runs: ToolHost::Here };
         let made =
             Event::CallMade { call, tool, args: Json::null(), nature, line: None, alias: None };
         assert_eq!(doing(made), "1 call made: process.run");

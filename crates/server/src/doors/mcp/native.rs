@@ -2,18 +2,18 @@
 //! 2026-07-28 the client is told what is needed and sends the call again with it.
 
 use super::answer;
-use super::call::Call;
-use super::follow::{Wanted, caught_up};
-use super::forms::{self, Misfits};
-use super::narration::{Narration, Until};
-use super::seal::{Bad, State, binding};
-use super::visit::{Forms, Manner};
+use super::call::McpToolCall;
+use super::follow::{WaitRequest, caught_up};
+use super::forms::{self, FormMisfits};
+use super::narration::{McpExecutionView, NarrationEnd};
+use super::seal::{RequestStateClaims, RequestStateError, binding};
+use super::visit::{FormSupport, QuestionChannel};
 use crate::answering::AnswerPath;
-use crate::app::App;
-use crate::error::Problem;
+use crate::app::AppState;
+use crate::error::RequestError;
 use futures_util::StreamExt as _;
 use lifecycle::{Answer, ExecutionId, QuestionId, Seq};
-use protocols::executor::Asked;
+use protocols::executor::AskedQuestion;
 use rmcp::model::{
     CallToolResponse, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
     InputRequiredResult, InputResponses, JsonObject, MetaObject,
@@ -28,37 +28,37 @@ const FORM_TIME_MAX: Duration = Duration::from_secs(600);
 const SHOWS_MAX: u32 = 3;
 
 /// Why a retry goes no further.
-pub(super) enum Stop {
+pub(super) enum RetryStop {
     /// The request makes no sense.
     Protocol(ErrorData),
     /// A result that says no.
-    Problem(Problem),
+    Problem(RequestError),
     /// What is told instead.
     Told(Box<CallToolResponse>),
 }
 
 /// What came of showing a question in the middle of a call.
-pub(super) enum Shown {
+pub(super) enum ElicitationOutcome {
     /// It is answered, or will be on its page; whether the answer was given here.
     Answered { counts: bool },
     /// The client could not show it, or nothing that it brought fits: why, then.
     Open { misfit: Option<String> },
 }
 
-impl From<Problem> for Stop {
-    fn from(problem: Problem) -> Self {
+impl From<RequestError> for RetryStop {
+    fn from(problem: RequestError) -> Self {
         Self::Problem(problem)
     }
 }
 
-impl Call<'_> {
+impl McpToolCall<'_> {
     /// Shows the question in the middle of the call, and again with the reason where the answer does not fit.
     pub(super) async fn show(
         &self,
         execution: ExecutionId,
-        asked: &Asked,
-        forms: Forms,
-    ) -> Result<Shown, Problem> {
+        asked: &AskedQuestion,
+        forms: FormSupport,
+    ) -> Result<ElicitationOutcome, RequestError> {
         let question = asked.question.id;
         let mut misfit = None;
         for _ in 0..SHOWS_MAX {
@@ -66,11 +66,11 @@ impl Call<'_> {
             let filled = tokio::select! {
                 filled = self.filled(params) => filled,
                 () = settled(&self.visit.app, execution, question) => {
-                    return Ok(Shown::Answered { counts: false });
+                    return Ok(ElicitationOutcome::Answered { counts: false });
                 }
-                () = self.visit.app.stopping.cancelled() => return Err(Problem::stopping()),
+                () = self.visit.app.stopping.cancelled() => return Err(RequestError::stopping()),
                 () = self.visit.app.credential_end(&self.visit.caller) => {
-                    return Err(Problem::unauthorized());
+                    return Err(RequestError::unauthorized());
                 }
             };
             let Some(form) = filled else { break };
@@ -78,16 +78,16 @@ impl Call<'_> {
                 break; // no answer, and nothing was opened: the model gets the link
             }
             let Some(answer) = forms::meant(asked, forms, &form) else {
-                return Ok(Shown::Answered { counts: false });
+                return Ok(ElicitationOutcome::Answered { counts: false });
             };
             match answer::give(self.visit, AnswerPath::McpDialog, question, answer).await {
                 Err(problem) if answer::is_misfit(&problem) => {
                     misfit = Some(problem.message().to_owned());
                 }
-                given => return given.map(|counts| Shown::Answered { counts }),
+                given => return given.map(|counts| ElicitationOutcome::Answered { counts }),
             }
         }
-        Ok(Shown::Open { misfit })
+        Ok(ElicitationOutcome::Open { misfit })
     }
 
     /// What the client's person says; none where the client could not ask, after all.
@@ -105,9 +105,9 @@ impl Call<'_> {
     pub(super) async fn needed(
         &self,
         execution: ExecutionId,
-        forms: Forms,
-        misfits: &Misfits,
-    ) -> Result<Option<CallToolResponse>, Problem> {
+        forms: FormSupport,
+        misfits: &FormMisfits,
+    ) -> Result<Option<CallToolResponse>, RequestError> {
         let app = &self.visit.app;
         // The waiting has ended at the first question; by now there may be more.
         let narration = caught_up(self.visit, execution).await?;
@@ -116,7 +116,7 @@ impl Call<'_> {
             return Ok(None);
         }
         let questions = requests.keys().flat_map(|id| id.parse()).collect();
-        let state = State::new(execution, questions, app.clock.now())?;
+        let state = RequestStateClaims::new(execution, questions, app.clock.now())?;
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
         let sealed = self.visit.state.seal.close(&binding, &state).await?;
         let mut needed = InputRequiredResult::new(Some(requests), Some(sealed));
@@ -130,7 +130,7 @@ impl Call<'_> {
         &self,
         sealed: &str,
         responses: &InputResponses,
-    ) -> Result<Wanted, Stop> {
+    ) -> Result<WaitRequest, RetryStop> {
         let app = &self.visit.app;
         let now = app.clock.now();
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
@@ -143,36 +143,36 @@ impl Call<'_> {
         };
         // After a restart the journal remembers what we do not: that this caller has answered.
         if state.questions.iter().any(is_ours) {
-            return Err(refused(Bad::Used, Some(execution)));
+            return Err(refused(RequestStateError::Used, Some(execution)));
         }
         let mut brought = forms::brought(&narration.account, self.manner, responses);
         brought.retain(|(question, _)| state.questions.contains(question));
-        let until = Until::Now(narration.account.last());
+        let until = NarrationEnd::Now(narration.account.last());
         let unanswered = narration.account.open().next().is_some();
         if brought.is_empty() && unanswered {
             // Nothing we asked for: ask again, with a state of its own.
-            return Ok(Wanted { execution, until, counts: false });
+            return Ok(WaitRequest { execution, until, counts: false });
         }
         // All of it is looked at before any of it counts: what does not fit is asked for again.
         let misfits = forms::misfits(&narration.account, &brought);
         if !misfits.is_empty() {
-            return self.again(Wanted { execution, until, counts: false }, &misfits).await;
+            return self.again(WaitRequest { execution, until, counts: false }, &misfits).await;
         }
         if !self.visit.state.seal.use_up(&state, now) {
-            return Err(refused(Bad::Used, Some(execution)));
+            return Err(refused(RequestStateError::Used, Some(execution)));
         }
-        let wanted = Wanted { execution, until, counts: false };
+        let wanted = WaitRequest { execution, until, counts: false };
         self.given(wanted, brought).await
     }
 
     async fn given(
         &self,
-        mut wanted: Wanted,
+        mut wanted: WaitRequest,
         brought: Vec<(QuestionId, Option<Answer>)>,
-    ) -> Result<Wanted, Stop> {
-        let mut misfits = Misfits::new();
+    ) -> Result<WaitRequest, RetryStop> {
+        let mut misfits = FormMisfits::new();
         for (question, answer) in brought {
-            wanted.until = Until::After(question);
+            wanted.until = NarrationEnd::After(question);
             let Some(answer) = answer else { continue };
             match answer::give(self.visit, AnswerPath::McpDialog, question, answer).await {
                 Ok(counts) => wanted.counts |= counts,
@@ -180,7 +180,9 @@ impl Call<'_> {
                     misfits.insert(question, problem.message().to_owned());
                 }
                 Err(problem) => {
-                    return Err(Stop::Told(Box::new(self.refused(wanted.execution, &problem))));
+                    return Err(RetryStop::Told(Box::new(
+                        self.refused(wanted.execution, &problem),
+                    )));
                 }
             }
         }
@@ -188,37 +190,41 @@ impl Call<'_> {
     }
 
     /// Asks again for what did not fit, with a state of its own.
-    async fn again(&self, wanted: Wanted, misfits: &Misfits) -> Result<Wanted, Stop> {
-        let Manner::Retry(forms) = self.manner else { return Ok(wanted) };
+    async fn again(
+        &self,
+        wanted: WaitRequest,
+        misfits: &FormMisfits,
+    ) -> Result<WaitRequest, RetryStop> {
+        let QuestionChannel::Retry(forms) = self.manner else { return Ok(wanted) };
         match self.needed(wanted.execution, forms, misfits).await? {
-            Some(needed) => Err(Stop::Told(Box::new(needed))),
+            Some(needed) => Err(RetryStop::Told(Box::new(needed))),
             None => Ok(wanted),
         }
     }
 }
 
-fn refused(bad: Bad, execution: Option<ExecutionId>) -> Stop {
+fn refused(bad: RequestStateError, execution: Option<ExecutionId>) -> RetryStop {
     let message = match (bad, execution) {
-        (Bad::Forged, _) => "this requestState was not made for this caller and this call".into(),
-        (Bad::Expired, _) => {
+        (RequestStateError::Forged, _) => "this requestState was not made for this caller and this call".into(),
+        (RequestStateError::Expired, _) => {
             "this requestState has run out; the question is still open and can be answered on its page"
                 .into()
         }
-        (Bad::Used, None) => "this requestState was used before".into(),
-        (Bad::Used, Some(execution)) => {
+        (RequestStateError::Used, None) => "this requestState was used before".into(),
+        (RequestStateError::Used, Some(execution)) => {
             format!("this requestState was used before; `wait` for {execution} gives the result")
         }
     };
-    Stop::Protocol(ErrorData::invalid_params(message, None))
+    RetryStop::Protocol(ErrorData::invalid_params(message, None))
 }
 
 /// Resolves when somebody else has answered, or the execution is over.
-async fn settled(app: &App, execution: ExecutionId, question: QuestionId) {
+async fn settled(app: &AppState, execution: ExecutionId, question: QuestionId) {
     let mut entries = app.engine.follow(execution, Seq(0));
-    let mut narration = Narration::default();
+    let mut narration = McpExecutionView::default();
     while let Some(Ok(entry)) = entries.next().await {
         narration.hear(&entry);
-        let is_open = narration.account.question(question).is_none_or(Asked::is_open);
+        let is_open = narration.account.question(question).is_none_or(AskedQuestion::is_open);
         if !is_open || narration.account.over().is_some() {
             return;
         }

@@ -122,14 +122,14 @@ impl NativeSessions {
     }
 }
 
-type Local = <LocalSessionManager as SessionManager>::Error;
+type LocalSessions = <LocalSessionManager as SessionManager>::Error;
 
 #[expect(refining_impl_trait_internal, reason = "one type of stream for those of three kinds")]
 impl SessionManager for NativeSessions {
-    type Error = Local;
+    type Error = LocalSessions;
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Local> {
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), LocalSessions> {
         self.local.create_session().await
     }
 
@@ -137,15 +137,15 @@ impl SessionManager for NativeSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Local> {
+    ) -> Result<ServerJsonRpcMessage, LocalSessions> {
         self.local.initialize_session(id, message).await
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Local> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, LocalSessions> {
         self.local.has_session(id).await
     }
 
-    async fn close_session(&self, id: &SessionId) -> Result<(), Local> {
+    async fn close_session(&self, id: &SessionId) -> Result<(), LocalSessions> {
         self.local.close_session(id).await
     }
 
@@ -153,7 +153,7 @@ impl SessionManager for NativeSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<EventStream, Local> {
+    ) -> Result<EventStream, LocalSessions> {
         let origin = self.origin(&message);
         let events = self.local.create_stream(id, message).await?;
         Ok(match origin {
@@ -166,15 +166,19 @@ impl SessionManager for NativeSessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<(), Local> {
+    ) -> Result<(), LocalSessions> {
         self.local.accept_message(id, message).await
     }
 
-    async fn create_standalone_stream(&self, id: &SessionId) -> Result<EventStream, Local> {
+    async fn create_standalone_stream(&self, id: &SessionId) -> Result<EventStream, LocalSessions> {
         Ok(Box::pin(self.local.create_standalone_stream(id).await?))
     }
 
-    async fn resume(&self, id: &SessionId, last_event: String) -> Result<EventStream, Local> {
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event: String,
+    ) -> Result<EventStream, LocalSessions> {
         match StreamOrigin::split(&last_event) {
             Some((inner, origin)) if origin.boot == self.boot => {
                 match self.local.resume(id, inner).await {
@@ -194,7 +198,7 @@ impl SessionManager for NativeSessions {
     async fn restore_session(
         &self,
         id: SessionId,
-    ) -> Result<RestoreOutcome<Self::Transport>, Local> {
+    ) -> Result<RestoreOutcome<Self::Transport>, LocalSessions> {
         self.local.restore_session(id).await
     }
 }

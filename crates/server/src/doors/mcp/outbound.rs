@@ -2,10 +2,12 @@
 //! off can be read as a resource.
 
 use super::files::{blocks, cut};
-use super::narration::Narration;
-use super::visit::{Manner, Visit};
-use lifecycle::{ExecutionId, Json, Outcome, QuestionId};
-use protocols::executor::{Asked, Members, QuestionReader, TEXT_CHARS_MAX, members, outbound};
+use super::narration::McpExecutionView;
+use super::visit::{McpRequestContext, QuestionChannel};
+use lifecycle::{ExecutionId, ExecutionOutcome, Json, QuestionId};
+use protocols::executor::{
+    AskedQuestion, ObjectMembers, QuestionReader, TEXT_CHARS_MAX, members, outbound,
+};
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
 
@@ -33,19 +35,20 @@ pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
 /// How an execution ended.
 pub(super) fn over(
     execution: ExecutionId,
-    narration: &Narration,
-    outcome: &Outcome,
+    narration: &McpExecutionView,
+    outcome: &ExecutionOutcome,
 ) -> CallToolResult {
     let (text, error) = outbound::in_words(execution, &narration.account, outcome);
     let is_error = error.is_some();
-    let mut kept = Kept { execution, members: Map::new(), missing: Map::new(), links: vec![] };
+    let mut kept =
+        StructuredMembers { execution, members: Map::new(), missing: Map::new(), links: vec![] };
     kept.members.insert("executionId".into(), execution.to_string().into());
     match outcome {
-        Outcome::Completed { value } => {
+        ExecutionOutcome::Completed { value } => {
             kept.members.insert("status".into(), "completed".into());
             kept.add("result", value.as_ref().map_or("null", Json::text));
         }
-        Outcome::Failed(_) | Outcome::Cancelled { .. } => {
+        ExecutionOutcome::Failed(_) | ExecutionOutcome::Cancelled { .. } => {
             kept.members.insert("status".into(), "error".into());
             kept.add("error", &Value::from(error.unwrap_or_default()).to_string());
         }
@@ -73,14 +76,14 @@ pub(super) fn over(
 }
 
 /// Members of `structuredContent` that are small enough, and links to the others.
-struct Kept {
+struct StructuredMembers {
     execution: ExecutionId,
     members: Map<String, Value>,
     missing: Map<String, Value>,
     links: Vec<ContentBlock>,
 }
 
-impl Kept {
+impl StructuredMembers {
     fn add(&mut self, name: &str, json: &str) {
         let is_small = json.len() <= MEMBER_BYTES_MAX;
         let value = is_small.then(|| serde_json::from_str(json).ok()).flatten();
@@ -140,7 +143,7 @@ fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
 }
 
 /// A question, to a model that will ask the person.
-pub(super) fn paused(asked: &Asked) -> CallToolResult {
+pub(super) fn paused(asked: &AskedQuestion) -> CallToolResult {
     let envelope = outbound::paused(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
     let mut text = text_of(&envelope);
@@ -153,7 +156,7 @@ pub(super) fn paused(asked: &Asked) -> CallToolResult {
 }
 
 /// What is asked of a person: Executor's `interaction`. None where the arguments cannot be shown.
-pub(super) fn interaction(asked: &Asked) -> Option<Value> {
+pub(super) fn interaction(asked: &AskedQuestion) -> Option<Value> {
     let envelope = outbound::shown(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).ok()?;
     let mut structured = plain(envelope.get("structured")?.get())?;
@@ -175,9 +178,9 @@ fn plain(text: &str) -> Option<Value> {
 
 /// A question, to a model that sends the person to a page. Nothing in it answers.
 pub(super) fn approval_required(
-    visit: &Visit,
+    visit: &McpRequestContext,
     question: QuestionId,
-    manner: Manner,
+    manner: QuestionChannel,
     why: Option<&str>,
 ) -> CallToolResult {
     let url = visit.page(question);
@@ -210,7 +213,7 @@ pub(super) fn approval_required(
 }
 
 /// Neither asks nor has ended, and the client has waited long enough.
-pub(super) fn running(execution: ExecutionId, manner: Manner) -> CallToolResult {
+pub(super) fn running(execution: ExecutionId, manner: QuestionChannel) -> CallToolResult {
     let prompt = format!(
         "The program goes on. Call `{}` with this executionId to wait for its result; do not run it again.",
         waiter(manner)
@@ -222,10 +225,10 @@ pub(super) fn running(execution: ExecutionId, manner: Manner) -> CallToolResult 
 }
 
 /// The tool that waits.
-pub(super) const fn waiter(manner: Manner) -> &'static str {
+pub(super) const fn waiter(manner: QuestionChannel) -> &'static str {
     match manner {
-        Manner::Model | Manner::Browser => "resume",
-        Manner::Form(_) | Manner::Retry(_) => "wait",
+        QuestionChannel::Model | QuestionChannel::Browser => "resume",
+        QuestionChannel::Form(_) | QuestionChannel::Retry(_) => "wait",
     }
 }
 
@@ -236,7 +239,7 @@ pub(super) fn said(text: String, is_error: bool) -> CallToolResult {
     result
 }
 
-fn text_of(envelope: &Members<'_>) -> String {
+fn text_of(envelope: &ObjectMembers<'_>) -> String {
     let text = envelope.get("text").map_or("\"\"", |raw| raw.get());
     serde_json::from_str(text).expect("we wrote it ourselves")
 }

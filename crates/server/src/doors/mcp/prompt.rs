@@ -1,12 +1,12 @@
 //! What a model reads of the tools: descriptions, short because every conversation pays for them, and annotations, by
 //! which clients decide whether to ask before a call.
 
-use super::visit::Manner;
+use super::visit::QuestionChannel;
 use engine::Engine;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tools::Snapshot;
+use tools::CatalogueSnapshot;
 
 /// Prefixes named in a description at most.
 const PREFIXES_MAX: usize = 50;
@@ -37,11 +37,11 @@ const WAIT: &str = "Waits for an execution that is still running and gives back 
 const SKILLS: &str = "Reads a how-to. `skills({ name: \"execute\" })` explains writing code for `execute`; no name lists all.";
 
 /// The tools that every catalogue has.
-pub(super) fn tools(engine: &Engine, manner: Manner) -> Vec<Tool> {
+pub(super) fn tools(engine: &Engine, manner: QuestionChannel) -> Vec<Tool> {
     listed_tools(&engine.catalogue().snapshot(), manner)
 }
 
-fn listed_tools(catalogue: &Snapshot, manner: Manner) -> Vec<Tool> {
+fn listed_tools(catalogue: &CatalogueSnapshot, manner: QuestionChannel) -> Vec<Tool> {
     let code = json!({ "type": "string", "minLength": 1, "description": "TypeScript; top-level await and return" });
     let mut tools = vec![
         tool("execute", described(catalogue), json!({ "code": code }), &["code"]).annotate(acts()),
@@ -50,7 +50,7 @@ fn listed_tools(catalogue: &Snapshot, manner: Manner) -> Vec<Tool> {
     ];
     let id = json!({ "type": "string", "description": "as given by execute" });
     tools.push(match manner {
-        Manner::Model => tool(
+        QuestionChannel::Model => tool(
             "resume",
             RESUME_MODEL.into(),
             json!({
@@ -70,11 +70,11 @@ fn listed_tools(catalogue: &Snapshot, manner: Manner) -> Vec<Tool> {
         )
         // An answer lets the call happen that waits for it; the same answer once more changes nothing.
         .annotate(acts().idempotent(true)),
-        Manner::Browser => {
+        QuestionChannel::Browser => {
             tool("resume", RESUME_BROWSER.into(), json!({ "executionId": id }), &["executionId"])
                 .annotate(reads())
         }
-        Manner::Form(_) | Manner::Retry(_) => {
+        QuestionChannel::Form(_) | QuestionChannel::Retry(_) => {
             tool("wait", WAIT.into(), json!({ "executionId": id }), &["executionId"])
                 .annotate(reads())
         }
@@ -106,7 +106,7 @@ fn schema(properties: Value, required: &[&str]) -> JsonObject {
     schema
 }
 
-fn described(catalogue: &Snapshot) -> String {
+fn described(catalogue: &CatalogueSnapshot) -> String {
     let prefixes = prefixes(catalogue.tools().map(|tool| tool.path()));
     match listed(&prefixes) {
         None => EXECUTE.into(),
@@ -151,14 +151,16 @@ fn prefixes(paths: impl Iterator<Item = String>) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::visit::Forms;
+    use super::super::visit::FormSupport;
     use super::*;
 
     #[test]
     fn annotations_are_true() {
         let catalogue = tools::Catalogue::new(vec![]).unwrap();
-        let forms = Forms { form: true, url: true, counts: true };
-        for manner in [Manner::Model, Manner::Browser, Manner::Form(forms)] {
+        let forms = FormSupport { form: true, url: true, counts: true };
+        for manner in
+            [QuestionChannel::Model, QuestionChannel::Browser, QuestionChannel::Form(forms)]
+        {
             let hints: Vec<_> = listed_tools(&catalogue.snapshot(), manner)
                 .into_iter()
                 .map(|tool| {
@@ -168,7 +170,7 @@ mod tests {
                 .collect();
             let (acts, reads) =
                 ((Some(false), Some(true), Some(true)), (Some(true), None, Some(false)));
-            let third = if manner == Manner::Model { acts } else { reads };
+            let third = if manner == QuestionChannel::Model { acts } else { reads };
             assert_eq!(hints, [acts, reads, third]);
         }
     }

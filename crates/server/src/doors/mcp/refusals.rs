@@ -1,15 +1,18 @@
 //! Every "no" as a tool result, with what to do next.
 
 use super::outbound::{result, waiter};
-use super::visit::Manner;
-use crate::error::Problem;
+use super::visit::QuestionChannel;
+use crate::error::RequestError;
 use lifecycle::ExecutionId;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
 /// A "no", with what to do next. Within an execution that is not to call again: the program would do twice
 /// what it did.
-pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) -> CallToolResult {
+pub(super) fn refused(
+    problem: &RequestError,
+    within: Option<(ExecutionId, QuestionChannel)>,
+) -> CallToolResult {
     let (status, recovery) = match problem.tag() {
         "ExecutionNotFoundError" => ("execution_not_found", "re_execute"),
         "ForbiddenError" => ("execution_forbidden", "ask_user"),
@@ -52,7 +55,7 @@ pub(super) fn refused(problem: &Problem, within: Option<(ExecutionId, Manner)>) 
 }
 
 /// A "no" while the program was being handed over: nobody knows whether it has begun.
-pub(super) fn maybe_begun(problem: &Problem) -> CallToolResult {
+pub(super) fn maybe_begun(problem: &RequestError) -> CallToolResult {
     let message = format!(
         "{} The program may have begun: do not run it again before you looked. resources/list names the newest \
          executions once the server is back.",

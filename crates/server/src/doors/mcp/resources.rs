@@ -4,12 +4,12 @@
 use super::answer;
 use super::files::blocks;
 use super::follow::caught_up;
-use super::narration::Narration;
+use super::narration::McpExecutionView;
 use super::outbound::{over, uri};
-use super::visit::Visit;
-use crate::error::Problem;
-use lifecycle::{ExecutionId, Json, Outcome};
-use protocols::executor::{QuestionReader, Told, members, outbound};
+use super::visit::McpRequestContext;
+use crate::error::RequestError;
+use lifecycle::{ExecutionId, ExecutionOutcome, Json};
+use protocols::executor::{QuestionReader, WaitEnd, members, outbound};
 use rmcp::model::{
     CacheScope, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate,
@@ -30,13 +30,13 @@ const JSON: &str = "application/json";
 pub(super) async fn list(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let visit = Visit::of(context)?;
+    let visit = McpRequestContext::of(context)?;
     let caller = Some(visit.caller.name.clone());
     let filter = ListFilter { phases: vec![], caller, after: None, n_max: LISTED_MAX };
     let listed = visit.app.engine.list(filter).await.map_err(|fault| {
-        ErrorData::internal_error(Problem::from(fault).message().to_owned(), None)
+        ErrorData::internal_error(RequestError::from(fault).message().to_owned(), None)
     })?;
-    let resource = |listed: &store::Listed| {
+    let resource = |listed: &store::ListedExecution| {
         let id = listed.execution;
         Resource::new(uri(id, ""), id.to_string())
             .with_description(format!("{:?}", listed.standing.phase).to_lowercase())
@@ -70,7 +70,7 @@ pub(super) async fn read(
     uri: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let visit = Visit::of(context)?;
+    let visit = McpRequestContext::of(context)?;
     let missing = || {
         let data = Some(serde_json::json!({ "uri": uri }));
         ErrorData::resource_not_found(format!("there is no resource {uri}"), data)
@@ -101,13 +101,13 @@ pub(super) async fn read(
 /// What a part of an execution says.
 fn text(
     execution: ExecutionId,
-    narration: &Narration,
+    narration: &McpExecutionView,
     part: &str,
     reader: &QuestionReader,
 ) -> Option<String> {
     let outcome = match narration.account.over() {
-        Some(Told::Over(outcome)) => Some(outcome),
-        Some(Told::Asked(_) | Told::Parked) | None => None,
+        Some(WaitEnd::Over(outcome)) => Some(outcome),
+        Some(WaitEnd::Asked(_) | WaitEnd::Parked) | None => None,
     };
     match (part, outcome) {
         ("logs", _) => serde_json::to_string(&narration.logs).ok(),
@@ -115,24 +115,30 @@ fn text(
             let items: Vec<_> = narration.emitted.iter().map(Json::raw).collect();
             serde_json::to_string(&items).ok()
         }
-        ("result", Some(Outcome::Completed { value })) => {
+        ("result", Some(ExecutionOutcome::Completed { value })) => {
             Some(value.as_ref().map_or("null", Json::text).to_owned())
         }
-        ("error", Some(Outcome::Failed(failure))) => serde_json::to_string(&failure.message).ok(),
+        ("error", Some(ExecutionOutcome::Failed(failure))) => {
+            serde_json::to_string(&failure.message).ok()
+        }
         ("", _) => whole(execution, narration, reader),
         _ => None,
     }
 }
 
 /// How it stands.
-fn whole(execution: ExecutionId, narration: &Narration, reader: &QuestionReader) -> Option<String> {
+fn whole(
+    execution: ExecutionId,
+    narration: &McpExecutionView,
+    reader: &QuestionReader,
+) -> Option<String> {
     let envelope = match narration.account.now() {
-        Some(Told::Over(outcome)) => {
+        Some(WaitEnd::Over(outcome)) => {
             let shown = over(execution, narration, outcome).structured_content;
             return shown.map(|shown| shown.to_string());
         }
-        Some(Told::Asked(asked)) => outbound::paused(asked, reader),
-        Some(Told::Parked) => return Some(outbound::parked(execution)),
+        Some(WaitEnd::Asked(asked)) => outbound::paused(asked, reader),
+        Some(WaitEnd::Parked) => return Some(outbound::parked(execution)),
         None => return Some(outbound::running(execution)),
     };
     let envelope = members(envelope.as_bytes()).ok()?;

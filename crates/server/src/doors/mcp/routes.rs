@@ -2,24 +2,24 @@
 
 use super::McpState;
 use super::handler::McpHandler;
-use super::inbound::{Mode, Terms};
+use super::inbound::{ConnectionTerms, ElicitationMode};
 use super::native_sessions::NativeSessions;
-use super::seal::Seal;
+use super::seal::RequestStateSealer;
 use super::session_records::SessionRecords;
-use super::visit::Visit;
-use crate::app::App;
+use super::visit::McpRequestContext;
+use crate::app::AppState;
 use crate::auth::Caller;
 use crate::auth::permissions::RoutePermission;
 use crate::auth::permissions::access::{RUN, route};
 use crate::body::{BODY_BYTES_MAX, read};
-use crate::config::{Config, Doors};
+use crate::config::{Config, DoorSelection};
 use crate::connection_service::ConnectionEndpoints;
 use crate::door::{Door, DoorState};
 use crate::doors::DoorSettings;
-use crate::error::Problem;
+use crate::error::RequestError;
 use crate::guard::guard;
 use crate::journal_views::JournalViews;
-use crate::query::Query;
+use crate::query::QueryMembers;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -36,7 +36,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Records;
+use store::RecordStore;
 use tokio_util::sync::CancellationToken;
 
 /// Sessions in memory at a time, each a task and a few channels. One that is idle for five minutes leaves memory; its
@@ -50,7 +50,7 @@ struct McpDoor;
 
 /// The door, as a server with these settings has it.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
-    (settings.which == Doors::All).then(|| Arc::new(McpDoor) as _)
+    (settings.which == DoorSelection::All).then(|| Arc::new(McpDoor) as _)
 }
 
 impl Door for McpDoor {
@@ -58,7 +58,7 @@ impl Door for McpDoor {
         PERMISSIONS
     }
 
-    fn routes(&self, app: &Arc<App>) -> Router {
+    fn routes(&self, app: &Arc<AppState>) -> Router {
         served_by(McpHandler, app)
     }
 
@@ -72,7 +72,7 @@ const PERMISSIONS: &[RoutePermission] =
     &[route("GET", "/mcp", RUN), route("POST", "/mcp", RUN), route("DELETE", "/mcp", RUN)];
 
 /// The routes with this handler behind them.
-fn served_by<H: ServerHandler + Clone>(handler: H, app: &Arc<App>) -> Router {
+fn served_by<H: ServerHandler + Clone>(handler: H, app: &Arc<AppState>) -> Router {
     let own = McpService::new(handler, &app.stopping, Arc::clone(&app.stores.records));
     Router::new()
         .route("/mcp", get(mcp::<H>).post(mcp::<H>).delete(mcp::<H>))
@@ -93,7 +93,7 @@ struct McpService<H> {
 }
 
 impl<H: ServerHandler + Clone> McpService<H> {
-    fn new(handler: H, stopping: &CancellationToken, records: Arc<dyn Records>) -> Self {
+    fn new(handler: H, stopping: &CancellationToken, records: Arc<dyn RecordStore>) -> Self {
         let keeper = Arc::new(NativeSessions::default());
         let session_records = SessionRecords::new(Arc::clone(&records));
         let config = |sessions| {
@@ -122,21 +122,27 @@ impl<H: ServerHandler + Clone> McpService<H> {
             session_records,
             state: Arc::new(McpState {
                 narrations: JournalViews::default(),
-                seal: Seal::new(records),
+                seal: RequestStateSealer::new(records),
             }),
         }
     }
 
     /// Answers by rmcp.
-    async fn serve(&self, visit: Arc<Visit>, request: Request<Bytes>) -> Result<Response, Problem> {
+    async fn serve(
+        &self,
+        visit: Arc<McpRequestContext>,
+        request: Request<Bytes>,
+    ) -> Result<Response, RequestError> {
         log_hello(&visit, request.body());
         let (method, body) = (request.method().clone(), request.body().clone());
         let is_json = is_json(request.headers());
         let mut request = request.map(Body::from);
         request.extensions_mut().insert(Arc::clone(&visit));
         let response = match visit.terms.mode {
-            Mode::Native => self.serve_in_session(&visit, request, &body).await?,
-            Mode::Model | Mode::Browser => self.stateless.handle(request).await.map(Body::new),
+            ElicitationMode::Native => self.serve_in_session(&visit, request, &body).await?,
+            ElicitationMode::Model | ElicitationMode::Browser => {
+                self.stateless.handle(request).await.map(Body::new)
+            }
         };
         Ok(match (method, response.status()) {
             // rmcp answers what it cannot read with 415 and a sentence, whatever its type is.
@@ -149,16 +155,16 @@ impl<H: ServerHandler + Clone> McpService<H> {
 
     async fn serve_in_session(
         &self,
-        visit: &Visit,
+        visit: &McpRequestContext,
         request: Request,
         body: &[u8],
-    ) -> Result<Response, Problem> {
+    ) -> Result<Response, RequestError> {
         let caller = &visit.caller.name;
         let named = session(request.headers());
         match &named {
             Some(id) => self.check_owner(id, caller).await?,
             None if self.keeper.n_open().await >= SESSIONS_MAX => {
-                return Err(Problem::no_channel(SESSIONS_MAX));
+                return Err(RequestError::no_channel(SESSIONS_MAX));
             }
             None => {}
         }
@@ -172,7 +178,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
     }
 
     /// A session is its opener's; to others it is as if it did not exist.
-    async fn check_owner(&self, id: &Arc<str>, caller: &CallerName) -> Result<(), Problem> {
+    async fn check_owner(&self, id: &Arc<str>, caller: &CallerName) -> Result<(), RequestError> {
         let known = {
             let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
             owners.get(id).cloned()
@@ -183,7 +189,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
             None => self.session_records.owner(id).await.map_err(engine::Fault::from)?,
         };
         match owner {
-            Some(owner) if owner != *caller => Err(Problem::no_session()),
+            Some(owner) if owner != *caller => Err(RequestError::no_session()),
             Some(_) if !is_known => {
                 self.own(Arc::clone(id), caller).await;
                 Ok(())
@@ -216,7 +222,7 @@ fn unreadable(body: &[u8]) -> Response {
 }
 
 /// Ends an event stream with its caller's credential. Answers of one piece are complete when they get here.
-fn until_credential_end(visit: &Arc<Visit>, response: Response) -> Response {
+fn until_credential_end(visit: &Arc<McpRequestContext>, response: Response) -> Response {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
         return response;
@@ -233,16 +239,16 @@ fn session(headers: &HeaderMap) -> Option<Arc<str>> {
 async fn mcp<H: ServerHandler + Clone>(
     State(door): State<DoorState<McpService<H>>>,
     caller: Caller,
-    query: Query,
+    query: QueryMembers,
     request: Request,
-) -> Result<Response, Problem> {
+) -> Result<Response, RequestError> {
     let (visit, request) = enter(&door, caller, &query, request).await?;
     // In a box: it is large.
     Box::pin(door.own.serve(visit, request)).await
 }
 
 /// For `AIRLOCK_MCP_DEBUG`: what a client says of itself as it comes. In the older revisions it says so only then.
-fn log_hello(visit: &Visit, body: &[u8]) {
+fn log_hello(visit: &McpRequestContext, body: &[u8]) {
     if !tracing::enabled!(target: "mcp", tracing::Level::DEBUG) {
         return;
     }
@@ -268,16 +274,16 @@ fn session_name(headers: &HeaderMap) -> Option<String> {
 async fn enter<H>(
     door: &DoorState<McpService<H>>,
     caller: Caller,
-    query: &Query,
+    query: &QueryMembers,
     request: Request,
-) -> Result<(Arc<Visit>, Request<Bytes>), Problem> {
-    caller.may_run().map_err(|denied| Problem::denied(denied, ""))?;
-    let terms = Terms::read(query, caller.answers)?;
+) -> Result<(Arc<McpRequestContext>, Request<Bytes>), RequestError> {
+    caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
+    let terms = ConnectionTerms::read(query, caller.answers)?;
     let host = request.headers().get(HOST).cloned();
     let session = session_name(request.headers());
     let endpoints = request.extensions().get::<ConnectionEndpoints>();
     let peer = endpoints.map(|endpoints| endpoints.peer);
-    let visit = Arc::new(Visit {
+    let visit = Arc::new(McpRequestContext {
         app: Arc::clone(&door.app),
         state: Arc::clone(&door.own.state),
         caller,
@@ -293,12 +299,12 @@ async fn enter<H>(
 /// test lends them its own, and everything before the handler is as it is served.
 #[doc(hidden)]
 pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router {
-    let app = App::new(config);
+    let app = AppState::new(config);
     served_by(handler, &app).layer(from_fn_with_state(app, guard))
 }
 
 /// The body, all of it and in time, before anybody waits for it.
-async fn bounded(request: Request) -> Result<Request<Bytes>, Problem> {
+async fn bounded(request: Request) -> Result<Request<Bytes>, RequestError> {
     let (parts, body) = request.into_parts();
     let body = match parts.method {
         Method::POST => read(body).await?,

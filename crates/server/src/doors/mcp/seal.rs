@@ -1,13 +1,13 @@
 //! `requestState`: what a client carries between two halves of a call. It is sealed, good for one
 //! caller, one call and one use, and runs out. rmcp computes the seal; what is in it is ours.
 
-use crate::error::Problem;
+use crate::error::RequestError;
 use lifecycle::{ExecutionId, QuestionId, Timestamp};
 use rmcp::model::{JsonObject, RequestStateCodec, SealOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 use tokio::sync::OnceCell;
 
 /// How long a state is good. The question stays open longer; then it is answered elsewhere.
@@ -22,7 +22,7 @@ const KEY: &str = "request-state-key";
 
 /// What a state says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct RequestStateClaims {
     nonce: String,
     pub(super) execution: ExecutionId,
     /// What was asked when it was made.
@@ -32,7 +32,7 @@ pub(super) struct State {
 
 /// Why a state is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum RequestStateError {
     /// Changed on the way, another caller's, or another call's.
     Forged,
     /// Too old.
@@ -42,20 +42,20 @@ pub(super) enum Bad {
 }
 
 /// Seals and opens states.
-pub(super) struct Seal {
-    records: Arc<dyn Records>,
+pub(super) struct RequestStateSealer {
+    records: Arc<dyn RecordStore>,
     codec: OnceCell<RequestStateCodec>,
     used: Mutex<BTreeMap<String, Timestamp>>,
 }
 
-impl State {
+impl RequestStateClaims {
     pub(super) fn new(
         execution: ExecutionId,
         questions: Vec<QuestionId>,
         now: Timestamp,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, RequestError> {
         let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(|error| Problem::broken(&error))?;
+        getrandom::fill(&mut nonce).map_err(|error| RequestError::broken(&error))?;
         let nonce = nonce.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { nonce, execution, questions, expires: now.after_ms(STATE_MS_MAX) })
     }
@@ -71,13 +71,17 @@ impl State {
     }
 }
 
-impl Seal {
+impl RequestStateSealer {
     /// Keeps its key in these records.
-    pub(super) fn new(records: Arc<dyn Records>) -> Self {
+    pub(super) fn new(records: Arc<dyn RecordStore>) -> Self {
         Self { records, codec: OnceCell::new(), used: Mutex::default() }
     }
 
-    pub(super) async fn close(&self, binding: &[u8], state: &State) -> Result<String, Problem> {
+    pub(super) async fn close(
+        &self,
+        binding: &[u8],
+        state: &RequestStateClaims,
+    ) -> Result<String, RequestError> {
         let codec = self.codec().await?;
         Ok(codec.seal_with(&state.written(), &SealOptions::new().associated_data(binding)))
     }
@@ -88,23 +92,23 @@ impl Seal {
         binding: &[u8],
         sealed: &str,
         now: Timestamp,
-    ) -> Result<Result<State, Bad>, Problem> {
+    ) -> Result<Result<RequestStateClaims, RequestStateError>, RequestError> {
         let opened = self.codec().await?.open_with(sealed, binding);
-        let Some(state) = opened.ok().and_then(|bytes| State::read(&bytes)) else {
-            return Ok(Err(Bad::Forged));
+        let Some(state) = opened.ok().and_then(|bytes| RequestStateClaims::read(&bytes)) else {
+            return Ok(Err(RequestStateError::Forged));
         };
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         // One that lasts longer than any does is from before the clock was set back.
         let is_expired = state.expires < now || state.expires > now.after_ms(STATE_MS_MAX);
         Ok(match (is_expired, used.contains_key(&state.nonce)) {
-            (true, _) => Err(Bad::Expired),
-            (false, true) => Err(Bad::Used),
+            (true, _) => Err(RequestStateError::Expired),
+            (false, true) => Err(RequestStateError::Used),
             (false, false) => Ok(state),
         })
     }
 
     /// Takes a state for good; false where somebody was quicker.
-    pub(super) fn use_up(&self, state: &State, now: Timestamp) -> bool {
+    pub(super) fn use_up(&self, state: &RequestStateClaims, now: Timestamp) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.insert(state.nonce.clone(), state.expires).is_some() {
             return false;
@@ -121,17 +125,17 @@ impl Seal {
         true
     }
 
-    async fn codec(&self) -> Result<&RequestStateCodec, Problem> {
+    async fn codec(&self) -> Result<&RequestStateCodec, RequestError> {
         let codec = self.codec.get_or_try_init(async || {
             let key = key(self.records.as_ref()).await.map_err(engine::Fault::from)?;
-            RequestStateCodec::try_new(key).map_err(|error| Problem::broken(&error))
+            RequestStateCodec::try_new(key).map_err(|error| RequestError::broken(&error))
         });
         codec.await
     }
 }
 
 /// What seals, the same after a restart. Minted by whoever needs it first.
-async fn key(records: &dyn Records) -> Result<Vec<u8>, StoreError> {
+async fn key(records: &dyn RecordStore) -> Result<Vec<u8>, StoreError> {
     loop {
         if let Some(record) = records.get(KIND, KEY).await? {
             return Ok(record.value.into_bytes());
@@ -169,10 +173,10 @@ mod tests {
     #[tokio::test]
     async fn a_state_is_good_for_one_caller_one_call_one_use_and_one_day() {
         let store = SqliteStore::temporary().unwrap();
-        let (seal, now) = (Seal::new(Arc::new(store.clone())), Timestamp(1_000));
+        let (seal, now) = (RequestStateSealer::new(Arc::new(store.clone())), Timestamp(1_000));
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().unwrap();
         let question = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
-        let state = State::new(execution, vec![question], now).unwrap();
+        let state = RequestStateClaims::new(execution, vec![question], now).unwrap();
         let ann = binding(&caller("ann"), "execute", &args("1"));
         let sealed = seal.close(&ann, &state).await.unwrap();
         let open = async |binding: &[u8], sealed: &str, now| {
@@ -184,7 +188,7 @@ mod tests {
             binding(&caller("ann"), "resume", &args("1")),
             binding(&caller("ann"), "execute", &args("2")),
         ] {
-            assert_eq!(open(&other, &sealed, now).await, Err(Bad::Forged));
+            assert_eq!(open(&other, &sealed, now).await, Err(RequestStateError::Forged));
         }
         for at in 0..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
@@ -196,19 +200,19 @@ mod tests {
                 assert!(at + 1 == sealed.len() || sealed.as_bytes()[at + 1] == b'.', "{at}");
             }
         }
-        assert_eq!(open(&ann, "", now).await, Err(Bad::Forged));
+        assert_eq!(open(&ann, "", now).await, Err(RequestStateError::Forged));
         assert_eq!(
             open(&ann, &sealed, Timestamp(999)).await,
-            Err(Bad::Expired),
+            Err(RequestStateError::Expired),
             "the clock went back"
         );
         let tomorrow = now.after_ms(STATE_MS_MAX + 1);
-        assert_eq!(open(&ann, &sealed, tomorrow).await, Err(Bad::Expired));
+        assert_eq!(open(&ann, &sealed, tomorrow).await, Err(RequestStateError::Expired));
         assert!(seal.use_up(&state, now));
         assert!(!seal.use_up(&state, now));
-        assert_eq!(open(&ann, &sealed, now).await, Err(Bad::Used));
+        assert_eq!(open(&ann, &sealed, now).await, Err(RequestStateError::Used));
         // Another server on the same store, or the same one after a restart, has the same key.
-        let restarted = Seal::new(Arc::new(store));
+        let restarted = RequestStateSealer::new(Arc::new(store));
         let opened = restarted.open(&ann, &sealed, now).await.unwrap();
         assert_eq!(opened, Ok(state));
     }

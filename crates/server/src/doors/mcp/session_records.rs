@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::{Records, StoreError};
+use store::{RecordStore, StoreError};
 
 /// One record per session, by its id.
 const KIND: &str = "mcp-session";
@@ -24,10 +24,10 @@ const HELLO_BYTES_MAX: usize = 16 << 10;
 
 /// The records of sessions.
 #[derive(Clone)]
-pub(super) struct SessionRecords(Arc<dyn Records>);
+pub(super) struct SessionRecords(Arc<dyn RecordStore>);
 
 impl SessionRecords {
-    pub(super) fn new(records: Arc<dyn Records>) -> Self {
+    pub(super) fn new(records: Arc<dyn RecordStore>) -> Self {
         Self(records)
     }
 

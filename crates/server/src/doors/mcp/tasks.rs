@@ -3,14 +3,14 @@
 
 use super::answer;
 use super::follow::caught_up;
-use super::forms::{self, Misfits};
-use super::narration::Narration;
-use super::visit::{Manner, Visit};
+use super::forms::{self, FormMisfits};
+use super::narration::McpExecutionView;
+use super::visit::{McpRequestContext, QuestionChannel};
 use super::{outbound, refusals};
 use crate::answering::{AnswerPath, AnswerSubject, permit};
-use crate::error::Problem;
-use lifecycle::{ExecutionId, Rejection, Timestamp, Utc};
-use protocols::executor::Told;
+use crate::error::RequestError;
+use lifecycle::{ExecutionId, Rejection, Timestamp, UtcTime};
+use protocols::executor::WaitEnd;
 use rmcp::model::{
     CallToolResult, CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject, Task,
     TaskPayload, TaskStatus,
@@ -23,9 +23,9 @@ const POLL_MS: u64 = 1_000;
 
 /// A task for an execution that is under way.
 pub(super) async fn created(
-    visit: &Visit,
+    visit: &McpRequestContext,
     execution: ExecutionId,
-) -> Result<CreateTaskResult, Problem> {
+) -> Result<CreateTaskResult, RequestError> {
     let narration = caught_up(&visit, execution).await?;
     Ok(CreateTaskResult::new(task(execution, &narration)))
 }
@@ -35,7 +35,7 @@ pub(super) async fn get(
     id: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<DetailedTask, ErrorData> {
-    let visit = Visit::of(context)?;
+    let visit = McpRequestContext::of(context)?;
     let (execution, narration) = found(&visit, id).await?;
     let payload = payload(&visit, visit.manner(context), execution, &narration);
     Ok(DetailedTask::new(task(execution, &narration), payload))
@@ -47,11 +47,12 @@ pub(super) async fn update(
     responses: InputResponses,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let visit = Visit::of(context)?;
+    let visit = McpRequestContext::of(context)?;
     let (_, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
     let manner = visit.manner(context);
-    if matches!(manner, Manner::Form(forms) | Manner::Retry(forms) if !forms.counts) {
+    if matches!(manner, QuestionChannel::Form(forms) | QuestionChannel::Retry(forms) if !forms.counts)
+    {
         // The client was asked to show a link to the page, and says that it did: that answers nothing.
         return Ok(());
     }
@@ -79,7 +80,7 @@ pub(super) async fn cancel(
     id: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let visit = Visit::of(context)?;
+    let visit = McpRequestContext::of(context)?;
     let (execution, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
     if owner.is_none_or(|owner| visit.caller.may_cancel(&owner).is_err()) {
@@ -89,13 +90,16 @@ pub(super) async fn cancel(
         // It is over, which is what was wanted.
         Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
         Err(error) => {
-            let problem = Problem::from(error);
+            let problem = RequestError::from(error);
             Err(ErrorData::internal_error(problem.message().to_owned(), None))
         }
     }
 }
 
-async fn found(visit: &Arc<Visit>, id: &str) -> Result<(ExecutionId, Arc<Narration>), ErrorData> {
+async fn found(
+    visit: &Arc<McpRequestContext>,
+    id: &str,
+) -> Result<(ExecutionId, Arc<McpExecutionView>), ErrorData> {
     let execution: ExecutionId = id.parse().map_err(|_| unknown(id))?;
     let narration = caught_up(&visit, execution).await.map_err(|_| unknown(id))?;
     let account = &narration.account;
@@ -109,26 +113,27 @@ fn unknown(id: &str) -> ErrorData {
 }
 
 fn payload(
-    visit: &Visit,
-    manner: Manner,
+    visit: &McpRequestContext,
+    manner: QuestionChannel,
     execution: ExecutionId,
-    narration: &Narration,
+    narration: &McpExecutionView,
 ) -> TaskPayload {
     let result = match (narration.account.now(), manner) {
         (None, _) => return TaskPayload::Working,
-        (Some(Told::Asked(_)), Manner::Form(forms) | Manner::Retry(forms)) => {
-            let input_requests = forms::requests(visit, &narration.account, forms, &Misfits::new());
+        (Some(WaitEnd::Asked(_)), QuestionChannel::Form(forms) | QuestionChannel::Retry(forms)) => {
+            let input_requests =
+                forms::requests(visit, &narration.account, forms, &FormMisfits::new());
             return TaskPayload::InputRequired { input_requests };
         }
-        (Some(Told::Over(lifecycle::Outcome::Cancelled { .. })), _) => {
+        (Some(WaitEnd::Over(lifecycle::ExecutionOutcome::Cancelled { .. })), _) => {
             return TaskPayload::Cancelled;
         }
-        (Some(Told::Asked(asked)), Manner::Model) => outbound::paused(asked),
-        (Some(Told::Asked(asked)), Manner::Browser) => {
+        (Some(WaitEnd::Asked(asked)), QuestionChannel::Model) => outbound::paused(asked),
+        (Some(WaitEnd::Asked(asked)), QuestionChannel::Browser) => {
             outbound::approval_required(visit, asked.question.id, manner, None)
         }
-        (Some(Told::Over(outcome)), _) => outbound::over(execution, narration, outcome),
-        (Some(Told::Parked), _) => refusals::refused(&Problem::parked(execution), None),
+        (Some(WaitEnd::Over(outcome)), _) => outbound::over(execution, narration, outcome),
+        (Some(WaitEnd::Parked), _) => refusals::refused(&RequestError::parked(execution), None),
     };
     TaskPayload::Completed { result: object(&result) }
 }
@@ -140,7 +145,7 @@ fn object(result: &CallToolResult) -> JsonObject {
     }
 }
 
-fn task(execution: ExecutionId, narration: &Narration) -> Task {
+fn task(execution: ExecutionId, narration: &McpExecutionView) -> Task {
     let (began, changed) = (utc(narration.began), utc(narration.changed));
     Task::new(execution.to_string(), TaskStatus::Working, began, changed)
         .with_status_message(narration.doing())
@@ -149,7 +154,7 @@ fn task(execution: ExecutionId, narration: &Narration) -> Task {
 
 /// A time as the protocol writes it.
 fn utc(at: Timestamp) -> String {
-    Utc::from(at).exact()
+    UtcTime::from(at).exact()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Who asks, on what terms, from where: what one request brings with it.
 
 use super::McpState;
-use super::inbound::{Mode, Terms};
+use super::inbound::{ConnectionTerms, ElicitationMode};
 use crate::answering::{AnswerPath, PageOrigin};
-use crate::app::App;
+use crate::app::AppState;
 use crate::auth::{Caller, is_loopback};
 use axum::http::HeaderValue;
 use axum::http::request::Parts;
@@ -15,11 +15,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// One request's caller and terms.
-pub(super) struct Visit {
-    pub(super) app: Arc<App>,
+pub(super) struct McpRequestContext {
+    pub(super) app: Arc<AppState>,
     pub(super) state: Arc<McpState>,
     pub(super) caller: Caller,
-    pub(super) terms: Terms,
+    pub(super) terms: ConnectionTerms,
     /// Host and port by which the client reached us.
     pub(super) host: Option<HeaderValue>,
     /// Where its connection comes from; none where it is in this process.
@@ -30,15 +30,15 @@ pub(super) struct Visit {
 
 /// How a question reaches a person, given what the client can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum QuestionChannel {
     /// The model is told and calls `resume` with what the person says.
     Model,
     /// The person opens a page; `resume` waits for them.
     Browser,
     /// The client shows a form in the middle of the call.
-    Form(Forms),
+    Form(FormSupport),
     /// The client is told what is needed and sends the call again with it.
-    Retry(Forms),
+    Retry(FormSupport),
 }
 
 /// The session's name in links for clients that have no session.
@@ -46,7 +46,7 @@ const NO_SESSION: &str = "none";
 
 /// What a client can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Forms {
+pub(super) struct FormSupport {
     /// Forms.
     pub(super) form: bool,
     /// Links.
@@ -56,7 +56,7 @@ pub(super) struct Forms {
     pub(super) counts: bool,
 }
 
-impl Visit {
+impl McpRequestContext {
     /// What the HTTP side put beside the message.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Result<Arc<Self>, ErrorData> {
         let parts = context.extensions.get::<Parts>();
@@ -91,17 +91,23 @@ impl Visit {
     }
 
     /// How a question of this caller reaches a person, given what the client can show and whose answers count.
-    pub(super) fn manner(&self, context: &RequestContext<RoleServer>) -> Manner {
+    pub(super) fn manner(&self, context: &RequestContext<RoleServer>) -> QuestionChannel {
         let counts = self.caller.answers >= AnswerRole::Client;
         let shown = forms(context).map(|forms| (is_stateless(context), forms));
         // Where no dialog counts, only a link to the page is shown.
         let shown = shown.filter(|(_, forms)| counts || forms.url);
         match (self.terms.mode, shown) {
-            (Mode::Browser, _) => Manner::Browser,
-            (Mode::Native, Some((true, forms))) => Manner::Retry(Forms { counts, ..forms }),
-            (Mode::Native, Some((false, forms))) => Manner::Form(Forms { counts, ..forms }),
-            (Mode::Native, None) if self.caller.answers < AnswerRole::Model => Manner::Browser,
-            (Mode::Model, _) | (Mode::Native, None) => Manner::Model,
+            (ElicitationMode::Browser, _) => QuestionChannel::Browser,
+            (ElicitationMode::Native, Some((true, forms))) => {
+                QuestionChannel::Retry(FormSupport { counts, ..forms })
+            }
+            (ElicitationMode::Native, Some((false, forms))) => {
+                QuestionChannel::Form(FormSupport { counts, ..forms })
+            }
+            (ElicitationMode::Native, None) if self.caller.answers < AnswerRole::Model => {
+                QuestionChannel::Browser
+            }
+            (ElicitationMode::Model, _) | (ElicitationMode::Native, None) => QuestionChannel::Model,
         }
     }
 }
@@ -119,10 +125,10 @@ pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// What the client says it can show; a capability without members means forms.
-fn forms(context: &RequestContext<RoleServer>) -> Option<Forms> {
+fn forms(context: &RequestContext<RoleServer>) -> Option<FormSupport> {
     let elicitation = context.client_capabilities()?.elicitation?;
     let (form, url) = (elicitation.form.is_some(), elicitation.url.is_some());
-    Some(Forms { form: form || !url, url, counts: true })
+    Some(FormSupport { form: form || !url, url, counts: true })
 }
 
 #[cfg(test)]

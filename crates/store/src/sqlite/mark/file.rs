@@ -21,11 +21,11 @@ const WHY: &str = "nothing panics while it holds this lock";
 
 /// The mark of an open store; a handle to it. Of a store that promises nothing beyond its process, there is none.
 #[derive(Clone)]
-pub(in crate::sqlite) struct Mark(Option<Arc<Shared>>);
+pub(in crate::sqlite) struct StoreMark(Option<Arc<MarkShared>>);
 
-struct Shared {
+struct MarkShared {
     writer: Mutex<MarkWriter>,
-    syncing: Syncing,
+    syncing: MarkSyncState,
 }
 
 struct MarkWriter {
@@ -38,7 +38,7 @@ struct MarkWriter {
 
 /// When the file is synced.
 #[derive(Default)]
-struct Syncing {
+struct MarkSyncState {
     /// Something was written since the last sync began.
     is_dirty: AtomicBool,
     wanted: Mutex<SyncWanted>,
@@ -51,7 +51,7 @@ struct SyncWanted {
     is_closed: bool,
 }
 
-impl Mark {
+impl StoreMark {
     /// No mark: nothing is written.
     pub(in crate::sqlite) const fn none() -> Self {
         Self(None)
@@ -78,7 +78,8 @@ impl Mark {
         }
         let to_sync = file.try_clone()?;
         let writer = MarkWriter { file, state, sequence, has_failed: false };
-        let shared = Arc::new(Shared { writer: Mutex::new(writer), syncing: Syncing::default() });
+        let shared =
+            Arc::new(MarkShared { writer: Mutex::new(writer), syncing: MarkSyncState::default() });
         let mark = Self(Some(Arc::clone(&shared)));
         mark.try_update(|_| {})?;
         mark.sync()?;
@@ -145,7 +146,7 @@ impl Mark {
     }
 }
 
-impl Shared {
+impl MarkShared {
     fn writer(&self) -> MutexGuard<'_, MarkWriter> {
         self.writer.lock().expect(WHY)
     }
@@ -180,7 +181,7 @@ pub(in crate::sqlite) fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-impl Syncing {
+impl MarkSyncState {
     fn wanted(&self) -> MutexGuard<'_, SyncWanted> {
         self.wanted.lock().expect(WHY)
     }

@@ -1,9 +1,9 @@
 //! Records each commit in the mark: which log it is in, and where it ends.
 
-use super::file::Mark;
+use super::file::StoreMark;
 use super::slot::LogPosition;
 use crate::sqlite::format;
-use crate::sqlite::wal::{FRAME_HEADER_BYTES, Generation, HEADER_BYTES};
+use crate::sqlite::wal::{FRAME_HEADER_BYTES, HEADER_BYTES, WalGeneration};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Knows the log of an open database.
 pub(in crate::sqlite) struct LogMarker {
-    mark: Mark,
+    mark: StoreMark,
     main: PathBuf,
     frame_bytes: u64,
     /// Opened when there is a log.
@@ -22,7 +22,7 @@ pub(in crate::sqlite) struct LogMarker {
 
 /// A commit, as SQLite reports it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sqlite) struct Commit {
+pub(in crate::sqlite) struct WalCommit {
     /// The log's frames up to its end.
     pub(in crate::sqlite) frames: u32,
     /// Whether the log was synced with it.
@@ -30,14 +30,14 @@ pub(in crate::sqlite) struct Commit {
 }
 
 impl LogMarker {
-    pub(in crate::sqlite) fn new(mark: Mark, main: &Path, page_bytes: u32) -> Self {
+    pub(in crate::sqlite) fn new(mark: StoreMark, main: &Path, page_bytes: u32) -> Self {
         let frame_bytes = FRAME_HEADER_BYTES as u64 + u64::from(page_bytes);
         let last = mark.state().and_then(|state| state.log);
         Self { mark, main: main.to_owned(), frame_bytes, log: None, last }
     }
 
     /// Records a commit. It must be called before anyone is told of it.
-    pub(in crate::sqlite) fn committed(&mut self, commit: Commit) {
+    pub(in crate::sqlite) fn committed(&mut self, commit: WalCommit) {
         if self.mark.state().is_none() {
             return;
         }
@@ -49,8 +49,8 @@ impl LogMarker {
         }
     }
 
-    fn record(&mut self, generation: Generation, commit: Commit) {
-        let Commit { frames: written, is_synced, .. } = commit;
+    fn record(&mut self, generation: WalGeneration, commit: WalCommit) {
+        let WalCommit { frames: written, is_synced, .. } = commit;
         let same = self.last.filter(|last| last.generation == generation);
         let log = match same {
             Some(last) => LogPosition {
@@ -73,12 +73,12 @@ impl LogMarker {
     }
 
     /// The log as the last commit left it.
-    pub(in crate::sqlite) fn generation(&self) -> Option<Generation> {
+    pub(in crate::sqlite) fn generation(&self) -> Option<WalGeneration> {
         self.last.map(|last| last.generation)
     }
 
     /// So many frames of a log are synced.
-    pub(in crate::sqlite) fn log_synced(&mut self, generation: Option<Generation>, frames: u32) {
+    pub(in crate::sqlite) fn log_synced(&mut self, generation: Option<WalGeneration>, frames: u32) {
         let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {
             return;
         };
@@ -89,7 +89,11 @@ impl LogMarker {
     }
 
     /// So many frames of a log are synced, copied into the database, and synced there.
-    pub(in crate::sqlite) fn checkpointed(&mut self, generation: Option<Generation>, frames: u32) {
+    pub(in crate::sqlite) fn checkpointed(
+        &mut self,
+        generation: Option<WalGeneration>,
+        frames: u32,
+    ) {
         let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {
             return;
         };
@@ -122,11 +126,11 @@ impl LogMarker {
         self.mark.sync()
     }
 
-    pub(in crate::sqlite) const fn mark(&self) -> &Mark {
+    pub(in crate::sqlite) const fn mark(&self) -> &StoreMark {
         &self.mark
     }
 
-    fn generation_at(&mut self, frames: u32) -> io::Result<Generation> {
+    fn generation_at(&mut self, frames: u32) -> io::Result<WalGeneration> {
         let log = match &mut self.log {
             Some(log) => log,
             none => none.insert(File::open(format::log_of(&self.main))?),
@@ -134,7 +138,7 @@ impl LogMarker {
         let mut salts = [0; 8];
         let before = u64::from(frames.saturating_sub(1)) * self.frame_bytes;
         log.read_exact_at(&mut salts, HEADER_BYTES as u64 + before + 8)?;
-        Ok(Generation::from_bytes(salts))
+        Ok(WalGeneration::from_bytes(salts))
     }
 }
 

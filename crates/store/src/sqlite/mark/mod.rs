@@ -13,12 +13,12 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub(super) use file::{Mark, now_ms};
+pub(super) use file::{StoreMark, now_ms};
 pub(super) use found::{FoundMark, find_files, read_mark};
-pub(super) use log_marker::{Commit, LogMarker};
+pub(super) use log_marker::{LogMarker, WalCommit};
 pub use slot::BootId;
 pub(super) use slot::{LogPosition, MarkState, TailPosition};
-pub(super) use verdict::{FoundFiles, FoundLog, FoundTail, Shortfall, shortfalls};
+pub(super) use verdict::{FoundFiles, FoundLog, FoundTail, StoreShortfall, shortfalls};
 
 /// The mark's name within the data directory.
 pub(super) const FILE: &str = "store.mark";

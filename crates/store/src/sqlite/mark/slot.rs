@@ -1,7 +1,7 @@
 //! What a mark says, and its bytes. Pure.
 
-use crate::sqlite::seal::Seal;
-use crate::sqlite::wal::Generation;
+use crate::sqlite::seal::RowChecksum;
+use crate::sqlite::wal::WalGeneration;
 use uuid::Uuid;
 
 /// How far apart the two slots are: a torn write of one leaves the other alone.
@@ -55,7 +55,7 @@ pub(in crate::sqlite) struct MarkState {
 /// How far the log had come, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct LogPosition {
-    pub(in crate::sqlite) generation: Generation,
+    pub(in crate::sqlite) generation: WalGeneration,
     pub(in crate::sqlite) written: u32,
     pub(in crate::sqlite) synced: u32,
     /// Copied into the database, and synced there.
@@ -72,9 +72,9 @@ pub(in crate::sqlite) struct TailPosition {
 impl MarkState {
     /// The slot that says this; of two slots the one with the higher `sequence` counts.
     pub(in crate::sqlite) fn to_bytes(self, sequence: u64) -> [u8; SLOT_BYTES] {
-        let mut out = Writer { bytes: [0; SLOT_BYTES], at: 0 };
+        let mut out = SlotWriter { bytes: [0; SLOT_BYTES], at: 0 };
         let log = self.log.unwrap_or(LogPosition {
-            generation: Generation { salt_1: 0, salt_2: 0 },
+            generation: WalGeneration { salt_1: 0, salt_2: 0 },
             written: 0,
             synced: 0,
             checkpointed: 0,
@@ -108,7 +108,7 @@ impl MarkState {
         if seal(said) != sealed {
             return None;
         }
-        let mut rest = Reader(said);
+        let mut rest = SlotReader(said);
         if rest.take::<8>()? != MAGIC || rest.u32()? != VERSION {
             return None;
         }
@@ -116,7 +116,7 @@ impl MarkState {
         let sequence = rest.u64()?;
         let (boot, history) = (BootId(rest.take()?), Uuid::from_bytes(rest.take()?));
         let (epoch, at) = (rest.u64()?, i64::from_le_bytes(rest.take()?));
-        let generation = Generation { salt_1: rest.u32()?, salt_2: rest.u32()? };
+        let generation = WalGeneration { salt_1: rest.u32()?, salt_2: rest.u32()? };
         let (written, synced) = (rest.u32()?, rest.u32()?);
         let checkpointed = u32::try_from(rest.u64()?).ok()?;
         let log = has_log.then_some(LogPosition { generation, written, synced, checkpointed });
@@ -138,24 +138,24 @@ impl MarkState {
 }
 
 fn seal(bytes: &[u8]) -> i64 {
-    Seal::new().bytes(bytes).done()
+    RowChecksum::new().bytes(bytes).done()
 }
 
-struct Writer {
+struct SlotWriter {
     bytes: [u8; SLOT_BYTES],
     at: usize,
 }
 
-impl Writer {
+impl SlotWriter {
     fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct SlotReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl SlotReader<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.0.split_off(..N)?.try_into().ok()
     }

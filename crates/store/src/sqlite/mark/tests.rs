@@ -1,17 +1,17 @@
 //! The rules of the mark for any history: no false alarm after a kill or a power cut, and no silence after damage.
 
 use super::slot::{SLOT_BYTES, SLOT_STRIDE};
-use super::verdict::Shortfall;
+use super::verdict::StoreShortfall;
 use super::*;
-use crate::sqlite::wal::Generation;
+use crate::sqlite::wal::WalGeneration;
 use proptest::prelude::*;
 use uuid::Uuid;
 
 const BOOT: BootId = BootId([1; 16]);
 const OTHER_BOOT: BootId = BootId([2; 16]);
 
-const fn generation(n: u32) -> Generation {
-    Generation { salt_1: u32::MAX.wrapping_add(n), salt_2: n.wrapping_mul(0x9E37_79B9) }
+const fn generation(n: u32) -> WalGeneration {
+    WalGeneration { salt_1: u32::MAX.wrapping_add(n), salt_2: n.wrapping_mul(0x9E37_79B9) }
 }
 
 fn state(log: Option<LogPosition>) -> MarkState {
@@ -64,7 +64,7 @@ fn the_newer_sound_slot_counts() {
 }
 
 #[track_caller]
-fn check(position: LogPosition, boot: BootId, found: FoundLog, expected: Option<Shortfall>) {
+fn check(position: LogPosition, boot: BootId, found: FoundLog, expected: Option<StoreShortfall>) {
     let shortfalls = shortfalls(&state(Some(position)), &files(found), boot);
     assert_eq!(shortfalls, expected.into_iter().collect::<Vec<_>>());
 }
@@ -74,14 +74,14 @@ fn in_the_same_boot_everything_written_must_be_there() {
     let found = |frames| FoundLog::Frames(generation(1), frames);
     check(log(9, 4, 0), BOOT, found(9), None);
     check(log(9, 4, 0), BOOT, found(12), None);
-    check(log(9, 4, 0), BOOT, found(8), Some(Shortfall::Log { found: 8, needed: 9 }));
+    check(log(9, 4, 0), BOOT, found(8), Some(StoreShortfall::Log { found: 8, needed: 9 }));
     // The frames that are left hide newer pages of the database.
-    check(log(9, 9, 9), BOOT, found(8), Some(Shortfall::Log { found: 8, needed: 9 }));
-    check(log(9, 4, 8), BOOT, FoundLog::Empty, Some(Shortfall::LogGone { needed: 9 }));
+    check(log(9, 9, 9), BOOT, found(8), Some(StoreShortfall::Log { found: 8, needed: 9 }));
+    check(log(9, 4, 8), BOOT, FoundLog::Empty, Some(StoreShortfall::LogGone { needed: 9 }));
     check(log(9, 9, 9), BOOT, FoundLog::Empty, None);
     check(log(9, 4, 0), BOOT, FoundLog::Frames(generation(2), 1), None);
-    let unrelated = FoundLog::Frames(Generation { salt_1: 1 << 31, salt_2: 1 }, 99);
-    check(log(9, 4, 0), BOOT, unrelated, Some(Shortfall::LogGone { needed: 9 }));
+    let unrelated = FoundLog::Frames(WalGeneration { salt_1: 1 << 31, salt_2: 1 }, 99);
+    check(log(9, 4, 0), BOOT, unrelated, Some(StoreShortfall::LogGone { needed: 9 }));
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn after_another_boot_only_what_was_synced_must_be_there() {
     let found = |frames| FoundLog::Frames(generation(1), frames);
     for boot in [OTHER_BOOT, BootId::UNKNOWN] {
         check(log(9, 4, 0), boot, found(4), None);
-        check(log(9, 4, 0), boot, found(3), Some(Shortfall::Log { found: 3, needed: 4 }));
+        check(log(9, 4, 0), boot, found(3), Some(StoreShortfall::Log { found: 3, needed: 4 }));
         check(log(9, 0, 0), boot, FoundLog::Empty, None);
         check(log(9, 4, 4), boot, FoundLog::Empty, None);
-        check(log(9, 4, 3), boot, FoundLog::Empty, Some(Shortfall::LogGone { needed: 4 }));
+        check(log(9, 4, 3), boot, FoundLog::Empty, Some(StoreShortfall::LogGone { needed: 4 }));
     }
     let mut unknown = state(Some(log(9, 4, 0)));
     unknown.boot = BootId::UNKNOWN;
@@ -104,13 +104,13 @@ fn the_database_and_the_tail_must_not_be_shorter_either() {
     let mut short = files(FoundLog::Empty);
     short.main_bytes = 4_096;
     short.tails[0].end = 50;
-    let main = Shortfall::Main { found: 4_096, needed: 8_192 };
-    let tail = Shortfall::Tail { which: 0, found: 50, needed: 100 };
+    let main = StoreShortfall::Main { found: 4_096, needed: 8_192 };
+    let tail = StoreShortfall::Tail { which: 0, found: 50, needed: 100 };
     assert_eq!(shortfalls(&state(None), &short, BOOT), [main, tail]);
     assert_eq!(shortfalls(&state(None), &short, OTHER_BOOT), [main], "the tail is never synced");
     let mut another = files(FoundLog::Empty);
     another.tails[0].time = Some(6);
-    let tail = Shortfall::Tail { which: 0, found: 0, needed: 100 };
+    let tail = StoreShortfall::Tail { which: 0, found: 0, needed: 100 };
     assert_eq!(shortfalls(&state(None), &another, BOOT), [tail]);
 }
 

@@ -9,9 +9,9 @@ mod campaign;
 
 use super::mark::{Image, image, lay_out};
 use super::*;
-use crate::sqlite::ledger::Write;
+use crate::sqlite::ledger::TableWrite;
 use crate::sqlite::{BootId, OpenError};
-use crate::{Record, Records};
+use crate::{RecordStore, StoredRecord};
 use std::collections::BTreeMap;
 
 const CASES_DAILY: u64 = 50;
@@ -89,7 +89,7 @@ async fn lived(random: &mut Random) -> Life {
                 }
                 // The barrier below is the first commit of the next log.
                 1 => {
-                    let checkpoint = Write::Trouble("PRAGMA wal_checkpoint(PASSIVE)");
+                    let checkpoint = TableWrite::Trouble("PRAGMA wal_checkpoint(PASSIVE)");
                     store.write(Ok(checkpoint), drop).await.unwrap();
                     synced = Some(Synced::Log);
                 }
@@ -97,18 +97,24 @@ async fn lived(random: &mut Random) -> Life {
             },
             _ => {
                 let append = append(n, vec![line(1, &text)], running());
-                store.append(Append { strength: Strength::Synced, ..append }).await.unwrap();
+                store
+                    .append(JournalAppend { strength: WriteStrength::Synced, ..append })
+                    .await
+                    .unwrap();
                 acknowledged.insert(n, vec![line(1, &text)]);
                 synced = Some(Synced::Log);
             }
         }
         if let Some(synced) = synced {
             // What the tail holds is never synced: what was sorted in is.
-            let sorted: Vec<Record> = store.all("none").await.unwrap();
+            let sorted: Vec<StoredRecord> = store.all("none").await.unwrap();
             assert_eq!(sorted, []);
             n_barriers += 1;
             let barrier = append(u128::MAX - n_barriers, vec![line(1, "")], running());
-            store.append(Append { strength: Strength::Synced, ..barrier }).await.unwrap();
+            store
+                .append(JournalAppend { strength: WriteStrength::Synced, ..barrier })
+                .await
+                .unwrap();
             durable = synced.durable(durable, image(temp.path()), random);
             survives = acknowledged.clone();
         }

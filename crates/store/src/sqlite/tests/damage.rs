@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::sqlite::OpenError;
-use crate::sqlite::format::{self, Checked, Durability};
+use crate::sqlite::format::{self, CheckExtent, DurabilityMode};
 use crate::sqlite::mark;
-use crate::{ListFilter, Listed, Record, Records};
+use crate::{ListFilter, ListedExecution, RecordStore, StoredRecord};
 use std::path::Path;
 
 /// The database, whose log must be empty.
@@ -58,7 +58,8 @@ async fn a_directory_of_format_5_keeps_its_data_and_is_then_refused_by_programs_
     let store = SqliteStore::open(temp.path()).unwrap();
     assert_eq!(store.get("policy", "a").await.unwrap().unwrap().value, "{\"x\":1}");
     store.close().await;
-    let opened = format::open(&path, &format::STEPS[..5], Durability::Nothing, Checked::IfSmall);
+    let opened =
+        format::open(&path, &format::STEPS[..5], DurabilityMode::Nothing, CheckExtent::IfSmall);
     let refused = opened.map(drop).unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 7, known: 5 }), "{refused:?}");
 }
@@ -104,7 +105,7 @@ fn each_step_is_taken_once_and_whole() {
     let temp = tempfile::tempdir().unwrap();
     let path = temp.path().join("x.db");
     let open = |steps: &[&str]| {
-        let opened = format::open(&path, steps, Durability::Nothing, Checked::IfSmall);
+        let opened = format::open(&path, steps, DurabilityMode::Nothing, CheckExtent::IfSmall);
         opened.map(|database| database.conn)
     };
     let version = |conn: &rusqlite::Connection| -> i64 {
@@ -127,7 +128,7 @@ fn each_step_is_taken_once_and_whole() {
     assert!(matches!(refused, OpenError::Newer { found: 2, known: 1 }));
 }
 
-type Shown = (Vec<Listed>, Vec<Entry>, Vec<Record>);
+type Shown = (Vec<ListedExecution>, Vec<Entry>, Vec<StoredRecord>);
 
 async fn shown(store: &SqliteStore) -> Result<Shown, StoreError> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 99 };

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::sqlite::format;
-use crate::{DataLoss, ListFilter, Listed, LossCause, Notes, Record, Records};
-use lifecycle::{Json, Nature, Prepared, Program, Runs, ToolPath};
+use crate::{
+    DataLoss, ListFilter, ListedExecution, LossCause, NoteStore, RecordStore, StoredRecord,
+};
+use lifecycle::{Json, PreparedProgram, Program, ToolHost, ToolNature, ToolPath};
 use std::path::{Path, PathBuf};
 
 /// The first format whose databases know their history.
@@ -34,17 +36,17 @@ fn started() -> Event {
     Event::Started {
         program: Program {
             source: "return await tools.mail.send({ to: 'ann' })".into(),
-            convention: lifecycle::Convention::ExplicitReturn,
+            convention: lifecycle::ValueConvention::ExplicitReturn,
         },
         caller: CallerName("ann".into()),
-        limits: lifecycle::Limits::default(),
-        seed: lifecycle::Seed([7; 32]),
+        limits: lifecycle::ExecutionLimits::default(),
+        seed: lifecycle::RandomSeed([7; 32]),
         terms: Box::default(),
     }
 }
 
 fn prepared() -> Event {
-    Event::Prepared(Prepared {
+    Event::Prepared(PreparedProgram {
         text: Some("return 7".into()),
         prelude: 1,
         fingerprint: "an engine".into(),
@@ -53,7 +55,7 @@ fn prepared() -> Event {
 
 fn finished() -> Event {
     let value = Some(Json::parse("7".into()).unwrap());
-    Event::Finished { outcome: Outcome::Completed { value }, active_ms: 3, iterations: 0 }
+    Event::Finished { outcome: ExecutionOutcome::Completed { value }, active_ms: 3, iterations: 0 }
 }
 
 fn paused() -> Vec<Entry> {
@@ -61,7 +63,7 @@ fn paused() -> Vec<Entry> {
         call: CallId(1),
         tool: ToolPath::parse("mail.send").unwrap(),
         args: Json::parse(r#"{"to":"ann"}"#.into()).unwrap(),
-        nature: Nature { read_only: false, runs: Runs::Here },
+        nature: ToolNature { read_only: false, runs: ToolHost::Here },
         line: None,
         alias: None,
     };
@@ -85,27 +87,30 @@ async fn check(store: &SqliteStore, format: usize) {
         for entry in &mut found {
             // What the defaults were then is theirs.
             if let Event::Started { limits, .. } = &mut entry.event {
-                *limits = lifecycle::Limits::default();
+                *limits = lifecycle::ExecutionLimits::default();
             }
         }
         assert_eq!(found, entries, "format {format}, execution {n}");
     }
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
-    let listed = |n, last, phase, due| Listed {
+    let listed = |n, last, phase, due| ListedExecution {
         execution: id(n),
         created: CREATED,
         last: Seq(last),
         standing: standing(phase, "ann", due),
     };
     let expected = [
-        listed(3, 3, Phase::Finished, None),
-        listed(2, 3, Phase::Finished, None),
-        listed(1, 5, Phase::Paused, Some(1_702_592_000_001)),
+        listed(3, 3, ExecutionPhase::Finished, None),
+        listed(2, 3, ExecutionPhase::Finished, None),
+        listed(1, 5, ExecutionPhase::Paused, Some(1_702_592_000_001)),
     ];
     assert_eq!(store.list(filter).await.unwrap(), expected, "format {format}");
     assert_eq!(store.asked_by(question(77)).await.unwrap(), Some(id(1)), "format {format}");
-    let record =
-        |key: &str, value: &str, version| Record { key: key.into(), value: value.into(), version };
+    let record = |key: &str, value: &str, version| StoredRecord {
+        key: key.into(),
+        value: value.into(),
+        version,
+    };
     assert_eq!(store.all("policy").await.unwrap(), [record("a", r#"{"pattern":"mail.*"}"#, 1)]);
     let token = record("b", r#"{"name":"b","scopes":["run"]}"#, 2);
     assert_eq!(store.all("token").await.unwrap(), [token], "format {format}");

@@ -12,7 +12,10 @@ async fn a_follower_hears_what_was_and_what_comes_and_then_the_end() {
     let (heard, written) = tokio::join!(follower.next(), write(&store, 1, vec![line(3, "c")]));
     written.unwrap();
     assert_eq!(heard.unwrap().unwrap(), line(3, "c"));
-    store.append(append(1, vec![end(4)], standing(Phase::Finished, "ann", None))).await.unwrap();
+    store
+        .append(append(1, vec![end(4)], standing(ExecutionPhase::Finished, "ann", None)))
+        .await
+        .unwrap();
     assert_eq!(follower.next().await.unwrap().unwrap(), end(4));
     assert!(follower.next().await.is_none());
     drop(follower);
@@ -23,7 +26,7 @@ async fn a_follower_hears_what_was_and_what_comes_and_then_the_end() {
 async fn following_nothing_or_what_is_over_ends_at_once() {
     let store = SqliteStore::temporary().unwrap();
     assert!(store.follow(id(1), Seq(0)).next().await.is_none());
-    let over = standing(Phase::Finished, "ann", None);
+    let over = standing(ExecutionPhase::Finished, "ann", None);
     store.append(append(1, vec![line(1, "a"), end(2)], over)).await.unwrap();
     assert!(store.follow(id(1), Seq(2)).next().await.is_none());
     assert!(store.follow(id(1), Seq(99)).next().await.is_none());
@@ -38,7 +41,7 @@ async fn many_followers_that_come_at_any_time_hear_everything_once() {
     let mut followers = tokio::task::JoinSet::new();
     for seq in 2..=LAST {
         let entry = if seq == LAST { end(seq) } else { line(seq, "x") };
-        let phase = if seq == LAST { Phase::Finished } else { Phase::Running };
+        let phase = if seq == LAST { ExecutionPhase::Finished } else { ExecutionPhase::Running };
         let written = store.append(append(1, vec![entry], standing(phase, "ann", None)));
         if seq % 10 == 0 {
             // Follows while that append is under way.
@@ -64,7 +67,7 @@ async fn a_long_journal_comes_in_pages_without_a_seam() {
     let entries: Vec<_> =
         (1..=1_000).map(|seq| line(seq, if seq % 100 == 0 { &large } else { "x" })).collect();
     write(&store, 1, entries.clone()).await.unwrap();
-    let over = standing(Phase::Finished, "ann", None);
+    let over = standing(ExecutionPhase::Finished, "ann", None);
     store.append(append(1, vec![end(1_001)], over)).await.unwrap();
     let heard: Vec<_> = store.follow(id(1), Seq(0)).map(Result::unwrap).collect().await;
     assert_eq!(heard[..1_000], entries);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::sqlite::format;
 use crate::sqlite::{OpenError, owner_of};
-use crate::{ListFilter, Listed};
+use crate::{ListFilter, ListedExecution};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ async fn what_is_appended_is_read_back_also_after_reopening() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
     let entries = vec![line(1, "a"), asks(2, 7), line(3, "\u{1F600}\n\"")];
-    let strong =
-        Append { strength: Strength::Synced, ..append(1, entries[..2].to_vec(), running()) };
+    let strong = JournalAppend {
+        strength: WriteStrength::Synced,
+        ..append(1, entries[..2].to_vec(), running())
+    };
     store.append(strong).await.unwrap();
     write(&store, 1, entries[2..].to_vec()).await.unwrap();
     assert_eq!(all(&store, 1).await, entries);
@@ -39,7 +41,7 @@ async fn an_append_in_the_wrong_place_is_a_conflict_and_leaves_no_trace() {
     assert!(matches!(write(&store, 2, vec![line(2, "x")]).await, Err(StoreError::Conflict)));
     assert_eq!(all(&store, 1).await, [line(1, "a")]);
     assert_eq!(store.asked_by(question(5)).await.unwrap(), None);
-    let badly_numbered = Append {
+    let badly_numbered = JournalAppend {
         entries: vec![line(2, "b"), line(4, "c")],
         ..append(1, vec![line(2, "b")], running())
     };
@@ -64,7 +66,7 @@ async fn a_synced_append_and_a_large_one_are_written_in_order() {
     write(&store, 1, vec![line(1, "the log begins")]).await.unwrap();
     drop(store.append(append(1, vec![line(2, &"large".repeat(20_000))], running())));
     let synced = append(1, vec![line(3, "b")], running());
-    let synced = store.append(Append { strength: Strength::Synced, ..synced });
+    let synced = store.append(JournalAppend { strength: WriteStrength::Synced, ..synced });
     // Both before it may still wait; if it were written first it would be a conflict.
     store.append(append(1, vec![line(4, "c")], running())).await.unwrap();
     synced.await.unwrap();
@@ -128,14 +130,14 @@ async fn one_conflict_fails_itself_and_what_builds_on_it_and_nothing_else() {
     assert_eq!(all(&store, 1).await, [line(1, "a"), line(2, "b")]);
 }
 
-fn ids(listed: &[Listed]) -> Vec<ExecutionId> {
+fn ids(listed: &[ListedExecution]) -> Vec<ExecutionId> {
     listed.iter().map(|line| line.execution).collect()
 }
 
 #[tokio::test]
 async fn the_list_is_newest_first_and_comes_in_pages() {
     let store = SqliteStore::temporary().unwrap();
-    let phases = [Phase::Running, Phase::Paused, Phase::Finished];
+    let phases = [ExecutionPhase::Running, ExecutionPhase::Paused, ExecutionPhase::Finished];
     let mut expected = Vec::new();
     for n in 1..=30_u128 {
         let phase = phases[usize::try_from(n % 3).unwrap()];
@@ -143,7 +145,7 @@ async fn the_list_is_newest_first_and_comes_in_pages() {
         // Several were created in the same millisecond.
         let first = Entry { at: Timestamp(i64::try_from(n / 4).unwrap()), ..line(1, "a") };
         let standing = standing(phase, caller, None);
-        expected.push(Listed {
+        expected.push(ListedExecution {
             execution: id(n),
             created: first.at,
             last: Seq(1),
@@ -154,11 +156,11 @@ async fn the_list_is_newest_first_and_comes_in_pages() {
     expected.reverse();
     let filters = [
         (vec![], None),
-        (vec![Phase::Paused], None),
-        (vec![Phase::Paused, Phase::Running, Phase::Paused], None),
+        (vec![ExecutionPhase::Paused], None),
+        (vec![ExecutionPhase::Paused, ExecutionPhase::Running, ExecutionPhase::Paused], None),
         (vec![], Some("ann")),
-        (vec![Phase::Finished], Some("bob")),
-        (vec![Phase::Parked], None),
+        (vec![ExecutionPhase::Finished], Some("bob")),
+        (vec![ExecutionPhase::Parked], None),
     ];
     for (phases, caller) in filters {
         let wanted: Vec<_> = expected
@@ -169,7 +171,7 @@ async fn the_list_is_newest_first_and_comes_in_pages() {
             .collect();
         let caller = caller.map(|caller| CallerName(caller.into()));
         let mut filter = ListFilter { phases, caller, after: None, n_max: 4 };
-        let mut paged: Vec<Listed> = Vec::new();
+        let mut paged: Vec<ListedExecution> = Vec::new();
         loop {
             let page = store.list(filter.clone()).await.unwrap();
             let Some(last) = page.last() else { break };
@@ -183,13 +185,13 @@ async fn the_list_is_newest_first_and_comes_in_pages() {
 #[tokio::test]
 async fn the_list_shows_where_an_execution_stands_now() {
     let store = SqliteStore::temporary().unwrap();
-    let wanted = standing(Phase::Paused, "ann", Some(9));
+    let wanted = standing(ExecutionPhase::Paused, "ann", Some(9));
     write(&store, 1, vec![line(1, "a")]).await.unwrap();
     store.append(append(1, vec![line(2, "b"), asks(3, 1)], wanted.clone())).await.unwrap();
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
     let listed = store.list(filter).await.unwrap();
     let expected =
-        Listed { execution: id(1), created: Timestamp(1), last: Seq(3), standing: wanted };
+        ListedExecution { execution: id(1), created: Timestamp(1), last: Seq(3), standing: wanted };
     assert_eq!(listed, [expected]);
 }
 
@@ -197,15 +199,15 @@ async fn the_list_shows_where_an_execution_stands_now() {
 async fn executions_of_a_phase_are_counted_up_to_a_number() {
     let store = SqliteStore::temporary().unwrap();
     for n in 1..=5 {
-        let phase = if n == 1 { Phase::Running } else { Phase::Paused };
+        let phase = if n == 1 { ExecutionPhase::Running } else { ExecutionPhase::Paused };
         let begun = append(n, vec![line(1, "a")], standing(phase, "ann", None));
         store.append(begun).await.unwrap();
     }
     for (phase, n_max, n) in [
-        (Phase::Paused, 100, 4),
-        (Phase::Paused, 3, 3),
-        (Phase::Running, 100, 1),
-        (Phase::Parked, 100, 0),
+        (ExecutionPhase::Paused, 100, 4),
+        (ExecutionPhase::Paused, 3, 3),
+        (ExecutionPhase::Running, 100, 1),
+        (ExecutionPhase::Parked, 100, 0),
     ] {
         assert_eq!(store.count(phase, n_max).await.unwrap(), n, "{phase:?}");
     }
@@ -216,12 +218,12 @@ async fn the_next_due_is_the_earliest_paused_one_that_nobody_holds() {
     let store = SqliteStore::temporary().unwrap();
     assert_eq!(store.next_due().await.unwrap(), None);
     for (n, phase, due) in [
-        (1, Phase::Paused, Some(30)),
-        (2, Phase::Paused, Some(20)),
-        (3, Phase::Parked, Some(1)),
-        (4, Phase::Finished, Some(2)),
-        (5, Phase::Running, Some(3)),
-        (6, Phase::Paused, None),
+        (1, ExecutionPhase::Paused, Some(30)),
+        (2, ExecutionPhase::Paused, Some(20)),
+        (3, ExecutionPhase::Parked, Some(1)),
+        (4, ExecutionPhase::Finished, Some(2)),
+        (5, ExecutionPhase::Running, Some(3)),
+        (6, ExecutionPhase::Paused, None),
     ] {
         store.append(append(n, vec![line(1, "a")], standing(phase, "ann", due))).await.unwrap();
     }
@@ -230,7 +232,10 @@ async fn the_next_due_is_the_earliest_paused_one_that_nobody_holds() {
     assert_eq!(store.next_due().await.unwrap(), Some((Timestamp(30), id(1))));
     store.release(id(2), "me").await.unwrap();
     assert_eq!(store.next_due().await.unwrap(), Some((Timestamp(20), id(2))));
-    store.append(append(2, vec![end(2)], standing(Phase::Finished, "ann", None))).await.unwrap();
+    store
+        .append(append(2, vec![end(2)], standing(ExecutionPhase::Finished, "ann", None)))
+        .await
+        .unwrap();
     assert_eq!(store.next_due().await.unwrap(), Some((Timestamp(30), id(1))));
 }
 
@@ -241,7 +246,10 @@ async fn only_a_finished_execution_is_forgotten_and_then_wholly() {
     write(&store, 2, vec![line(1, "other")]).await.unwrap();
     assert!(!store.forget(id(1)).await.unwrap());
     assert!(!store.was_forgotten(id(1)).await.unwrap());
-    store.append(append(1, vec![end(3)], standing(Phase::Finished, "ann", None))).await.unwrap();
+    store
+        .append(append(1, vec![end(3)], standing(ExecutionPhase::Finished, "ann", None)))
+        .await
+        .unwrap();
     assert!(store.forget(id(1)).await.unwrap());
     assert!(!store.forget(id(1)).await.unwrap());
     assert!(store.was_forgotten(id(1)).await.unwrap());

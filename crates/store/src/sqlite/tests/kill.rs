@@ -19,15 +19,15 @@ async fn child_appends_and_reports_until_killed() {
     let store = SqliteStore::open(Path::new(&dir)).unwrap();
     for seq in 1.. {
         for n in 0..WRITERS {
-            let strength = if n % 2 == 0 { Strength::Written } else { Strength::Synced };
+            let strength = if n % 2 == 0 { WriteStrength::Written } else { WriteStrength::Synced };
             let entries = vec![line(seq * 2 - 1, "a"), line(seq * 2, "b")];
-            let append = Append { strength, ..append(n, entries, running()) };
+            let append = JournalAppend { strength, ..append(n, entries, running()) };
             store.append(append).await.unwrap();
             println!("\nwritten {n} {}", seq * 2);
             std::io::stdout().flush().unwrap();
         }
         let entries = vec![line(1, "a"), end(2)];
-        let finished = standing(Phase::Finished, "ann", None);
+        let finished = standing(ExecutionPhase::Finished, "ann", None);
         store.append(append(WHOLE + u128::from(seq), entries, finished)).await.unwrap();
         println!("\nwhole {seq}");
         std::io::stdout().flush().unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sqlite::{BootId, OpenError, format, mark};
-use crate::{LossCause, Record, Records};
+use crate::{LossCause, RecordStore, StoredRecord};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -71,10 +71,10 @@ async fn lived() -> Vec<Image> {
     let store = SqliteStore::open(temp.path()).unwrap();
     let mut images = vec![image(temp.path())];
     for n in 1..=12_u128 {
-        let strength = if n % 3 == 0 { Strength::Synced } else { Strength::Written };
+        let strength = if n % 3 == 0 { WriteStrength::Synced } else { WriteStrength::Written };
         let append = match n % 4 {
             0 => whole(n),
-            _ => Append { strength, ..append(n, vec![line(1, "hello")], running()) },
+            _ => JournalAppend { strength, ..append(n, vec![line(1, "hello")], running()) },
         };
         store.append(append).await.unwrap();
         images.push(image(temp.path()));
@@ -148,7 +148,10 @@ async fn a_damaged_tail_or_a_database_cut_short_is_refused() {
 async fn unsynced_commits_may_be_lost_with_the_power_and_synced_ones_may_not() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
-    let synced = Append { strength: Strength::Synced, ..append(1, vec![line(1, "a")], running()) };
+    let synced = JournalAppend {
+        strength: WriteStrength::Synced,
+        ..append(1, vec![line(1, "a")], running())
+    };
     store.append(synced).await.unwrap();
     let durable = image(temp.path());
     write(&store, 2, vec![line(1, "b")]).await.unwrap();
@@ -266,7 +269,7 @@ async fn a_directory_of_an_earlier_version_gets_a_mark_and_is_no_copy() {
     let store = SqliteStore::open(dir.path()).unwrap();
     assert_eq!(store.data_loss().await.unwrap(), None);
     let record = store.get("policy", "a").await.unwrap();
-    assert_eq!(record, Some(Record { key: "a".into(), value: "{}".into(), version: 1 }));
+    assert_eq!(record, Some(StoredRecord { key: "a".into(), value: "{}".into(), version: 1 }));
     store.close().await;
     let mut image = self::image(dir.path());
     image.get_mut("store.db").unwrap().truncate(4_096);

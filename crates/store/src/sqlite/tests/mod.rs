@@ -17,10 +17,11 @@ mod torn_log;
 mod trouble;
 
 use super::SqliteStore;
-use crate::{Append, Journal, StoreError};
+use crate::{Journal, JournalAppend, StoreError};
 use lifecycle::{
-    CallId, CallerName, Entry, Event, ExecutionId, InputIndex, LogLevel, Outcome, OutputMark,
-    Phase, Question, QuestionId, QuestionKind, Seq, Standing, Strength, Timestamp,
+    CallId, CallerName, Entry, Event, ExecutionId, ExecutionOutcome, ExecutionPhase,
+    ExecutionSummary, InputIndex, LogLevel, OutputMark, Question, QuestionId, QuestionKind, Seq,
+    Timestamp, WriteStrength,
 };
 use uuid::Uuid;
 
@@ -32,12 +33,12 @@ fn question(n: u128) -> QuestionId {
     QuestionId::from_uuid(Uuid::from_u128(n))
 }
 
-fn running() -> Standing {
-    standing(Phase::Running, "ann", None)
+fn running() -> ExecutionSummary {
+    standing(ExecutionPhase::Running, "ann", None)
 }
 
-fn standing(phase: Phase, caller: &str, due: Option<i64>) -> Standing {
-    Standing { phase, caller: CallerName(caller.into()), due: due.map(Timestamp) }
+fn standing(phase: ExecutionPhase, caller: &str, due: Option<i64>) -> ExecutionSummary {
+    ExecutionSummary { phase, caller: CallerName(caller.into()), due: due.map(Timestamp) }
 }
 
 fn line(seq: u64, text: &str) -> Entry {
@@ -48,7 +49,7 @@ fn line(seq: u64, text: &str) -> Entry {
 
 fn end(seq: u64) -> Entry {
     let event = Event::Finished {
-        outcome: Outcome::Completed { value: None },
+        outcome: ExecutionOutcome::Completed { value: None },
         active_ms: 1,
         iterations: 0,
     };
@@ -70,14 +71,20 @@ fn asks(seq: u64, n: u128) -> Entry {
 }
 
 /// An append of `entries` where their numbers say they belong.
-fn append(n: u128, entries: Vec<Entry>, standing: Standing) -> Append {
+fn append(n: u128, entries: Vec<Entry>, standing: ExecutionSummary) -> JournalAppend {
     let expected = Seq(entries[0].seq.0 - 1);
-    Append { execution: id(n), expected, entries, standing, strength: Strength::Written }
+    JournalAppend {
+        execution: id(n),
+        expected,
+        entries,
+        standing,
+        strength: WriteStrength::Written,
+    }
 }
 
 /// An execution that ends in the append that begins it.
-fn whole(n: u128) -> Append {
-    append(n, vec![line(1, "a"), end(2)], standing(Phase::Finished, "ann", None))
+fn whole(n: u128) -> JournalAppend {
+    append(n, vec![line(1, "a"), end(2)], standing(ExecutionPhase::Finished, "ann", None))
 }
 
 async fn write(store: &SqliteStore, n: u128, entries: Vec<Entry>) -> Result<(), StoreError> {

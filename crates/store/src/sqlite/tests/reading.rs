@@ -52,24 +52,24 @@ async fn an_overview_reads_no_entry_and_says_what_the_journal_says() {
         Some((listed.last.0, listed.standing.phase, listed.standing.caller.0, overview.has_asked))
     };
     let ann = || "ann".to_owned();
-    assert_eq!(seen(1).await, Some((3, Phase::Running, ann(), true)));
-    assert_eq!(seen(2).await, Some((2_000, Phase::Running, ann(), false)));
-    assert_eq!(seen(3).await, Some((2, Phase::Finished, ann(), false)));
+    assert_eq!(seen(1).await, Some((3, ExecutionPhase::Running, ann(), true)));
+    assert_eq!(seen(2).await, Some((2_000, ExecutionPhase::Running, ann(), false)));
+    assert_eq!(seen(3).await, Some((2, ExecutionPhase::Finished, ann(), false)));
     assert_eq!(seen(4).await, None);
 }
 
 #[tokio::test]
 async fn callers_are_counted_by_phase() {
     let store = SqliteStore::temporary().unwrap();
-    let paused = |caller| standing(Phase::Paused, caller, None);
+    let paused = |caller| standing(ExecutionPhase::Paused, caller, None);
     for (n, caller) in [(1, "ann"), (2, "bob"), (3, "ann")] {
         store.append(append(n, vec![line(1, "a")], paused(caller))).await.unwrap();
     }
     write(&store, 4, vec![line(1, "a")]).await.unwrap();
-    let counted = store.count_by_caller(Phase::Paused).await.unwrap();
+    let counted = store.count_by_caller(ExecutionPhase::Paused).await.unwrap();
     let expected = [("ann", 2), ("bob", 1)].map(|(name, n)| (CallerName(name.into()), n));
     assert_eq!(counted, expected);
-    assert_eq!(store.count_by_caller(Phase::Parked).await.unwrap(), []);
+    assert_eq!(store.count_by_caller(ExecutionPhase::Parked).await.unwrap(), []);
 }
 
 /// Each reader asks for one page at a time, and pages are served in the order in which they are asked for: after each
@@ -144,7 +144,9 @@ async fn a_page_of_a_follower_is_bounded() {
         let max = PageMax { entries: PAGE_ENTRIES, bytes: 256 << 10 };
         query::look(conn, id(1), Seq(0), max)
     });
-    let query::Look::Entries { page, over: false } = page.await.unwrap() else { panic!("no page") };
+    let query::FollowerRead::Entries { page, over: false } = page.await.unwrap() else {
+        panic!("no page")
+    };
     assert_eq!((page.entries.len(), page.full), (63, true));
 }
 
@@ -154,7 +156,7 @@ async fn what_is_due_next_is_found_in_its_index_however_many_are_paused() {
     let store = SqliteStore::temporary().unwrap();
     for n in 1..=3 {
         let due = 1_000 - i64::try_from(n).unwrap();
-        let paused = standing(Phase::Paused, "ann", Some(due));
+        let paused = standing(ExecutionPhase::Paused, "ann", Some(due));
         store.append(append(n, vec![line(1, "a")], paused)).await.unwrap();
     }
     assert_eq!(store.next_due().await.unwrap(), Some((Timestamp(997), id(3))));

@@ -1,7 +1,7 @@
 //! Records change only for those who know what they change.
 
 use super::*;
-use crate::{Blobs, Record, Records};
+use crate::{BlobStore, RecordStore, StoredRecord};
 
 #[tokio::test]
 async fn a_record_changes_only_for_whoever_knows_its_version() {
@@ -17,8 +17,11 @@ async fn a_record_changes_only_for_whoever_knows_its_version() {
     store.close().await;
 
     let store = SqliteStore::open(temp.path()).unwrap();
-    let record =
-        |key: &str, value: &str, version| Record { key: key.into(), value: value.into(), version };
+    let record = |key: &str, value: &str, version| StoredRecord {
+        key: key.into(),
+        value: value.into(),
+        version,
+    };
     assert_eq!(store.get("policy", "a").await.unwrap(), Some(record("a", "3", 2)));
     assert_eq!(store.all("policy").await.unwrap(), [record("B", "4", 1), record("a", "3", 2)]);
     assert!(matches!(store.remove("policy", "a", 1).await, Err(StoreError::Conflict)));
@@ -83,7 +86,7 @@ async fn records_are_looked_at_without_owning_the_directory() {
     let store = SqliteStore::open(temp.path()).unwrap();
     store.put("policy", "a", "1".into(), 0).await.unwrap();
     store.put("source", "b", "2".into(), 0).await.unwrap();
-    let record = Record { key: "a".into(), value: "1".into(), version: 1 };
+    let record = StoredRecord { key: "a".into(), value: "1".into(), version: 1 };
     let looked = || SqliteStore::look(temp.path(), "policy").unwrap();
     assert_eq!(looked(), [record], "while somebody writes there");
     store.put("policy", "c", "3".into(), 0).await.unwrap();

@@ -3,7 +3,7 @@
 use super::mark::{Image, image, lay_out};
 use super::*;
 use crate::sqlite::{BootId, OpenError, RecoveryReport};
-use crate::{DataLoss, ListFilter, LossCause, Records};
+use crate::{DataLoss, ListFilter, LossCause, RecordStore};
 use std::path::Path;
 
 const NOW: Timestamp = Timestamp(1_800_000_000_000);

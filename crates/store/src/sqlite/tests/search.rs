@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::{ExecutionSearch, ListFilter, OutcomeFilter, OutcomeKind, SearchPage};
-use lifecycle::{Failure, FailureCode, Json, Nature, Pattern, Runs, ToolPath};
+use lifecycle::{Failure, FailureCode, Json, ToolHost, ToolNature, ToolPath, ToolPattern};
 
 fn call(seq: u64, tool: &str) -> Entry {
     let event = Event::CallMade {
         call: CallId(1),
         tool: ToolPath::parse(tool).unwrap(),
         args: Json::parse("{}".into()).unwrap(),
-        nature: Nature { read_only: true, runs: Runs::Here },
+        nature: ToolNature { read_only: true, runs: ToolHost::Here },
         line: None,
         alias: None,
     };
@@ -17,7 +17,7 @@ fn call(seq: u64, tool: &str) -> Entry {
 }
 
 fn failed(seq: u64) -> Entry {
-    let outcome = Outcome::Failed(Failure::new(FailureCode::Timeout, "late"));
+    let outcome = ExecutionOutcome::Failed(Failure::new(FailureCode::Timeout, "late"));
     let event = Event::Finished { outcome, active_ms: 7, iterations: 0 };
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed() + 40), event }
 }
@@ -25,7 +25,7 @@ fn failed(seq: u64) -> Entry {
 /// 1 to 4 end in the append that begins them, 5 grows entry by entry, 6 runs.
 async fn filled() -> SqliteStore {
     let store = SqliteStore::temporary().unwrap();
-    let finished = |caller: &str| standing(Phase::Finished, caller, None);
+    let finished = |caller: &str| standing(ExecutionPhase::Finished, caller, None);
     let whole = [
         (1, vec![call(1, "a.b"), end(2)], "ann"),
         (2, vec![call(1, "a.c"), failed(2)], "ann"),
@@ -54,10 +54,10 @@ fn ids(page: &SearchPage) -> Vec<u128> {
 #[tokio::test]
 async fn executions_are_found_by_outcome_tool_caller_and_time() {
     let store = filled().await;
-    let tool = |text: &str| Some(Pattern::parse(text).unwrap());
+    let tool = |text: &str| Some(ToolPattern::parse(text).unwrap());
     let failed = Some(OutcomeFilter::Failed);
     let ann = ListFilter { caller: Some(CallerName("ann".into())), ..all_of(9).listed };
-    let running = ListFilter { phases: vec![Phase::Running], ..all_of(9).listed };
+    let running = ListFilter { phases: vec![ExecutionPhase::Running], ..all_of(9).listed };
     let cases = [
         (all_of(9), vec![6, 5, 4, 3, 2, 1]),
         (ExecutionSearch { outcome: failed, ..all_of(9) }, vec![5, 3, 2]),
@@ -91,7 +91,7 @@ async fn a_hit_says_how_it_ended_how_long_it_took_and_what_it_called() {
     assert_eq!(grown.outcome, Some(OutcomeKind::Failed(FailureCode::Timeout)));
     assert_eq!((grown.ended, grown.active_ms), (Some(Timestamp(46)), Some(7)));
     assert_eq!(tools(&grown), ["x.y", "x.z", "x.v"], "the first three");
-    let wanted = ExecutionSearch { tool: Pattern::parse("x.w").ok(), ..all_of(9) };
+    let wanted = ExecutionSearch { tool: ToolPattern::parse("x.w").ok(), ..all_of(9) };
     let found = store.search(wanted).await.unwrap();
     assert_eq!(tools(&found.hits[0].details), ["x.y", "x.z", "x.w"], "and the one in question");
     assert_eq!(tools(&details(2)), [""; 0], "a line that looks like a call is none");
@@ -118,7 +118,7 @@ async fn a_search_is_continued_where_its_page_ended() {
 #[tokio::test]
 async fn a_page_examines_a_bounded_number_of_executions() {
     let store = SqliteStore::temporary().unwrap();
-    let finished = || standing(Phase::Finished, "ann", None);
+    let finished = || standing(ExecutionPhase::Finished, "ann", None);
     store.append(append(1, vec![line(1, "a"), failed(2)], finished())).await.unwrap();
     let appended: Vec<_> =
         (2..=2_100).map(|n| store.append(append(n, vec![end(1)], finished()))).collect();

@@ -2,15 +2,20 @@
 
 use super::*;
 use crate::sqlite::format;
-use crate::sqlite::ledger::Write;
-use crate::{Finished, ListFilter, Listed};
+use crate::sqlite::ledger::TableWrite;
+use crate::{FinishedTimes, ListFilter, ListedExecution};
 use futures_util::StreamExt as _;
 use std::path::Path;
 
 async fn listed(store: &SqliteStore) -> Vec<ExecutionId> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 100 };
-    let mut ids: Vec<_> =
-        store.list(filter).await.unwrap().into_iter().map(|it: Listed| it.execution).collect();
+    let mut ids: Vec<_> = store
+        .list(filter)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|it: ListedExecution| it.execution)
+        .collect();
     ids.sort();
     ids
 }
@@ -69,7 +74,7 @@ async fn it_is_read_in_pages_and_is_over() {
     let store = SqliteStore::open(temp.path()).unwrap();
     let mut entries: Vec<_> = (1..=299).map(|seq| line(seq, "a")).collect();
     entries.push(end(300));
-    let over = standing(Phase::Finished, "ann", None);
+    let over = standing(ExecutionPhase::Finished, "ann", None);
     store.append(append(1, entries.clone(), over.clone())).await.unwrap();
     store.close().await;
     let store = SqliteStore::open(temp.path()).unwrap();
@@ -81,11 +86,15 @@ async fn it_is_read_in_pages_and_is_over() {
     let followed: Vec<_> = store.follow(id(1), Seq(0)).map(Result::unwrap).collect().await;
     assert_eq!(followed, entries);
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
-    let listed =
-        Listed { execution: id(1), created: Timestamp(1), last: Seq(300), standing: over.clone() };
+    let listed = ListedExecution {
+        execution: id(1),
+        created: Timestamp(1),
+        last: Seq(300),
+        standing: over.clone(),
+    };
     assert_eq!(store.list(filter).await.unwrap(), [listed]);
     let finished = store.finished(None, 9).await.unwrap();
-    let ended = Finished { execution: id(1), created: Timestamp(1), ended: Timestamp(300) };
+    let ended = FinishedTimes { execution: id(1), created: Timestamp(1), ended: Timestamp(300) };
     assert_eq!(finished, [ended]);
     let more = store.append(append(1, vec![line(301, "b")], over)).await;
     assert!(matches!(more, Err(StoreError::Conflict)), "{more:?}");
@@ -96,7 +105,7 @@ async fn it_is_read_in_pages_and_is_over() {
 async fn what_an_earlier_format_holds_is_found_beside_what_comes() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
-    store.append(Append { strength: Strength::Synced, ..whole(1) }).await.unwrap();
+    store.append(JournalAppend { strength: WriteStrength::Synced, ..whole(1) }).await.unwrap();
     store.close().await;
     let conn = rusqlite::Connection::open(temp.path().join(format::FILE)).unwrap();
     for column in ["n_entries", "ended", "entries_seal", "entries"] {
@@ -131,12 +140,12 @@ async fn a_full_disk_delays_what_was_told_and_takes_nothing_more() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
     // Nothing is told before this has happened.
-    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = ON")), drop).await);
+    drop(store.write(Ok(TableWrite::Trouble("PRAGMA query_only = ON")), drop).await);
     store.append(whole(1)).await.unwrap();
     assert_eq!(listed(&store).await, [], "it cannot be sorted in");
     assert_eq!(all(&store, 1).await, [line(1, "a"), end(2)], "and yet it is there");
     assert!(matches!(store.append(whole(2)).await, Err(StoreError::ReadOnly)));
-    drop(store.write(Ok(Write::Trouble("PRAGMA query_only = OFF")), drop).await);
+    drop(store.write(Ok(TableWrite::Trouble("PRAGMA query_only = OFF")), drop).await);
     store.append(whole(3)).await.unwrap();
     assert_eq!(listed(&store).await, [id(1), id(3)]);
     store.close().await;

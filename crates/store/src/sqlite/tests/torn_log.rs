@@ -1,7 +1,7 @@
 //! A crash may cut the log anywhere: what is left is a prefix of whole appends.
 
 use super::*;
-use crate::sqlite::format::{self, Checked, Durability, STEPS};
+use crate::sqlite::format::{self, CheckExtent, DurabilityMode, STEPS};
 use crate::sqlite::query::{self, PageMax};
 use std::path::Path;
 
@@ -16,7 +16,8 @@ fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     let path = dir.join(format::FILE);
     std::fs::write(&path, db).unwrap();
     std::fs::write(format::log_of(&path), log).unwrap();
-    let conn = format::open(&path, STEPS, Durability::Nothing, Checked::IfSmall).unwrap().conn;
+    let conn =
+        format::open(&path, STEPS, DurabilityMode::Nothing, CheckExtent::IfSmall).unwrap().conn;
     let max = PageMax { entries: usize::MAX, bytes: usize::MAX };
     let entries = query::entries(&conn, id(1), Seq(0), max).unwrap().entries;
     for entry in &entries {
@@ -75,7 +76,7 @@ async fn what_is_synced_finds_room_in_the_log_and_the_room_is_no_part_of_it() {
     let length = || std::fs::metadata(format::log_of(&path)).unwrap().len();
     let write = async |seq| {
         let append = append(1, vec![line(seq, "some text")], running());
-        store.append(Append { strength: Strength::Synced, ..append }).await.unwrap();
+        store.append(JournalAppend { strength: WriteStrength::Synced, ..append }).await.unwrap();
     };
     write(1).await;
     // It is made when whoever waited has been told, and before the next is written.

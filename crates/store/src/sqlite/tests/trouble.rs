@@ -1,14 +1,14 @@
 //! A disk in trouble: nothing earlier is lost, the trouble has a name, and all goes on when it is over.
 
 use super::*;
-use crate::Blobs;
-use crate::sqlite::ledger::Write;
+use crate::BlobStore;
+use crate::sqlite::ledger::TableWrite;
 use futures_util::FutureExt as _;
 use std::path::Path;
 
 async fn tell_sqlite(store: &SqliteStore, pragma: &'static str) {
     // The transaction that brings the news may be the first to suffer from it.
-    drop(store.write(Ok(Write::Trouble(pragma)), drop).await);
+    drop(store.write(Ok(TableWrite::Trouble(pragma)), drop).await);
 }
 
 /// Appends until that fails; returns the last seq written and why the next was not.
