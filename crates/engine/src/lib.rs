@@ -6,14 +6,14 @@
 //! ```no_run
 //! # async fn embed() -> Result<(), Box<dyn std::error::Error>> {
 //! use engine::{Config, Engine};
-//! use lifecycle::Outcome;
-//! use tools::{Catalogue, demo::Demo};
+//! use lifecycle::ExecutionOutcome;
+//! use tools::{Catalogue, demo::DemoTools};
 //!
 //! let store = store::sqlite::SqliteStore::temporary()?;
-//! let catalogue = Catalogue::new(vec![std::sync::Arc::new(Demo::new(std::env::temp_dir()))])?;
+//! let catalogue = Catalogue::new(vec![std::sync::Arc::new(DemoTools::new(std::env::temp_dir()))])?;
 //! let engine = Engine::start(Config::new(store, catalogue)).await?;
 //! let execution = engine.run("return await tools.demo.add({ a: 1, b: 2 })").await?;
-//! let Outcome::Completed { value } = engine.outcome(execution).await? else { panic!("it failed") };
+//! let ExecutionOutcome::Completed { value } = engine.outcome(execution).await? else { panic!("it failed") };
 //! println!("{}", value.expect("it returns a value").text());
 //! engine.shutdown().await;
 //! # Ok(()) }

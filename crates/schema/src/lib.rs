@@ -2,16 +2,16 @@
 //! 7, 2019-09 and 2020-12. Fetches nothing, and is bounded whatever the value or the schema.
 //!
 //! ```
-//! use schema::{Formats, Schema};
+//! use schema::{CompiledSchema, FormatMode};
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {"n": {"minimum": 1}}});
-//! let schema = Schema::compile(&schema, Formats::Ignored)?;
+//! let schema = CompiledSchema::compile(&schema, FormatMode::Ignored)?;
 //! assert!(schema.is_valid(&json!({"n": 1})));
 //! let misfits = schema.misfits(&json!({"n": 0}), 5);
 //! assert_eq!(misfits[0].path, "/n");
 //! assert_eq!(misfits[0].kind.to_string(), "value is less than the minimum of 1");
-//! # Ok::<(), schema::Defect>(())
+//! # Ok::<(), schema::SchemaDefect>(())
 //! ```
 
 mod check;

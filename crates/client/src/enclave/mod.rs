@@ -3,10 +3,10 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), client::enclave::EnclaveError> {
-//! use client::enclave::{EnclaveClient, Options, Request};
+//! use client::enclave::{EnclaveClient, Options, SessionRequest};
 //!
 //! let client = EnclaveClient::new("http://127.0.0.1:4788", Some("alk_…"), Options::default())?;
-//! let request = Request::new("const users = await callTool('users:list', {}); users.length")
+//! let request = SessionRequest::new("const users = await callTool('users:list', {}); users.length")
 //!     .tool("users:list", |_args| async { Ok(serde_json::json!([1, 2, 3])) });
 //! let ended = client.execute(request).await?;
 //! assert_eq!(ended.result, Some(serde_json::json!(3)));

@@ -1,18 +1,18 @@
 //! execbox, the host's side: run guest programs in a runner and let them call tools of this process.
 //!
 //! ```no_run
-//! use client::execbox::{Execution, OneShot, Provider, RunnerCommand, Tool, value};
+//! use client::execbox::{ExecboxProgram, OneShot, ProvidedTool, RunnerCommand, ToolProvider, value};
 //! use serde_json::json;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let greet = Tool::new("greet", |name, _context| async move {
+//! let greet = ProvidedTool::new("greet", |name, _context| async move {
 //!     let name: String = client::execbox::read(&name)?;
 //!     value(&format!("Hello, {name}!"))
 //! });
-//! let tools = Provider::new("tools").tool(greet.input_schema(json!({"type": "string"}))).resolve()?;
+//! let tools = ToolProvider::new("tools").tool(greet.input_schema(json!({"type": "string"}))).resolve()?;
 //!
 //! let executor = OneShot::new(RunnerCommand::new("airlock").arg("runner"));
-//! let result = executor.execute(Execution::new("await tools.greet('Ann')").provider(tools)).await;
+//! let result = executor.execute(ExecboxProgram::new("await tools.greet('Ann')").provider(tools)).await;
 //! assert_eq!(result.outcome?.unwrap().text(), "\"Hello, Ann!\"");
 //! # Ok(())
 //! # }
