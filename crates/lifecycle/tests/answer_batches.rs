@@ -35,7 +35,8 @@ fn json(text: &str) -> Json {
 
 fn submitted(state: &mut State, policy: &Policy, intent: Intent) {
     let entropy = Uuid::from_u128((state.calls.len() as u128 + 1) << 64);
-    let events = decide(state, policy, DecisionMoment { at: Timestamp(1), entropy }, intent).unwrap();
+    let events =
+        decide(state, policy, DecisionMoment { at: Timestamp(1), entropy }, intent).unwrap();
     events.iter().for_each(|event| state.apply(Timestamp(1), event));
 }
 

@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_app_that_names_a_door_is_refused() {
-        let text = "//! mcp\nstruct App {\n    doors: Doors,\n    mcp: Mcp,\n}\n";
+        let text = "//! mcp\nstruct AppState {\n    doors: Doors,\n    mcp: Mcp,\n}\n";
         let files = [
             file(APP, text),
             file("crates/server/src/doors/mcp/mod.rs", ""),
