@@ -5,7 +5,7 @@
 //! does the requests of a connection one after the other: like a command, it cannot see the server's own files.
 
 use super::files;
-use processes::helper::FILE_WORKER;
+use processes::helper_process::FILE_WORKER;
 use processes::{
     EndMode, NetworkAccess, OutputChanges, OutputSeq, OutputStream, PathAccess, PathRule,
     PipeInput, Process, ProcessCage, ProcessEvent, ProcessSpawner, ProcessSpec, ProcessStreams,

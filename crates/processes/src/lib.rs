@@ -7,7 +7,7 @@
 //!  Process ======== an order, requests, reports ==============+
 //! ```
 //!
-//! The fork server is this same binary, started under a hidden verb (`helper.rs` lists all of them). It is small and has
+//! The fork server is this same binary, started under a hidden verb (`helper_process.rs` lists all of them). It is small and has
 //! one thread, so forking it is cheap and safe. Each program has a subreaper to itself: a descendant that leaves the
 //! program's process group and session still becomes a child of the subreaper when it is orphaned, and ends with the
 //! program. When the connection of a subreaper closes for any reason, the subreaper kills all its descendants. When all
@@ -23,7 +23,7 @@ mod answerer;
 mod cage;
 mod error;
 mod fork_server;
-pub mod helper;
+pub mod helper_process;
 mod order;
 mod output;
 mod process;
@@ -43,7 +43,7 @@ pub use cage::{
     CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, WallError,
 };
 pub use error::{SpawnError, WriteRefusal};
-pub use helper::enter_if_asked;
+pub use helper_process::enter_if_asked;
 pub use order::FamilySignal;
 pub use output::{
     CHUNK_BYTES_MAX, OutputChanges, OutputChunk, OutputFollower, OutputPage, OutputSeq,

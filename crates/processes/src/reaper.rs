@@ -4,7 +4,7 @@
 //! [`command`] is the server's side; [`run`] is the process. A program that [`crate::ProcessSpawner`] starts needs none: its
 //! subreaper does this and more.
 
-use crate::helper::REAPER;
+use crate::helper_process::REAPER;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, killpg};

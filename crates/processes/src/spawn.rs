@@ -1,6 +1,6 @@
 //! Starts fork servers. The only place in this room where a program is executed by the server.
 
-use crate::helper::FORK_SERVER;
+use crate::helper_process::FORK_SERVER;
 use crate::processes::SelfProgram;
 use crate::protected::ProtectedPaths;
 use crate::subreaper_link;

@@ -258,15 +258,7 @@ async fn perform(sources: &SourceRegistry, tool: &str, args: &Value) -> Result<V
             Ok(view.row())
         }
         "executor.coreTools.connections.createHandoff" => {
-            let (slug, name) = (slug("integration")?, text("name"));
-            let template = some("template").unwrap_or_else(|| "bearer".into());
-            let offer = CredentialOffer {
-                template: Some(template),
-                is_handed_off: true,
-                ..CredentialOffer::default()
-            };
-            let place = prepared(sources, &slug, args, offer).await?;
-            Ok(json!({ "url": sources.hand_off(&slug, &place, &name).await? }))
+            create_handoff(sources, &slug("integration")?, args).await
         }
         "executor.coreTools.oauth.start" => {
             let (slug, name) = (slug("integration")?, text("name"));
@@ -301,6 +293,23 @@ async fn perform(sources: &SourceRegistry, tool: &str, args: &Value) -> Result<V
         "executor.mcp.addServer" => add(&mcp::McpKind, "url").await,
         _ => policies::perform(sources, tool, args).await,
     }
+}
+
+/// Creates an address at which a person enters the secret of a connection.
+async fn create_handoff(
+    sources: &SourceRegistry,
+    slug: &IntegrationSlug,
+    args: &Value,
+) -> Result<Value, ToolFailure> {
+    let template = args["template"].as_str().unwrap_or("bearer").to_owned();
+    let offer = CredentialOffer {
+        template: Some(template),
+        is_handed_off: true,
+        ..CredentialOffer::default()
+    };
+    let place = prepared(sources, slug, args, offer).await?;
+    let name = args["name"].as_str().unwrap_or_default();
+    Ok(json!({ "url": sources.hand_off(slug, &place, name).await? }))
 }
 
 /// Makes a connection without a secret where there is none of that name. Its owner.

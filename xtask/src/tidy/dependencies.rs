@@ -15,7 +15,7 @@ const UNKNOWN_TO: [(&str, &[&str]); 8] = [
     // What lives in the jail stays small and has one thread.
     ("runner", &["tokio", "rusqlite", "store", "engine"]),
     // Secrets of connections: executions and doors are above them.
-    ("credentials", &["rquickjs", "sandbox", "processes", "engine", "sources", "server"]),
+    ("credentials", &["rquickjs", "sandbox", "engine", "sources", "server"]),
     ("store", &["rquickjs", "tools", "sandbox", "engine"]),
     // Their doors are the transport.
     ("exec_server", &["axum", "engine", "server"]),

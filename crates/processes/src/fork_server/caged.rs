@@ -12,7 +12,7 @@
 use super::program::ExecPlan;
 use super::{cage, init};
 use crate::cage::{ProcessCage, WallError};
-use crate::helper::end_process;
+use crate::helper_process::end_process;
 use crate::order::{REPORT_BYTES, SubreaperReport};
 use nix::errno::Errno;
 use nix::sys::wait::waitpid;

@@ -77,7 +77,7 @@ impl PathCovers {
 fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     // SAFETY: this process has one thread.
     match unsafe { fork() } {
-        Ok(ForkResult::Child) => crate::helper::end_process(i32::from(attempt().is_err())),
+        Ok(ForkResult::Child) => crate::helper_process::end_process(i32::from(attempt().is_err())),
         Ok(ForkResult::Parent { child }) => {
             matches!(waitpid(child, None), Ok(WaitStatus::Exited(_, 0)))
         }

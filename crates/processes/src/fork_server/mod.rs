@@ -19,7 +19,7 @@ mod usage;
 mod users;
 mod vfork;
 
-use crate::helper::end_process;
+use crate::helper_process::end_process;
 use crate::protected::ProtectedPaths;
 use crate::subreaper_link::{ForkServerPacket, receive};
 use children::children;

@@ -39,7 +39,7 @@ fn take_with_all_users(flags: libc::c_int) -> io::Result<()> {
             if is_taken && write("uid_map", &users).is_ok() && write("gid_map", &groups).is_ok() {
                 let _ = (&finish).write_all(&[1]);
             }
-            crate::helper::end_process(0)
+            crate::helper_process::end_process(0)
         }
         ForkResult::Parent { child } => {
             drop((taken, finish));

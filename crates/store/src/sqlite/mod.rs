@@ -181,12 +181,10 @@ impl SqliteStore {
         tail.clear(marker.mark().clone())?;
         let open = move || format::open_reader(&path);
         let (readers, mut others) = ThreadPool::start("store-read", READERS_MAX, open.clone())?;
-        let (page_readers, page_threads) =
-            ThreadPool::start("store-pages", PAGE_READERS_MAX, open)?;
-        others.extend(page_threads);
-        let (files, file_threads) =
-            ThreadPool::start("store-files", 1, move || Ok(folder.clone()))?;
-        others.extend(file_threads);
+        let (page_readers, threads) = ThreadPool::start("store-pages", PAGE_READERS_MAX, open)?;
+        others.extend(threads);
+        let (files, threads) = ThreadPool::start("store-files", 1, move || Ok(folder.clone()))?;
+        others.extend(threads);
         others.push(log_thread);
         others.extend(mark_thread);
         let watchers = Arc::new(SubscriptionTable::new());
@@ -194,10 +192,7 @@ impl SqliteStore {
         let remembered = Arc::<RecordCache>::default();
         let writer = JournalThread {
             ledger,
-            followers: FollowerIndex {
-                watchers: Arc::clone(&watchers),
-                recent: Arc::clone(&recent),
-            },
+            followers: FollowerIndex::new(&watchers, &recent),
             remembered: Arc::clone(&remembered),
             tail: Arc::new(tail),
             unsorted: Vec::new(),

@@ -138,6 +138,10 @@ pub(super) struct FollowerIndex {
 }
 
 impl FollowerIndex {
+    pub(super) fn new(watchers: &Arc<SubscriptionTable>, recent: &Arc<EntryCache>) -> Self {
+        Self { watchers: Arc::clone(watchers), recent: Arc::clone(recent) }
+    }
+
     fn show(
         &self,
         execution: ExecutionId,

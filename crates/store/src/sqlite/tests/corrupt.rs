@@ -47,6 +47,11 @@ struct Life {
     survives: Acknowledged,
 }
 
+async fn append_synced(store: &SqliteStore, append: JournalAppend) {
+    let append = JournalAppend { strength: WriteStrength::Synced, ..append };
+    store.append(append).await.unwrap();
+}
+
 /// Lives for a while: appends of each kind, records, restarts.
 async fn lived(random: &mut Random) -> Life {
     let temp = tempfile::tempdir().unwrap();
@@ -96,11 +101,7 @@ async fn lived(random: &mut Random) -> Life {
                 _ => {}
             },
             _ => {
-                let append = append(n, vec![line(1, &text)], running());
-                store
-                    .append(JournalAppend { strength: WriteStrength::Synced, ..append })
-                    .await
-                    .unwrap();
+                append_synced(&store, append(n, vec![line(1, &text)], running())).await;
                 acknowledged.insert(n, vec![line(1, &text)]);
                 synced = Some(Synced::Log);
             }
@@ -111,10 +112,7 @@ async fn lived(random: &mut Random) -> Life {
             assert_eq!(sorted, []);
             n_barriers += 1;
             let barrier = append(u128::MAX - n_barriers, vec![line(1, "")], running());
-            store
-                .append(JournalAppend { strength: WriteStrength::Synced, ..barrier })
-                .await
-                .unwrap();
+            append_synced(&store, barrier).await;
             durable = synced.durable(durable, image(temp.path()), random);
             survives = acknowledged.clone();
         }
