@@ -37,8 +37,13 @@ fn lines_with_kinds(file: &SourceFile, names: &[&str]) -> Vec<TidyFinding> {
     let mut findings = vec![];
     for (line, masked) in rust.production() {
         let text = lines.get(line - 1).copied().unwrap_or_default();
-        let is_code = masked.contains('"') && text.contains("kind");
-        for name in names.iter().filter(|name| is_code && text.contains(&format!("\"{name}\""))) {
+        // Literals are masked by as many bytes of `x`, comments by spaces.
+        let is_literal = |at: usize| masked.as_bytes().get(at) == Some(&b'x');
+        let is_named = |name: &&&str| {
+            let literal = format!("\"{name}\"");
+            text.contains("kind") && text.match_indices(&literal).any(|(at, _)| is_literal(at))
+        };
+        for name in names.iter().filter(is_named) {
             let what = format!("names the source kind {name}; ask its SourceKind instead");
             findings.push(TidyFinding::insist(format!("{}:{line}", file.path), what));
         }
