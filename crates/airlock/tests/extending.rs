@@ -50,7 +50,7 @@ async fn the_door_of_the_documentation_answers() {
     let refused =
         r#"names no phase: \"dead\" is no phase; there are running, paused and finished."}"#;
     check(&get(&server, "/tally?dead", secret), 400, refused);
-    check(&get(&server, "/tally", "another"), 401, "}");
+    check(&get(&server, "/tally", "another"), 401, "Unauthorized");
     tokio::join!(server.shutdown(), engine.shutdown());
     store.close().await;
 }
