@@ -258,7 +258,7 @@ impl ExecutionActor {
             WakeReason::Asked(Some(ActorRequest::Wake(reply))) => self.wake(reply),
             WakeReason::Rang => self.look_at_clock(),
             WakeReason::Runner(RunnerEvent::Leased(lease)) => {
-                self.leased(lease).await.map_err(LeaveReason::Broken)?;
+                self.leased(*lease).await.map_err(LeaveReason::Broken)?;
             }
             WakeReason::Runner(RunnerEvent::Wanted) => self.release_runner(),
             WakeReason::Asked(None) | WakeReason::Closing => return Err(self.close().await),

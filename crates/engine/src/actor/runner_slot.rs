@@ -24,7 +24,7 @@ pub(super) struct RunnerSlot {
 
 /// What happened to the runner.
 pub(super) enum RunnerEvent {
-    Leased(Result<Lease, LeaseError>),
+    Leased(Box<Result<Lease, LeaseError>>),
     Messages(Vec<RunnerMessage>),
     /// Others want the runner of a program that only waits.
     Wanted,
@@ -66,7 +66,7 @@ impl RunnerSlot {
             (None, Some(request)) => {
                 let leased = request.await;
                 self.request = None;
-                RunnerEvent::Leased(leased)
+                RunnerEvent::Leased(Box::new(leased))
             }
             (None, None) => std::future::pending().await,
         }
