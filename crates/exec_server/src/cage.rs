@@ -1,5 +1,5 @@
-//! From a sandbox that is asked for, and one that is imposed, to the cage of one process; and what it says of being
-//! denied something.
+//! Combines the sandbox that a client requests with the one that the operator imposes into the cage of one process,
+//! and extracts what the process reported about denied operations.
 
 use processes::{
     CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, ProcessOutput,
@@ -9,20 +9,20 @@ use protocols::exec_server::{
 };
 use std::path::{Path, PathBuf};
 
-/// What programs need to run at all.
+/// Paths that programs need in order to run.
 const MINIMAL: [&str; 9] =
     ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr", "/etc", "/opt", "/proc"];
 
-/// How many lines tell what was denied.
+/// Maximum number of output lines that are reported as denials.
 const DENIED_LINES_MAX: usize = 8;
 
-/// How long such a line may be.
+/// Maximum length of such a line.
 const DENIED_LINE_BYTES_MAX: usize = 400;
 
-/// How much of what a process said last is looked through.
+/// How much of a process's latest output is searched for denials.
 const DENIED_LOOK_BYTES_MAX: usize = 64 << 10;
 
-/// What programs say when the system does not let them.
+/// What programs print when the system denies an operation.
 const DENIED: [&str; 5] = [
     "Read-only file system",
     "Permission denied",
@@ -31,10 +31,10 @@ const DENIED: [&str; 5] = [
     "Cannot allocate memory",
 ];
 
-/// Where something starts that has no folder of its own.
+/// The working directory of a process that has none of its own.
 const NOWHERE: &str = "/";
 
-/// The cage that a sandbox means for a process that starts in `cwd` with this `TMPDIR`.
+/// Builds the cage that a sandbox describes for a process that starts in `cwd` with this `TMPDIR`.
 fn cage(
     confines: &SandboxConfines,
     workspaces: &[String],
@@ -64,7 +64,7 @@ fn cage(
             PlaceAccess::Write => PathAccess::Write,
             PlaceAccess::Deny => PathAccess::Deny,
         };
-        // A link would be mounted over, and what it leads to left as it is.
+        // A link would be mounted over, and its target would stay unprotected.
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         rules.extend(paths.into_iter().map(|path| PathRule { path: real(path), access }));
     }
@@ -77,12 +77,12 @@ fn cage(
     Ok(ProcessCage { rules, network, limits: CageLimits { memory_bytes, cpu_ms, processes } })
 }
 
-/// The cage of a request about files; none where neither is a sandbox imposed nor asked for.
+/// Returns the cage for a file request; none if no sandbox is imposed or requested.
 pub(super) fn of_files(
     imposed: Option<&SandboxConfines>,
     asked: Option<&RequestedSandbox>,
 ) -> Result<Option<ProcessCage>, String> {
-    // No process starts anywhere, so a workspace is what is called one.
+    // A file request has no working directory, so only places that the request names are workspaces.
     let is_workspace = |(place, _): &(FileSystemPlace, PlaceAccess)| {
         matches!(place, FileSystemPlace::Workspace(_))
     };
@@ -94,7 +94,8 @@ pub(super) fn of_files(
     kept_to(imposed, asked, Path::new(NOWHERE), std::env::var("TMPDIR").ok().as_deref())
 }
 
-/// What a process that starts in `cwd` with this `TMPDIR` is kept to: what is imposed, and what is asked for.
+/// Returns the confinement of a process that starts in `cwd` with this `TMPDIR`: the imposed sandbox combined with
+/// the requested one.
 pub(super) fn kept_to(
     imposed: Option<&SandboxConfines>,
     asked: Option<&RequestedSandbox>,
@@ -110,12 +111,12 @@ pub(super) fn kept_to(
     })
 }
 
-/// What is imposed on processes that no client starts.
+/// Returns the cage for processes that no client starts.
 pub fn imposed_cage(confines: &SandboxConfines) -> Result<ProcessCage, String> {
     cage(confines, &[], Path::new(NOWHERE), None)
 }
 
-/// What both allow.
+/// Returns the intersection of two cages: what both allow.
 fn both(one: &ProcessCage, other: &ProcessCage) -> ProcessCage {
     let rules = one.rules.iter().chain(&other.rules).map(|rule| {
         let least = |one, other| match (one, other) {
@@ -141,7 +142,7 @@ fn both(one: &ProcessCage, other: &ProcessCage) -> ProcessCage {
     }
 }
 
-/// What a process in a cage was denied, as far as it said so: nothing where it ended well.
+/// Returns the denials that a caged process reported in its output; empty if it exited successfully.
 pub(super) fn denied(output: &ProcessOutput) -> Vec<String> {
     if let Some(excess) = output.excess() {
         let what = match excess {

@@ -1,8 +1,9 @@
-//! Requests about files that are done by other processes, so that the system itself decides what may be touched, whatever
-//! links and renames do meanwhile. The program is this same binary.
+//! Performs file requests in other processes, so that the kernel itself decides which files may be touched, even if
+//! links and renames change meanwhile. The program is this same binary.
 //!
-//! In a sandbox each request has a process of its own, in the same cage that a command would have. Without one, a process
-//! does the requests of a connection one after the other: like a command, it cannot see the server's own files.
+//! With a sandbox, each request has its own process, in the same cage that a command would have. Without one, a
+//! single process performs the requests of a connection in sequence: like a command, it cannot see the server's own
+//! files.
 
 use super::files;
 use processes::helper_process::FILE_WORKER;
@@ -18,19 +19,19 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Its argument for a process that does more than one.
+/// The argument for a process that performs more than one request.
 const SERVE: &str = "serve";
 
-/// Longest that one may take: a file system may hang, and a pipe that is written to waits for its reader.
+/// Timeout of one request: a file system may hang, and a write to a pipe waits for its reader.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The longest request: what a client may say, and how it is told here.
+/// Maximum length of a request: a client's longest message plus its encoding here.
 const ASKED_BYTES_MAX: u64 = MESSAGE_BYTES_MAX as u64 + (1 << 20);
 
-/// The longest answer: the largest file in base64, and what stands around it.
+/// Maximum length of an answer: the largest file in base64 plus its JSON envelope.
 const ANSWER_BYTES_MAX: usize = files::FILE_BYTES_MAX as usize / 3 * 4 + (1 << 20);
 
-/// Does one request about files, if this process was started to do that. Call it first in `main`.
+/// Performs one file request if this process was started for that. Call it first in `main`.
 pub fn enter_if_asked() -> Option<ExitCode> {
     if !FILE_WORKER.is_this_process() {
         return None;
@@ -40,7 +41,7 @@ pub fn enter_if_asked() -> Option<ExitCode> {
     Some(if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Does requests, one per line, until there are no more. Files that are opened stay open meanwhile.
+/// Performs requests, one per line, until the input ends. Opened files stay open between requests.
 fn serve_requests() -> io::Result<()> {
     let mut handles = files::FileHandles::default();
     let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
@@ -65,7 +66,7 @@ fn attend() -> io::Result<()> {
     stdout.flush()
 }
 
-/// Does a request within a cage.
+/// Performs a request in a cage.
 pub(super) async fn perform(
     processes: &ProcessSpawner,
     cage: ProcessCage,
@@ -86,11 +87,11 @@ pub(super) async fn perform(
 async fn done(processes: &ProcessSpawner, cage: ProcessCage, asked: Vec<u8>) -> files::FileResult {
     let spec = spec(processes, cage);
     let process = processes.spawn(&spec).await.map_err(|error| {
-        let text = format!("files cannot be worked on in this sandbox: {error}");
+        let text = format!("file requests cannot be performed in this sandbox: {error}");
         ErrorObject::new(INVALID_PARAMS, text)
     })?;
     let room = process.input_room(asked.len()).await;
-    // One that has ended already says why by its silence.
+    // A process that has already exited gives no output, which reports the failure.
     let _ = process.write(asked.into(), room);
     let _ = process.close_input();
     let (mut follower, mut said) = (process.output().follow(), vec![]);
@@ -104,13 +105,13 @@ async fn done(processes: &ProcessSpawner, cage: ProcessCage, asked: Vec<u8>) -> 
             ProcessEvent::Closed { .. } => break,
         }
     }
-    let broken = |_| ErrorObject::new(INTERNAL, "the request broke in its sandbox");
+    let broken = |_| ErrorObject::new(INTERNAL, "the request failed in its sandbox");
     serde_json::from_slice::<Result<Value, ErrorObject>>(&said).map_err(broken)?
 }
 
 fn spec(processes: &ProcessSpawner, mut cage: ProcessCage) -> ProcessSpec {
     cage.network = NetworkAccess::None;
-    // It must be able to become itself; nothing secret stands in a program.
+    // The process must be able to execute its own binary; a binary contains no secrets.
     if let Ok(path) = processes.program() {
         cage.rules.push(PathRule { path, access: PathAccess::Read });
     }
@@ -128,7 +129,7 @@ fn own_program(words: &[&str]) -> ProcessSpec {
     }
 }
 
-/// The process that does the requests of one connection that has no sandbox. It is started by the first request.
+/// The process that performs the requests of one connection without a sandbox. The first request starts it.
 pub(super) struct FileWorker {
     processes: ProcessSpawner,
     running: Option<RunningWorker>,
@@ -138,7 +139,7 @@ struct RunningWorker {
     process: Process,
     changes: OutputChanges,
     after: OutputSeq,
-    /// What it has said of the next answer.
+    /// The part of the next answer that has arrived.
     heard: Vec<u8>,
 }
 
@@ -147,7 +148,7 @@ impl FileWorker {
         Self { processes, running: None }
     }
 
-    /// Does a request. If the process breaks, the next request has another one, which has no files open.
+    /// Performs a request. If the process fails, the next request starts another one, which has no files open.
     pub(super) async fn perform(&mut self, request: &FileRequest) -> files::FileResult {
         let broke = || ErrorObject::new(INTERNAL, "the request broke on our side");
         let mut asked = serde_json::to_vec(request).map_err(|_| broke())?;
@@ -168,7 +169,7 @@ impl RunningWorker {
         Ok(Self { changes: process.output().changes(), process, after: 0, heard: vec![] })
     }
 
-    /// Its answer; none where it has ended.
+    /// Returns the answer; none if the process has exited.
     async fn ask(&mut self, asked: Vec<u8>) -> Option<Vec<u8>> {
         let room = self.process.input_room(asked.len()).await;
         self.process.write(asked.into(), room).ok()?;

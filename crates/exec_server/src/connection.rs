@@ -1,5 +1,5 @@
-//! One client: handshake, then requests. Each is given to whoever answers it; nothing here waits for an
-//! answer, so that no request holds up those behind it.
+//! One client: the handshake, then requests. Each request is dispatched to its handler; nothing here waits for an
+//! answer, so that no request delays those behind it.
 
 use super::outbox::{ClientOutbox, RequestReply, UnacknowledgedOutput};
 use super::process_task::{ProcessRequest, ProcessStartOrder, ProcessTask, ViewerRequest, refuse};
@@ -26,21 +26,21 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use transport::{CLOSE_TIME_MAX, IncomingMessage, MessageReader, MessageWriter};
 
-/// How long processes may take to die with their connection.
+/// How long processes may take to exit after their connection closes.
 const DYING_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What processes live as long as.
+/// The lifetime of the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessLifetime {
-    /// There is no second connection.
+    /// They end with the connection; there is no second one.
     OfTheConnection,
-    /// Today's clients may come back.
+    /// They survive a disconnect, because current clients may reconnect.
     OfTheSession,
 }
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 pub(super) struct ClientInfo {
-    /// Whose terminals with a name it sees.
+    /// The owner whose named terminals the client can see.
     pub(super) owner: String,
     pub(super) life: ProcessLifetime,
 }
@@ -95,31 +95,31 @@ pub(super) async fn serve(
             transport::close(&mut reader, &mut writer, None, CLOSE_TIME_MAX).await;
         }
     };
-    // Processes do not wait for a client that does not answer.
+    // Ending the processes does not wait for a client that does not answer.
     tokio::join!(connection.leave(), closed);
 }
 
-/// Nothing more is heard from this client.
+/// The client is gone; no further message is read from it.
 struct ClientLeft;
 
-/// How far the handshake is.
+/// The state of the handshake.
 enum HandshakePhase {
     Silent,
     /// `initialize` was answered.
     Greeted(Arc<ExecSession>),
-    /// `initialized` came.
+    /// `initialized` arrived.
     Talking(Arc<ExecSession>),
 }
 
 struct ExecConnection {
     server: ExecServer,
-    /// Whose terminals with a name it sees.
+    /// The owner whose named terminals the client can see.
     owner: String,
     outbox: ClientOutbox,
     life: ProcessLifetime,
     phase: HandshakePhase,
     dialect: ExecServerDialect,
-    /// Which client of its session this is.
+    /// The number of this attachment within its session.
     n_attached: u64,
     is_resumable: Arc<AtomicBool>,
     files: files::FileQueue,
@@ -128,7 +128,7 @@ struct ExecConnection {
 }
 
 impl ExecConnection {
-    /// Answers what arrives until the client leaves or `stopping`.
+    /// Handles incoming messages until the client leaves or `stopping` resolves.
     async fn receive(
         &mut self,
         reader: &mut impl MessageReader,
@@ -149,7 +149,7 @@ impl ExecConnection {
                     unheard.heard(number);
                     Ok(())
                 }
-                // Longer messages end the connection, as codex ends it.
+                // Longer messages end the connection, as codex does.
                 Ok(IncomingMessage::Oversized { .. }) | Err(_) => Err(ClientLeft),
             };
             if heard.is_err() {
@@ -223,7 +223,7 @@ impl ExecConnection {
                 let session = Arc::clone(session);
                 self.attend(&session, request, reply);
             }
-            // Refused above.
+            // Handled above.
             (Some(Ok(_)), HandshakePhase::Silent | HandshakePhase::Greeted(_)) => {}
         }
     }
@@ -266,11 +266,11 @@ impl ExecConnection {
         self.is_resumable
             .store(is_codex && self.life == ProcessLifetime::OfTheSession, Ordering::Release);
         reply.send(&InitializeResponse {
-            // In the other dialect a session ends with its connection, so there is nothing to come back to.
+            // In the other dialect a session ends with its connection, so there is nothing to resume.
             session_id: is_codex.then(|| session.id.clone()),
             environment_info: is_codex.then(environment::info),
         });
-        // The answer comes before anything that its processes say.
+        // The answer is sent before any output of its processes.
         self.n_attached = session.attach(&self.outbox);
         self.phase = HandshakePhase::Greeted(session);
     }
@@ -394,7 +394,7 @@ impl ExecConnection {
         self.server.shared.tasks.spawn(task.run(self.server.clone(), start));
     }
 
-    /// Lets a client look at a terminal that has a name.
+    /// Attaches a client to a named terminal as a viewer.
     fn attach(&self, session: &Arc<ExecSession>, params: AttachParams, reply: RequestReply) {
         let fail = |reply: RequestReply, text: String| {
             reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
@@ -423,7 +423,7 @@ impl ExecConnection {
         self.server.shared.tasks.spawn(task.serve_viewer(request));
     }
 
-    /// An entry, and who will look after it.
+    /// Creates a session entry and the task that serves it.
     fn entry(
         &self,
         session: &Arc<ExecSession>,
@@ -439,7 +439,7 @@ impl ExecConnection {
         (SessionProcess { asks: sender, tty, is_shared, number, process }, task)
     }
 
-    /// Lets go of the session: its processes end now, or when the client stays away.
+    /// Detaches from the session: its processes end now, or when the client does not return in time.
     async fn leave(self) {
         let (HandshakePhase::Greeted(session) | HandshakePhase::Talking(session)) = self.phase
         else {
@@ -447,7 +447,7 @@ impl ExecConnection {
         };
         let n_attached = self.n_attached;
         if !session.detach(n_attached) {
-            // Its client was faster to come back than we to notice that it was gone.
+            // The client reconnected before its disconnect was noticed here.
             return;
         }
         let shared = Arc::clone(&self.server.shared);
@@ -493,7 +493,7 @@ fn ask(session: &ExecSession, process_id: &str, ask: ProcessRequest) {
         None => ask,
         Some(entry) => match entry.asks.try_send(ask) {
             Ok(()) => return,
-            // It was forgotten in this moment; there are never more asks than requests.
+            // The process was forgotten in this moment; there are never more pending messages than requests.
             Err(mpsc::error::TrySendError::Closed(ask) | mpsc::error::TrySendError::Full(ask)) => {
                 ask
             }

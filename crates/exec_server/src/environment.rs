@@ -1,13 +1,13 @@
-//! What a client learns of the machine that its processes run on.
+//! What a client learns about the machine that its processes run on.
 
 use protocols::exec_server::{EnvironmentInfo, Shell, uri_of};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where shells are looked for when the environment names none.
+/// Shells that are tried if the environment names none.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
-/// What can be done besides the usual, by the names that codex knows it by.
+/// Optional features, by the names that codex uses.
 const CAPABILITIES: [&str; 4] =
     ["environmentConfigRead", "fileWriteStreaming", "fsWatchMissing", "httpHeaderEnvVars"];
 
@@ -22,7 +22,7 @@ pub(super) fn info() -> EnvironmentInfo {
         platform_os: std::env::consts::OS.into(),
         temporary_directories: vec![],
         temp_dir: uri_of(&std::env::temp_dir()),
-        // What is not named here is not asked for.
+        // Clients request no feature that is not listed here.
         capabilities: BTreeMap::from(CAPABILITIES.map(|name| (name.to_owned(), true))),
     }
 }

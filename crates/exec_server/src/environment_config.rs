@@ -1,4 +1,4 @@
-//! `environmentConfig/read`: the settings of codex on this machine, as far as a client asks for them.
+//! `environmentConfig/read`: returns those codex settings on this machine that a client asks for.
 
 use super::outbox::RequestReply;
 use protocols::exec_server::{
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use tokio_util::task::TaskTracker;
 use toml::{Table, Value};
 
-/// The largest file of settings that is read: people write them by hand.
+/// Maximum size of a settings file: people edit these files themselves.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Settings that are asked for at once.
+/// Maximum number of settings in one request.
 const PATHS_MAX: usize = 256;
 
-/// Answers, away from those who wait for something else.
+/// Answers in a separate task, so that other requests do not wait.
 pub(super) fn read(tasks: &TaskTracker, asked: EnvironmentConfigParams, reply: RequestReply) {
     tasks.spawn(async move {
         let reading = tokio::task::spawn_blocking(move || answer(&asked));
@@ -59,7 +59,7 @@ fn hostname() -> String {
     name.trim().to_owned()
 }
 
-/// What a file says of what is asked for; none where that is nothing.
+/// Returns the requested settings of one file; none if it has none of them.
 fn layer(file: &Path, paths: &[Vec<String>]) -> io::Result<Option<ConfigLayer>> {
     let mut text = String::new();
     match fs::File::open(file) {
@@ -80,7 +80,7 @@ fn layer(file: &Path, paths: &[Vec<String>]) -> io::Result<Option<ConfigLayer>> 
     }))
 }
 
-/// The parts of a table that paths lead to.
+/// Returns the parts of a table that the paths select.
 fn chosen(all: &Table, paths: &[Vec<String>]) -> Table {
     let mut chosen = Table::new();
     for path in paths {

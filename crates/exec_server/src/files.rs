@@ -1,4 +1,4 @@
-//! `fs/*`, one after the other: whoever writes a file and then reads it finds what it wrote.
+//! `fs/*`, performed in sequence: a client that writes a file and then reads it finds what it wrote.
 
 use super::caged_files;
 use super::outbox::{REQUESTS_MAX, RequestReply};
@@ -21,27 +21,27 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-/// The largest file that is read at once.
+/// Maximum size of a file that is read in one request.
 pub(super) const FILE_BYTES_MAX: u64 = 512 << 20;
-/// Entries of one folder.
+/// Maximum number of entries that a listing of one folder returns.
 const ENTRIES_MAX: usize = 50_000;
-/// How far a walk goes, whatever it asks for.
+/// Maximum depth of a walk; larger requested depths are reduced to it.
 const DEPTH_MAX: usize = 64;
 const DIRECTORIES_MAX: usize = 10_000;
-/// The length of a walk's answer, about.
+/// Approximate maximum length of a walk's answer.
 const WALK_BYTES_MAX: usize = 4 << 20;
-/// Open files of one connection.
+/// Maximum number of open files of one connection.
 const HANDLES_MAX: usize = 128;
 const HANDLE_ID_BYTES_MAX: usize = 32;
-/// The largest piece of an open file.
+/// Maximum size of one block read from an open file.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 
 pub(super) type FileResult = Result<Value, ErrorObject>;
 
-/// Where file requests of one connection wait for each other.
+/// The queue in which the file requests of one connection wait for each other.
 pub(super) struct FileQueue(mpsc::Sender<FileJob>);
 
-/// What to do, what it is kept to, and where it is told.
+/// The request, its cage, and the handle for its reply.
 type FileJob = (FileRequest, Option<ProcessCage>, RequestReply);
 
 impl FileQueue {
@@ -55,7 +55,7 @@ impl FileQueue {
                     reply.give(caged_files::perform(&processes, cage, &request).await);
                     continue;
                 }
-                // This process sees its own files, which clients must not see.
+                // This process can see its own files, which clients must not see.
                 if processes.protects_every_program() {
                     reply.give(worker.perform(&request).await);
                     continue;
@@ -85,7 +85,7 @@ impl FileQueue {
         cage: Option<ProcessCage>,
         reply: RequestReply,
     ) {
-        // There are never more orders than requests.
+        // There are never more queued jobs than requests.
         let ordered = self.0.try_send((request, cage, reply));
         if let Err(mpsc::error::TrySendError::Full((.., reply))) = ordered {
             reply.fail(&ErrorObject::new(INTERNAL, "too many file requests are waiting"));
@@ -136,14 +136,14 @@ pub(super) fn attend(request: FileRequest, handles: &mut FileHandles) -> FileRes
 
 fn said<T: serde::Serialize>(response: &T) -> FileResult {
     serde_json::to_value(response)
-        .map_err(|_| ErrorObject::new(INTERNAL, "the answer cannot be said"))
+        .map_err(|_| ErrorObject::new(INTERNAL, "the answer cannot be encoded"))
 }
 
 fn path(text: &str) -> Result<PathBuf, ErrorObject> {
     path_of(text).map_err(|bad| ErrorObject::new(INVALID_PARAMS, bad.to_string()))
 }
 
-/// What the client should not have asked for.
+/// Errors that the client caused.
 const NOT_ALLOWED: [io::ErrorKind; 3] = [
     io::ErrorKind::InvalidInput,
     io::ErrorKind::PermissionDenied,
@@ -166,7 +166,7 @@ fn invalid(text: impl Into<String>) -> ErrorObject {
     ErrorObject::new(INVALID_REQUEST, text)
 }
 
-/// Refuses a path with a symbolic link anywhere in it.
+/// Refuses a path that contains a symbolic link in any component.
 fn without_links(path: &Path) -> Result<(), ErrorObject> {
     for part in path.ancestors() {
         if fs::symlink_metadata(part).is_ok_and(|found| found.is_symlink()) {
@@ -176,7 +176,7 @@ fn without_links(path: &Path) -> Result<(), ErrorObject> {
     Ok(())
 }
 
-/// Opens a plain file; a pipe or a terminal would keep us waiting.
+/// Opens a regular file; opening a pipe or a terminal could block.
 fn open_file(path: &Path, mode: FsOpenMode) -> Result<File, ErrorObject> {
     let mut options = File::options();
     match mode {
@@ -190,7 +190,7 @@ fn open_file(path: &Path, mode: FsOpenMode) -> Result<File, ErrorObject> {
     Ok(file)
 }
 
-/// Opening a pipe that nobody writes to returns at once.
+/// With this flag, opening a pipe that has no writer returns immediately.
 const O_NONBLOCK: i32 = 0o4000;
 
 fn read_file(params: &FsPathParams) -> FileResult {
@@ -200,7 +200,7 @@ fn read_file(params: &FsPathParams) -> FileResult {
     }
     let file = open_file(&path, FsOpenMode::Read)?;
     if file.metadata().map_err(failed)?.len() > FILE_BYTES_MAX {
-        return Err(invalid(format!("a file of at most {FILE_BYTES_MAX} bytes is read at once")));
+        return Err(invalid(format!("a request reads files of at most {FILE_BYTES_MAX} bytes")));
     }
     let mut bytes = vec![];
     file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
@@ -233,7 +233,7 @@ fn read_directory(path: &Path) -> FileResult {
     let mut entries = vec![];
     for entry in fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        // Links that lead nowhere are left out.
+        // Dangling links are omitted.
         let Ok(found) = fs::metadata(entry.path()) else { continue };
         if entries.len() == ENTRIES_MAX {
             let text = format!("a folder of more than {ENTRIES_MAX} entries is not listed");
@@ -248,7 +248,7 @@ fn read_directory(path: &Path) -> FileResult {
     said(&FsReadDirectoryResponse { entries })
 }
 
-/// Level by level, each folder in the order of names.
+/// Walks breadth-first; each folder is sorted by name.
 fn walk(params: &FsWalkParams) -> FileResult {
     let options = params.options;
     let mut answer = FsWalkResponse { entries: vec![], errors: vec![], truncated: false };
@@ -297,7 +297,7 @@ fn walk(params: &FsWalkParams) -> FileResult {
     said(&answer)
 }
 
-/// Links are passed by, except those to folders that shall be followed.
+/// Links are skipped, except those to folders if the request follows links.
 fn kind(path: &Path, found: &Metadata, follows: bool) -> Option<&'static str> {
     if found.is_dir() {
         Some("directory")

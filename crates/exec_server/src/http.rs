@@ -22,23 +22,23 @@ use tools::http::{
 };
 use url::Url;
 
-/// As browsers do.
+/// The same limit as in browsers.
 const REDIRECTS_MAX: usize = 10;
 
-/// What is taken of a body that comes at once.
+/// Maximum size of a body that is returned whole.
 const BODY_BYTES_MAX: usize = 48 << 20;
 
-/// The largest piece of a body that comes in pieces.
+/// Maximum size of one part of a streamed body.
 const DELTA_BYTES_MAX: usize = 1 << 20;
 
-/// Longest time until there is a connection, where the client names none.
+/// Connect timeout if the client sets none.
 const CONNECT_MAX: Duration = Duration::from_secs(60);
 
-/// What sends the requests of all clients.
+/// The HTTP transport that sends the requests of all clients.
 #[derive(Debug, Default)]
 pub(super) struct HttpSender {
     rules: AddressRules,
-    /// Made for the first request: most clients make none.
+    /// Created for the first request: most clients send none.
     transport: OnceLock<HttpTransport>,
 }
 
@@ -51,7 +51,7 @@ impl HttpSender {
         &self.rules
     }
 
-    /// Certificates besides the usual ones come from the file that `SSL_CERT_FILE` names, as with other programs.
+    /// Additional certificates come from the file that `SSL_CERT_FILE` names, as in other programs.
     fn transport(&self) -> &HttpTransport {
         self.transport.get_or_init(|| {
             let more = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from).unwrap_or_default();
@@ -65,7 +65,7 @@ impl HttpSender {
     }
 }
 
-/// Streams whose body is still coming, by the client's names.
+/// Streams whose body is still arriving, by the client's request ids.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BodyStreams(Arc<Mutex<HashSet<String>>>);
 
@@ -76,7 +76,7 @@ impl BodyStreams {
         params: HttpRequestParams,
         reply: RequestReply,
     ) {
-        // The other server takes as long as it takes.
+        // The other server may take any amount of time.
         let Some(reply) = reply.waiting() else { return };
         let streams = self.clone();
         let id = params.request_id.clone();
@@ -216,7 +216,7 @@ fn check(url: &Url) -> Result<(), ErrorObject> {
     }
 }
 
-/// What is sent along, and what only the first server may see.
+/// Headers that are sent, and those that only the first origin may receive.
 struct RequestHeaders {
     open: HeaderMap,
     secret: HeaderMap,
@@ -254,7 +254,7 @@ fn headers(given: &[HttpHeader]) -> Result<RequestHeaders, ErrorObject> {
     Ok(headers)
 }
 
-/// The value of a variable that the client wants sent without seeing it.
+/// Returns the value of an environment variable that the client wants sent without seeing it.
 fn variable_of_ours(header: &str, variable: &str) -> Result<String, ErrorObject> {
     if is_secret(variable) {
         return Err(bad(format!("http/request header {header} may not hold {variable}")));

@@ -1,5 +1,5 @@
-//! What is written to one process, in the order in which it was asked for: writes that wait until its program reads, and
-//! the end of its input behind them.
+//! The input of one process, in request order: writes that wait until the program reads, and the end of input behind
+//! them.
 
 use super::outbox::RequestReply;
 use bytes::Bytes;
@@ -9,23 +9,23 @@ use protocols::json_rpc::{ErrorObject, INVALID_REQUEST};
 use serde_json::json;
 use std::collections::{HashSet, VecDeque};
 
-/// Ids of writes that are remembered.
+/// Number of write ids that are remembered, to detect repeated writes.
 const WRITE_IDS_MAX: usize = 4_096;
 
-/// Writes that wait for a program that does not read: far fewer than a connection has requests.
+/// Maximum number of writes that wait for a program that does not read: far fewer than a connection has requests.
 const WRITES_MAX: usize = 128;
 
-/// One more may wait while those that do have less than this.
+/// Another write may wait while the waiting ones have fewer bytes than this.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
-/// The input of a process, as far as it is asked for.
+/// The queued input of one process.
 #[derive(Debug)]
 pub(super) struct ProcessInput {
     process_id: String,
     process: Process,
     waiting: VecDeque<QueuedInput>,
     waiting_bytes: usize,
-    /// Whether its end is among what waits; a terminal goes on after it.
+    /// Whether the queue contains the end of input; a terminal stays open after it.
     has_end: bool,
     ids: VecDeque<String>,
     known: HashSet<String>,
@@ -40,7 +40,7 @@ enum QueuedInput {
 #[derive(Debug)]
 struct InputWrite {
     bytes: Bytes,
-    /// The first document's clients give none.
+    /// Clients of the first protocol version send none.
     id: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl ProcessInput {
         }
     }
 
-    /// `process/write`. It is answered when the bytes are on their way to the program.
+    /// `process/write`. It is answered when the bytes have been passed to the program.
     pub(super) fn write(&mut self, params: WriteParams, reply: RequestReply) {
         let write = InputWrite { bytes: params.chunk.0.into(), id: params.write_id };
         if write.id.as_ref().is_some_and(|id| self.knows(id)) {
@@ -69,7 +69,7 @@ impl ProcessInput {
                 Some(_) => reply.send(&status(WriteStatus::StdinClosed)),
             };
         }
-        // Where there is room there is no need to wait for it.
+        // If the pipe has capacity, the write need not wait.
         if self.waiting.is_empty()
             && let Some(room) = self.process.try_input_room(write.bytes.len())
         {
@@ -84,7 +84,7 @@ impl ProcessInput {
         }
     }
 
-    /// `process/closeStdin`. It is answered when everything before it is on its way.
+    /// `process/closeStdin`. It is answered when all earlier writes have been passed on.
     pub(super) fn close(&mut self, reply: RequestReply) {
         if self.has_end || !self.process.has_input() {
             return reply.fail(&refused(&self.process_id, WriteRefusal::Closed));
@@ -92,7 +92,7 @@ impl ProcessInput {
         if self.waiting.is_empty() {
             return self.end(reply);
         }
-        // However many writes wait, there is room for one end.
+        // However many writes wait, one end of input still fits.
         if self.waiting.len() > WRITES_MAX {
             return reply.fail(&self.full());
         }
@@ -102,16 +102,16 @@ impl ProcessInput {
         }
     }
 
-    /// Room for the first that waits; never when none does.
+    /// Waits for capacity for the first queued write; pending forever if none is queued.
     pub(super) async fn room(&self) -> InputRoom {
         match self.waiting.front() {
             Some(QueuedInput::Write(write, _)) => self.process.input_room(write.bytes.len()).await,
-            // An end needs none, and never comes first.
+            // An end of input needs no capacity and is never at the front of the queue.
             Some(QueuedInput::End(_)) | None => std::future::pending().await,
         }
     }
 
-    /// There is room for the first that waits; whatever else can be done now is done as well.
+    /// Capacity for the first queued write is available; performs everything else that can be done now as well.
     pub(super) fn go_on(&mut self, room: InputRoom) {
         let mut room = Some(room);
         while let Some(next) = self.waiting.pop_front() {
@@ -133,7 +133,7 @@ impl ProcessInput {
         match self.process.write(write.bytes.clone(), room) {
             Ok(()) => {
                 reply.send(&accepted(&write));
-                // Not before: one that was refused may be tried again.
+                // Only now: a write that was refused may be retried.
                 self.remember(write.id);
             }
             Err(why) => reply.fail(&refused(&self.process_id, why)),
@@ -145,7 +145,7 @@ impl ProcessInput {
         reply.give(closed.map(|()| json!({})).map_err(|why| refused(&self.process_id, why)));
     }
 
-    /// Whether a write has this id that was done, or will be.
+    /// Whether a write with this id was already performed or queued.
     fn knows(&self, id: &String) -> bool {
         let is_it = |waiting: &QueuedInput| match waiting {
             QueuedInput::Write(write, _) => write.id.as_ref() == Some(id),
@@ -170,7 +170,7 @@ impl ProcessInput {
     }
 }
 
-/// Why something about its input or its terminal was not done.
+/// Describes why an input or terminal request was refused.
 pub(super) fn refused(process_id: &str, why: WriteRefusal) -> ErrorObject {
     let message = match why {
         WriteRefusal::Closed => format!("stdin is closed for process {process_id}"),

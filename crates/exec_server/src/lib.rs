@@ -1,5 +1,5 @@
-//! exec-server: processes that a client steers, its files, and requests that it sends over HTTP. Knows no socket, no token
-//! and no caller's rights: a transport hands over a client that was admitted, and two halves of a connection.
+//! exec-server: lets a client run processes, access files and send HTTP requests on this machine. The crate knows no
+//! socket, token or permission: a transport passes in an admitted client and the two halves of its connection.
 
 mod cage;
 mod caged_files;
@@ -38,41 +38,41 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tools::http::AddressRules;
 use transport::{MessageReader, MessageWriter};
 
-/// Connections at a time. Each may hold many processes.
+/// Maximum number of concurrent connections. Each may hold many processes.
 pub const CONNECTIONS_MAX: usize = 256;
 
-/// Which dialect a connection gets.
+/// How the dialect of a connection is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DialectChoice {
-    /// What its client is seen to speak.
+    /// Detected from the client's messages.
     #[default]
     Auto,
-    /// Always this one.
+    /// Always the given dialect.
     Always(ExecServerDialect),
 }
 
-/// How long a server retains what a client may still ask for.
+/// How long a server retains state that a client may still ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessRetention {
-    /// How long the processes of a client that was cut off wait for it to come back; then they are killed.
+    /// How long the processes of a disconnected client wait for it to reconnect; then they are killed.
     pub detached: Duration,
-    /// How long a process is known after its end, with the last of its output.
+    /// How long a process can be queried after its end, with its latest output.
     pub ended: Duration,
 }
 
 impl Default for ProcessRetention {
-    /// As codex 0.169 was measured: 80 s, and 65 to 95 s. Codex 0.166 had 30 s for both.
+    /// Measured with codex 0.169: 80 s, and 65 to 95 s. Codex 0.166 had 30 s for both.
     fn default() -> Self {
         Self { detached: Duration::from_secs(80), ended: Duration::from_secs(80) }
     }
 }
 
-/// How to serve.
+/// The configuration of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// What clients speak.
+    /// The dialect that clients use.
     pub dialect: DialectChoice,
-    /// What every process is kept to, whatever its client asks for.
+    /// The sandbox of every process, regardless of what its client requests.
     pub imposed: Option<SandboxConfines>,
     /// What is retained for clients, and for how long.
     pub retention: ProcessRetention,
@@ -105,7 +105,7 @@ struct ServerState {
     tasks: TaskTracker,
 }
 
-/// A client's place among the connections. Dropping it frees the place.
+/// A client's slot among the connections. Dropping it frees the slot.
 #[derive(Debug)]
 pub struct ConnectionPlace {
     _permit: OwnedSemaphorePermit,
@@ -113,7 +113,7 @@ pub struct ConnectionPlace {
 }
 
 impl ExecServer {
-    /// Serves with these processes.
+    /// Creates a server that starts its processes with this spawner.
     pub fn new(processes: ProcessSpawner, config: Config) -> Self {
         let Config { dialect, imposed, retention, address_rules } = config;
         let shared = ServerState {
@@ -135,15 +135,15 @@ impl ExecServer {
         self.http.rules()
     }
 
-    /// Counts one more connection, if there is room for it.
+    /// Counts one more connection, unless the limit is reached.
     pub fn admit(&self) -> Result<ConnectionPlace, TooManyConnections> {
         let permit = Arc::clone(&self.shared.places).try_acquire_owned();
         let _permit = permit.map_err(|_| TooManyConnections)?;
         Ok(ConnectionPlace { _permit, _token: self.shared.tasks.token() })
     }
 
-    /// Serves a client of `owner` until it leaves or `ended` resolves. Then its processes are retained as for any client that
-    /// was cut off.
+    /// Serves a client of `owner` until it leaves or `ended` resolves. Afterwards its processes are retained as for
+    /// any disconnected client.
     pub async fn serve(
         &self,
         place: ConnectionPlace,
@@ -169,9 +169,9 @@ impl ExecServer {
         connection::serve(self, client, reader, writer, std::future::pending()).await;
     }
 
-    /// Both ends of a connection within this process: this one is served until the other is dropped.
+    /// Returns the client's end of an in-process connection, which is served until that end is dropped.
     pub fn connect_in_process(&self) -> tokio::io::DuplexStream {
-        /// What may lie between the two, as in a pipe.
+        /// Maximum number of bytes buffered between the two ends, as in a pipe.
         const BUFFER_BYTES: usize = 256 << 10;
         let (ours, theirs) = tokio::io::duplex(BUFFER_BYTES);
         let server = self.clone();

@@ -1,5 +1,5 @@
-//! What goes out on one connection: one line, in order. Answers have room because requests are counted,
-//! notifications wait for theirs, so a client that does not read slows its processes and fills no memory.
+//! The outgoing queue of one connection, in order. Answers always fit because requests are counted. Notifications
+//! wait for capacity, so a client that does not read slows its processes and fills no memory.
 
 use processes::{OutputSeq, ProcessOutput};
 use protocols::json_rpc::{self, ErrorObject, INVALID_REQUEST, RpcId};
@@ -12,36 +12,39 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use transport::MessageWriter;
 
-/// Requests that are being worked on, or whose answers are not sent yet; the next one is not read before one is through.
+/// Maximum number of requests that are in progress or whose answers are not sent yet; the next request is read when
+/// one of them completes.
 pub(super) const REQUESTS_MAX: usize = 2_048;
 
-/// Requests of these that wait for somebody: for a process to say or read something, for another server. One more is
-/// refused, so that there is always room for those that need nobody, such as `process/terminate`.
+/// Maximum number of these requests that wait for an external event: process output, a program that reads, another
+/// server. Further ones are refused, so that requests that need no event, such as `process/terminate`, can always be
+/// served.
 const WAITING_MAX: usize = 1_024;
 
-/// Bytes of notifications that wait for a slow client; its processes wait with them.
+/// Maximum bytes of notifications that wait for a slow client; its processes wait with them.
 const NOTIFIED_BYTES_MAX: usize = 1 << 20;
 
-/// What the smallest notification counts as, so that there are not too many of them.
+/// The minimum cost of a notification, which bounds their number.
 const NOTIFICATION_BYTES_MIN: usize = 1_024;
 
-/// A client is asked for a sign that it has read after about this much.
+/// After about this many bytes, the client is asked to acknowledge what it has read.
 const UNHEARD_BYTES: usize = 384 << 10;
 
-/// A client that has never given a sign and gives none for this long gives none at all. One that has is waited for.
+/// A client that has never acknowledged a ping and does not do so within this time is assumed to send none. One that
+/// has acknowledged before is waited for.
 const SIGN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How often an idle connection is pinged.
+/// Ping interval of an idle connection.
 const PING_EVERY: Duration = Duration::from_secs(30);
 
-/// One message, and what it holds until it is sent.
+/// One message, and the permits that it holds until it is sent.
 struct OutboxLine {
     text: String,
     _room: OwnedSemaphorePermit,
     told: Option<AcknowledgedOutput>,
 }
 
-/// Output that need not be kept once the client has it.
+/// Output that can be released when the client has received it.
 struct AcknowledgedOutput {
     output: Arc<ProcessOutput>,
     seq: OutputSeq,
@@ -53,7 +56,7 @@ impl AcknowledgedOutput {
     }
 }
 
-/// The way to a client. Cheap to clone.
+/// The sending side towards a client. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct ClientOutbox {
     lines: mpsc::Sender<OutboxLine>,
@@ -75,18 +78,18 @@ impl ClientOutbox {
         (outbox, UnsentLines(unsent))
     }
 
-    /// Room for the answer to one request.
+    /// Waits for capacity for the answer to one request.
     pub(super) async fn answer_room(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.requests).acquire_owned().await.expect("nobody closes it")
     }
 
-    /// Room for a notification of about this size. Those who wait are served in order.
+    /// Waits for capacity for a notification of about this size. Waiters are served in order.
     pub(super) async fn room(&self, n_bytes: usize) -> OwnedSemaphorePermit {
         let notified = Arc::clone(&self.notified);
         notified.acquire_many_owned(permits(n_bytes)).await.expect("nobody closes it")
     }
 
-    /// The same, now or never.
+    /// Like `room`, but returns none instead of waiting.
     pub(super) fn try_room(&self, n_bytes: usize) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.notified).try_acquire_many_owned(permits(n_bytes)).ok()
     }
@@ -105,7 +108,7 @@ impl ClientOutbox {
         self.push(OutboxLine { text, _room: room, told: None });
     }
 
-    /// Tells of output; it is released when the client has it.
+    /// Sends an output notification; the output is released when the client has received it.
     pub(super) fn tell(
         &self,
         text: String,
@@ -118,7 +121,7 @@ impl ClientOutbox {
     }
 
     fn push(&self, line: OutboxLine) {
-        // There is room for whatever holds a permit; a client that is gone hears nothing.
+        // Every permit guarantees a free slot; if the client is gone, the line is dropped.
         let _ = self.lines.try_send(line);
     }
 }
@@ -128,13 +131,13 @@ fn permits(n_bytes: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The answer that one request waits for.
+/// The reply handle of one request.
 #[derive(Debug)]
 pub(super) struct RequestReply {
     id: RpcId,
     outbox: ClientOutbox,
     room: OwnedSemaphorePermit,
-    /// Held while the request waits for somebody.
+    /// Held while the request waits for an external event.
     waiting: Option<OwnedSemaphorePermit>,
 }
 
@@ -143,7 +146,8 @@ impl RequestReply {
         Self { id, outbox, room, waiting: None }
     }
 
-    /// For a request that may wait for somebody, however long that takes. None where too many wait: it is answered.
+    /// Marks a request that may wait indefinitely for an external event. None if too many wait; the request is then
+    /// already answered.
     pub(super) fn waiting(mut self) -> Option<Self> {
         if let Ok(waiting) = Arc::clone(&self.outbox.waiting).try_acquire_owned() {
             self.waiting = Some(waiting);
@@ -161,7 +165,7 @@ impl RequestReply {
         self.outbox.notify(text, self.room);
     }
 
-    /// Sends output, which is released when the client has it.
+    /// Sends output, which is released when the client has received it.
     pub(super) fn send_output<T: Serialize>(
         self,
         result: &T,
@@ -189,13 +193,13 @@ impl RequestReply {
     }
 }
 
-/// Which output a client has been sent and not yet shown to have.
+/// Output that was sent to a client and is not yet acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct UnacknowledgedOutput(Mutex<OutboxWaiter>);
 
 #[derive(Default)]
 struct OutboxWaiter {
-    /// By the number of the ping behind it, with the time of that ping.
+    /// By the number of the ping sent after it, with the time of that ping.
     pinged: VecDeque<(u64, Instant, Vec<AcknowledgedOutput>)>,
     is_deaf: bool,
     has_heard: bool,
@@ -208,7 +212,7 @@ impl std::fmt::Debug for OutboxWaiter {
 }
 
 impl UnacknowledgedOutput {
-    /// The client has everything before this ping.
+    /// The client has received everything sent before this ping.
     pub(super) fn heard(&self, number: u64) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.has_heard = true;
@@ -227,7 +231,7 @@ impl UnacknowledgedOutput {
         }
     }
 
-    /// When a client that gives no sign is taken to give none.
+    /// When a client that has never acknowledged is assumed to send no acknowledgements.
     fn deadline(&self) -> Option<Instant> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.has_heard {
@@ -246,11 +250,12 @@ impl UnacknowledgedOutput {
     }
 }
 
-/// What is not sent yet.
+/// The lines that are not sent yet.
 pub(super) struct UnsentLines(mpsc::Receiver<OutboxLine>);
 
 impl UnsentLines {
-    /// Sends until nobody is left to say anything, the client is gone, or `stopping`. Returns the writer, to be closed.
+    /// Sends until all senders are dropped, the client is gone, or `stopping` resolves. Returns the writer, to be
+    /// closed.
     pub(super) async fn run<W: MessageWriter>(
         mut self,
         mut writer: W,
@@ -332,7 +337,7 @@ struct PingTimer {
 }
 
 impl PingTimer {
-    /// Queues a ping, where the transport has any: its answer shows what the client has read.
+    /// Queues a ping, if the transport has pings: the answer shows what the client has read.
     fn ping(&mut self, writer: &mut impl MessageWriter) {
         if writer.has_control_frames() {
             self.number += 1;

@@ -1,4 +1,4 @@
-//! The one task of a process's entry: starts it, answers for it, and tells the client what it does, in
+//! The one task of a process's entry: it starts the process, answers requests about it, and notifies the client in
 //! order. It never waits for a client or for a program that does not read.
 
 use super::ExecServer;
@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// What is asked of a process.
+/// A request to a process task.
 #[derive(Debug)]
 pub(super) enum ProcessRequest {
     Read(ReadParams, RequestReply),
@@ -57,19 +57,19 @@ pub(super) struct ProcessStartOrder {
     pub(super) spec: ProcessSpec,
     pub(super) mode: OutputMode,
     pub(super) dialect: ExecServerDialect,
-    /// Whose terminal it is, and what it is called.
+    /// The owner and the name of a named terminal.
     pub(super) name: Option<(String, String)>,
-    /// Whether the client's own terminal answers what the program asks.
+    /// Whether the client's own terminal answers the program's terminal queries.
     pub(super) answers_queries: bool,
     pub(super) reply: RequestReply,
 }
 
-/// A terminal that a client asks to look at.
+/// A request to view a named terminal.
 pub(super) struct ViewerRequest {
     pub(super) process_id: String,
     pub(super) viewer: TerminalViewer,
     pub(super) dialect: ExecServerDialect,
-    /// Whether the client's own terminal answers what the program asks.
+    /// Whether the client's own terminal answers the program's terminal queries.
     pub(super) answers_queries: bool,
     pub(super) reply: RequestReply,
 }
@@ -84,12 +84,12 @@ pub(super) struct ProcessTask {
 }
 
 impl ProcessTask {
-    /// Starts a process and looks after it until it is forgotten or its session ends.
+    /// Starts a process and serves it until it is forgotten or its session ends.
     pub(super) async fn run(mut self, server: ExecServer, start: ProcessStartOrder) {
         match server.shared.processes.spawn(&start.spec).await {
             Ok(process) => self.conduct(&server, process, start).await,
             Err(error) => {
-                // The name is free again before the client hears that it failed.
+                // The name must be free again before the client receives the failure.
                 self.session.forget(&start.process_id, None);
                 start.reply.fail(&not_started(&error));
                 while let Some(ask) = self.asks.recv().await {
@@ -99,7 +99,7 @@ impl ProcessTask {
         }
     }
 
-    /// Lets a client look at a terminal that runs already.
+    /// Serves a client that views a running terminal.
     pub(super) async fn serve_viewer(self, request: ViewerRequest) {
         let ViewerRequest { process_id, viewer, dialect, answers_queries, reply } = request;
         let process = viewer.shared.process.clone();
@@ -151,7 +151,7 @@ impl ProcessTask {
             view.look_ahead();
             tokio::select! {
                 biased;
-                // First: what a client that came back asks for is told from then on.
+                // First, so that a returning client is notified from this point on.
                 changed = client.changed() => {
                     if changed.is_err() { return }
                     let now = client.borrow_and_update().clone();
@@ -175,7 +175,7 @@ impl ProcessTask {
     }
 }
 
-/// A name is free again some time after its process has ended: until then, its last words can be seen.
+/// Frees the name some time after the process has ended: until then, its final output can be viewed.
 async fn forget_when_ended(server: ExecServer, shared: Arc<NamedTerminal>) {
     let mut changes = shared.process.output().changes();
     let ended = async {
@@ -200,7 +200,7 @@ fn not_started(error: &SpawnError) -> ErrorObject {
     ErrorObject::new(code, error.to_string())
 }
 
-/// Answers for a process that never was.
+/// Answers a request for a process that was never started.
 pub(super) fn refuse(ask: ProcessRequest, process_id: &str) {
     let unknown = ErrorObject::new(INVALID_REQUEST, format!("unknown process id {process_id}"));
     match ask {

@@ -1,5 +1,4 @@
-//! What a process task knows of its process: what was told of it, what is to be written to it, and the answers to what is
-//! asked of it.
+//! The state of a process task: which events were sent, which input is queued, and which requests wait for answers.
 
 use super::input::{ProcessInput, refused};
 use super::outbox::{ClientOutbox, RequestReply};
@@ -23,32 +22,32 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// A client that came back reads what it missed within this time; then it is not kept for it.
+/// A returning client must read the output it missed within this time; then the output is released.
 const MISSED_TIME: Duration = Duration::from_secs(10);
 
-/// How long a process that was asked to end may take unless something else is said.
+/// Grace period in which a process may exit after a termination request that names none.
 const GRACE_MS: u64 = 2_000;
 
-/// All that a process task knows of a process that runs or ran.
+/// All that a process task knows about its process, running or ended.
 pub(super) struct ProcessView {
     pub(super) process_id: String,
-    /// The same as JSON text.
+    /// The process id as JSON text.
     name: String,
     pub(super) process: Process,
     pub(super) mode: OutputMode,
     pub(super) is_caged: bool,
-    /// Where the terminal has a name.
+    /// Set if the terminal has a name.
     pub(super) viewer: Option<TerminalViewer>,
-    /// Whether the client's own terminal answers what the program asks.
+    /// Whether the client's own terminal answers the program's terminal queries.
     pub(super) answers_queries: bool,
-    /// Held while it does.
+    /// Held while it does so.
     answerer: Option<TerminalAnswerer>,
     dialect: ExecServerDialect,
     outbox: Option<ClientOutbox>,
     n_attached: u64,
-    /// The last event that was told, or that a client that came back must read for itself.
+    /// The last event that was sent, or that a returning client must read itself.
     pub(super) told: OutputSeq,
-    /// Room for the next event.
+    /// The permit for the next event.
     pub(super) room: Option<OwnedSemaphorePermit>,
     pub(super) input: ProcessInput,
     pub(super) missed: Option<(Instant, OutputSeq)>,
@@ -92,7 +91,7 @@ impl ProcessView {
         self.process.output()
     }
 
-    /// Tells what can be told now.
+    /// Sends all events that can be sent now.
     pub(super) fn look_ahead(&mut self) {
         while let Some(outbox) = self.outbox.clone()
             && let Some(event) = self.next_event()
@@ -123,14 +122,14 @@ impl ProcessView {
             }
             ProcessEvent::Closed { .. } => closed_line(&self.name, seq),
         };
-        // To have heard this is not to have what was missed before it.
+        // Receiving this event does not imply having received the output missed before it.
         match self.mode == OutputMode::Push && self.missed.is_none() {
             true => outbox.tell(text, room, self.process.output(), seq),
             false => outbox.notify(text, room),
         }
     }
 
-    /// Shows a client that was too slow what stands on the terminal now.
+    /// Sends the current screen to a client that was too slow.
     fn repaint(&mut self, outbox: &ClientOutbox, room: OwnedSemaphorePermit) {
         let shown = self.output().screen(|screen| (screen.paint(), screen.heard()));
         let Some((paint, seq)) = shown else { return };
@@ -138,7 +137,7 @@ impl ProcessView {
         outbox.notify(repaint_line(&self.name, seq, &paint), room);
     }
 
-    /// The next event to tell. A client that reads for itself is told of the exit and the end only.
+    /// The next event to send. A client that polls is only notified of the exit and the end.
     fn next_event(&self) -> Option<ProcessEvent> {
         let mut after = self.told;
         loop {
@@ -158,7 +157,7 @@ impl ProcessView {
         }
         let answers = self.answers_queries && self.outbox.is_some();
         self.answerer = answers.then(|| self.process.answered_elsewhere());
-        // Nobody is there who could read it in time.
+        // No client is connected that could read the missed output in time.
         self.missed = None;
         if self.outbox.is_none() || client.n_attached == self.n_attached {
             return;
@@ -166,7 +165,7 @@ impl ProcessView {
         let is_back = self.n_attached > 0;
         self.n_attached = client.n_attached;
         if is_back && self.viewer.is_none() {
-            // It reads what it missed; from now on it is told.
+            // The client reads what it missed; later events are sent to it.
             self.told = self.output().last_seq();
             self.missed = Some((Instant::now() + MISSED_TIME, self.told));
         }
@@ -180,7 +179,7 @@ impl ProcessView {
         }
     }
 
-    /// Whoever only looks changes nothing.
+    /// Whether the request comes from a read-only viewer that would change something.
     fn looks_only(&self, ask: &ProcessRequest) -> bool {
         let is_read_only = self.viewer.as_ref().is_some_and(|viewer| viewer.is_read_only);
         is_read_only
@@ -251,7 +250,7 @@ impl ProcessView {
         });
     }
 
-    /// The process's turn to tell its next event; never when there is none or nobody to tell.
+    /// Waits for the permit to send the next event; pending forever if there is no event or no client.
     pub(super) async fn turn(&self) -> OwnedSemaphorePermit {
         match (&self.outbox, &self.room, self.next_event()) {
             (Some(outbox), None, Some(event)) => outbox.room(size(&event)).await,
@@ -277,11 +276,11 @@ impl ProcessView {
         }
     }
 
-    /// A client that came back says what it has, and is given what is before `next`.
+    /// A returning client reports what it has received, and is sent everything before `next`.
     fn has_read(&mut self, after: OutputSeq, next: OutputSeq) {
         let Some((_, last)) = self.missed else { return };
         if self.mode == OutputMode::Push {
-            // It may have heard all of it, and only its sign was lost.
+            // The client may have received all of it, and only the acknowledgement was lost.
             self.output().release(after.min(last));
         }
         if next > last {
@@ -304,7 +303,7 @@ const fn signal_of(signal: ProcessSignal) -> processes::FamilySignal {
     }
 }
 
-/// What an event takes on the wire, about.
+/// Approximate size of an event on the wire.
 fn size(event: &ProcessEvent) -> usize {
     match event {
         ProcessEvent::Output(chunk) => chunk.bytes.len() / 3 * 4,

@@ -1,4 +1,4 @@
-//! What a client reads of a process, and how it waits for more of it.
+//! Reading a process's output, and waiting for more of it.
 
 use super::cage;
 use super::outbox::{ClientOutbox, RequestReply};
@@ -10,18 +10,18 @@ use protocols::exec_server::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest that a read waits, whatever it asks for.
+/// Maximum time that a read waits; longer requested times are reduced to it.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
 
-/// How a process is read.
+/// The parameters of a read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadManner {
     pub(super) mode: OutputMode,
     pub(super) is_caged: bool,
 }
 
-/// Answers a read at once, where it does not wait or need not; the number after what was given. Gives the reply back
-/// where it has to wait.
+/// Answers a read immediately if it does not wait or need not wait, and returns the sequence number after the page.
+/// Returns the reply handle if the read has to wait.
 pub(super) fn read_now(
     output: &Arc<ProcessOutput>,
     params: &ReadParams,
@@ -32,7 +32,7 @@ pub(super) fn read_now(
     if has_to_wait { Err(reply) } else { Ok(answer(output, params, manner, reply)) }
 }
 
-/// Answers a read when there is something new, or when it has waited long enough.
+/// Answers a read when there is new output, or when its wait time has passed.
 pub(super) async fn read_later(
     output: Arc<ProcessOutput>,
     params: ReadParams,
@@ -45,7 +45,7 @@ pub(super) async fn read_later(
     }
 }
 
-/// Answers when a process has ended, or when that was waited for long enough.
+/// Answers when a process has ended, or when the wait time has passed.
 pub(super) async fn wait(output: Arc<ProcessOutput>, wait_ms: Option<u64>, reply: RequestReply) {
     let has_ended = |output: &ProcessOutput| output.exit_code().is_some();
     if is_awaited(&output, wait_ms, reply.outbox(), has_ended).await {
@@ -55,7 +55,7 @@ pub(super) async fn wait(output: Arc<ProcessOutput>, wait_ms: Option<u64>, reply
     }
 }
 
-/// Waits until something is so, for so long at most. Whether there is still somebody to tell.
+/// Waits until the condition holds, up to a timeout. Returns whether the client still waits for the answer.
 async fn is_awaited(
     output: &ProcessOutput,
     wait_ms: Option<u64>,
@@ -87,7 +87,7 @@ fn has_news(output: &ProcessOutput, after: OutputSeq) -> bool {
     !page.chunks.is_empty() || page.closed.is_some() || has_new_exit
 }
 
-/// Answers with a page; the number after it.
+/// Answers with a page and returns the sequence number after it.
 fn answer(
     output: &Arc<ProcessOutput>,
     params: &ReadParams,
@@ -116,14 +116,14 @@ fn answer(
         chunks: page.chunks.into_iter().map(chunk).collect(),
     };
     match last {
-        // Whoever reads for itself says with its next read that it has this one.
+        // A client that polls acknowledges this page with its next read.
         Some(last) if mode == OutputMode::Push => reply.send_output(&response, output, last),
         Some(_) | None => reply.send(&response),
     }
     next
 }
 
-/// What a process was denied; nobody denies one without a cage anything.
+/// The denials of a process; none without a cage, which alone denies operations.
 pub(super) fn denied(output: &ProcessOutput, is_caged: bool) -> Vec<String> {
     if is_caged { cage::denied(output) } else { vec![] }
 }

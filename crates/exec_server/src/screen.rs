@@ -1,4 +1,5 @@
-//! What stands on a process's terminal, and waiting until it does. Nothing is looked at again before something was said.
+//! The screen of a process's terminal, and waiting for text on it. The screen is searched again only after new
+//! output.
 
 use super::outbox::RequestReply;
 use processes::{CellColor, CellStyle, ProcessOutput, ScreenRow, ScreenSnapshot};
@@ -13,14 +14,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// What a compiled pattern may take.
+/// Size limit of a compiled pattern.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
-/// The longest that anybody waits, whatever is asked for.
+/// Maximum wait time; longer requested times are reduced to it.
 const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
 
-/// A screen that is looked for something is looked at this often at most: a program that talks without end would have
-/// its screen searched after every piece.
+/// Minimum interval between searches of a screen: without it, a program that prints continuously would have its
+/// screen searched after every piece of output.
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// `process/screen`.
@@ -86,7 +87,7 @@ const fn color(color: CellColor) -> Option<ScreenColor> {
     }
 }
 
-/// What is waited for.
+/// The condition to wait for.
 struct WaitCondition {
     text: Option<String>,
     regex: Option<Regex>,
@@ -116,7 +117,7 @@ impl WaitCondition {
         Ok(Self { text, regex, idle: idle_ms.map(Duration::from_millis), timeout })
     }
 
-    /// What of it stands on the screen.
+    /// Returns the match on the current screen.
     fn look(&self, output: &ProcessOutput) -> Option<(WaitForReason, String)> {
         if self.text.is_none() && self.regex.is_none() {
             return None;
@@ -160,7 +161,7 @@ async fn until(wanted: &WaitCondition, output: &ProcessOutput) -> (WaitForReason
     let mut changes = output.changes();
     loop {
         let looked_at = Instant::now();
-        // The end is looked for first: what was said before it is on the screen then.
+        // The exit is checked first: all output before it is then on the screen.
         let has_ended = output.exit_code().is_some();
         if let Some((reason, matched)) = wanted.look(output) {
             return (reason, Some(matched));

@@ -1,4 +1,4 @@
-//! A session: the processes of one client, for as long as it may come back.
+//! A session: the processes of one client, for as long as it may reconnect.
 
 use super::outbox::ClientOutbox;
 use super::process_task::ProcessRequest;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, watch};
 
-/// Processes of one session that run or are remembered.
+/// Maximum number of processes of one session, running or remembered.
 pub(super) const PROCESSES_MAX: usize = 4_096;
 
-/// How many ended ones are forgotten at once where there is no room for another: looking for them takes time.
+/// How many ended processes are forgotten in one batch if the session is full: searching for them is expensive.
 const FORGOTTEN_AT_ONCE: usize = 256;
 
 /// All sessions of a server.
 #[derive(Debug, Default)]
 pub(super) struct ExecSessions(Mutex<HashMap<String, Arc<ExecSession>>>);
 
-/// Why a session cannot be taken up.
+/// Why a session cannot be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotResumed {
     Unknown,
@@ -40,7 +40,7 @@ impl ExecSessions {
         session
     }
 
-    /// Takes up a session for a client that is attached next. Of two who try, one does.
+    /// Resumes a session for a client that is about to attach. Of two concurrent attempts, one succeeds.
     pub(super) fn resume(&self, id: &str) -> Result<Arc<ExecSession>, NotResumed> {
         let session = self.lock().get(id).cloned().ok_or(NotResumed::Unknown)?;
         if session.is_attached() || session.is_taken.swap(true, Ordering::AcqRel) {
@@ -66,25 +66,25 @@ impl ExecSessions {
     }
 }
 
-/// Who hears of the processes.
+/// The client that receives a session's notifications.
 #[derive(Debug, Clone)]
 pub(super) struct SessionClient {
-    /// None while it is cut off.
+    /// None while the client is disconnected.
     pub(super) outbox: Option<ClientOutbox>,
-    /// How often one came.
+    /// How many times a client has attached.
     pub(super) n_attached: u64,
 }
 
-/// A process as its session knows it.
+/// A process as recorded in its session.
 #[derive(Debug, Clone)]
 pub(super) struct SessionProcess {
     pub(super) asks: mpsc::Sender<ProcessRequest>,
     pub(super) tty: bool,
-    /// Whether it outlives this session.
+    /// Whether the process outlives this session.
     pub(super) is_shared: bool,
-    /// Later ones have larger numbers.
+    /// Increases with every process.
     pub(super) number: u64,
-    /// None while it is starting.
+    /// None while the process is starting.
     pub(super) process: watch::Receiver<Option<Process>>,
 }
 
@@ -92,10 +92,10 @@ pub(super) struct SessionProcess {
 pub(super) struct ExecSession {
     pub(super) id: String,
     entries: Mutex<BTreeMap<String, SessionProcess>>,
-    /// What processes that are forgotten have left running.
+    /// Descendants that forgotten processes have left running.
     left_behind: Mutex<Vec<Process>>,
     n_started: AtomicU64,
-    /// Somebody is about to attach.
+    /// A client is about to attach.
     is_taken: AtomicBool,
     client: watch::Sender<SessionClient>,
 }
@@ -105,7 +105,8 @@ impl ExecSession {
         self.client.borrow().outbox.as_ref().is_some_and(|outbox| !outbox.is_closed())
     }
 
-    /// Lets a client hear of the processes; how many have come until now tells it from others.
+    /// Attaches a client to the processes' notifications; returns the attachment number, which distinguishes it from
+    /// other clients.
     pub(super) fn attach(&self, outbox: &ClientOutbox) -> u64 {
         self.client.send_modify(|client| {
             client.outbox = Some(outbox.clone());
@@ -115,7 +116,7 @@ impl ExecSession {
         self.n_attached()
     }
 
-    /// Lets go of the client of this number; false where the next one has come already.
+    /// Detaches the client of this number; false if the next client has already attached.
     pub(super) fn detach(&self, n_attached: u64) -> bool {
         self.client.send_if_modified(|client| {
             let is_last = client.n_attached == n_attached;
@@ -142,7 +143,7 @@ impl ExecSession {
         self.entries().get(process_id).cloned()
     }
 
-    /// Forgets a process; what it left running stays with the session.
+    /// Forgets a process; the descendants that it left running stay with the session.
     pub(super) fn forget(&self, process_id: &str, process: Option<Process>) {
         self.entries().remove(process_id);
         let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,12 +151,12 @@ impl ExecSession {
         left.extend(process.filter(|process| !process.is_gone()));
     }
 
-    /// The number of the next process.
+    /// Allocates the number of the next process.
     pub(super) fn number(&self) -> u64 {
         self.n_started.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Forgets those that ended first, so that another can be started; false where too many run.
+    /// Forgets the processes that ended first, so that another can be started; false if too many run.
     pub(super) fn make_room(&self, entries: &mut BTreeMap<String, SessionProcess>) -> bool {
         if entries.len() < PROCESSES_MAX {
             return true;
@@ -175,7 +176,7 @@ impl ExecSession {
         entries.len() < PROCESSES_MAX
     }
 
-    /// All processes, also those that are forgotten.
+    /// Returns all processes, including forgotten ones.
     pub(super) fn processes(&self) -> Vec<Process> {
         let left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let entries = self.entries();
@@ -188,7 +189,7 @@ impl ExecSession {
         for process in self.processes() {
             process.end(EndMode::Kill);
         }
-        // Dropping the last handles ends those that are just starting.
+        // Dropping the last handles ends the processes that are still starting.
         self.entries().clear();
         self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

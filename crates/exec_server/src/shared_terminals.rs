@@ -1,5 +1,5 @@
-//! Terminals with a name: they outlive the client that started them, and several may look at one. Nobody holds one up:
-//! whoever reads too slowly is shown the screen again.
+//! Named terminals: they outlive the client that started them, and several clients may view one. A slow viewer delays
+//! no other: it receives the whole screen again.
 
 use processes::{Process, PtySize};
 use protocols::exec_server::{SharedTerminal, TerminalSize};
@@ -7,31 +7,31 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Terminals with a name at a time.
+/// Maximum number of named terminals.
 const SHARED_MAX: usize = 256;
 
-/// How long a name may be.
+/// Maximum length of a name.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Whose it is, and what it is called.
+/// The owner and the name.
 type TerminalKey = (String, String);
 
-/// All terminals with a name.
+/// All named terminals of a server.
 #[derive(Debug, Default)]
 pub(super) struct SharedTerminals(Mutex<BTreeMap<TerminalKey, Arc<NamedTerminal>>>);
 
-/// A terminal with a name.
+/// A named terminal.
 #[derive(Debug)]
 pub(super) struct NamedTerminal {
     pub(super) process: Process,
-    /// By viewer, the sizes of those who may type.
+    /// The window sizes of viewers that may type, by viewer.
     sizes: Mutex<BTreeMap<u64, PtySize>>,
     n_viewers: AtomicU64,
     next_viewer: AtomicU64,
 }
 
 impl SharedTerminals {
-    /// Whether a terminal of this name could be made; why not otherwise.
+    /// Checks whether a terminal of this name can be created; returns the reason otherwise.
     pub(super) fn check(&self, owner: &str, name: &str) -> Result<(), String> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(format!("a terminal's name has 1 to {NAME_BYTES_MAX} bytes"));
@@ -47,9 +47,9 @@ impl SharedTerminals {
         }
     }
 
-    /// Gives a process a name.
+    /// Registers a process under a name.
     pub(super) fn add(&self, owner: &str, name: &str, process: Process) -> Arc<NamedTerminal> {
-        // Whatever it says may go when there is no room: its screen stays.
+        // Its output may be discarded when the buffer is full: the screen remains.
         process.output().release(u64::MAX);
         let shared = Arc::new(NamedTerminal {
             process,
@@ -65,7 +65,7 @@ impl SharedTerminals {
         self.lock().get(&(owner.to_owned(), name.to_owned())).cloned()
     }
 
-    /// Those of one owner.
+    /// Lists the terminals of one owner.
     pub(super) fn list(&self, owner: &str) -> Vec<SharedTerminal> {
         let all = self.lock();
         let own = all.iter().filter(|((whose, _), _)| whose == owner);
@@ -82,12 +82,12 @@ impl SharedTerminals {
         .collect()
     }
 
-    /// Forgets one that has ended; another may have taken its name.
+    /// Removes a terminal that has ended, unless another one has taken its name.
     pub(super) fn forget(&self, shared: &Arc<NamedTerminal>) {
         self.lock().retain(|_, other| !Arc::ptr_eq(other, shared));
     }
 
-    /// Forgets all; those that nobody else holds end.
+    /// Removes all terminals; those without other handles end.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
@@ -97,13 +97,13 @@ impl SharedTerminals {
     }
 }
 
-/// One who looks at a terminal. It counts while its client is there, and not once it is dropped.
+/// A viewer of a terminal. It counts while its client is connected, until it is dropped.
 #[derive(Debug)]
 pub(super) struct TerminalViewer {
     pub(super) shared: Arc<NamedTerminal>,
     pub(super) is_read_only: bool,
     number: u64,
-    /// How large its window is, where that matters.
+    /// The viewer's window size, if it is considered.
     size: Option<PtySize>,
     is_there: bool,
 }
@@ -115,13 +115,13 @@ impl TerminalViewer {
         Self { shared, is_read_only, number, size: None, is_there: true }
     }
 
-    /// Says how large its window is. The terminal is as large as fits into all windows that may type.
+    /// Sets the viewer's window size. The terminal has the largest size that fits into all windows that may type.
     pub(super) fn resize(&mut self, size: PtySize) {
         self.size = Some(size);
         self.fit();
     }
 
-    /// Its client is cut off, or back: a window that nobody looks through is none.
+    /// Records that the viewer's client disconnected or reconnected: the window of a disconnected client is ignored.
     pub(super) fn is_there(&mut self, is_there: bool) {
         match (self.is_there, is_there) {
             (false, true) => self.shared.n_viewers.fetch_add(1, Ordering::Relaxed),

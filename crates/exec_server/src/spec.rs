@@ -1,13 +1,14 @@
-//! From what a client asks for to what is started.
+//! Converts a client's start request into a process specification.
 
 use super::cage;
 use processes::{PipeInput, ProcessSpec, ProcessStreams, PtySize};
 use protocols::exec_server::{ExecParams, SandboxConfines, path_of, read_sandbox};
 
-/// How the names of variables begin that are for this server and never for its processes.
+/// The prefix of environment variables that are meant for this server and are never passed to its processes.
 const OWN_VARIABLES: &str = "AIRLOCK_";
 
-/// What to start, kept to what is imposed and to what is asked for; or why it cannot be.
+/// Builds the specification, confined by the imposed and the requested sandbox; returns an error if that is
+/// impossible.
 pub(super) fn spec(
     params: &ExecParams,
     imposed: Option<&SandboxConfines>,
@@ -21,10 +22,10 @@ pub(super) fn spec(
         || is_given(&params.managed_network)
         || is_given(&params.network_proxy)
     {
-        return Err("this exec-server has no proxy that a process could be kept behind".into());
+        return Err("this exec-server has no proxy to restrict a process to".into());
     }
     let cwd = path_of(&params.cwd).map_err(|bad| bad.to_string())?;
-    // The server's own secrets are among these variables.
+    // These variables include the server's own secrets.
     let is_own = |name: &str| name.starts_with(OWN_VARIABLES);
     let own = std::env::vars_os()
         .filter(|(name, _)| !name.to_str().is_some_and(is_own))

@@ -1,5 +1,5 @@
-//! `fs/watchMissing`: tells a client once when a file that did not exist does, or when one that did is not what it was.
-//! A connection has one watch; the next one takes its place.
+//! `fs/watchMissing`: notifies a client once when a missing file appears, or when an existing file changes. A
+//! connection has one watch; a new one replaces it.
 
 use super::outbox::{ClientOutbox, RequestReply};
 use protocols::exec_server::{
@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-/// Paths of one watch. Each is looked at again and again.
+/// Maximum number of paths of one watch. Each is polled.
 const PATHS_MAX: usize = 256;
 
-/// How often. Nobody waits for it: it saves clients from asking.
+/// Poll interval. It is not urgent: the watch only saves clients from polling.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The watch of a connection.
@@ -57,14 +57,14 @@ impl PathWatch {
     }
 }
 
-/// What is watched.
+/// The watched paths and their known state.
 #[derive(Debug, Clone)]
 struct WatchedPath {
     missing: Vec<PathBuf>,
     present: Option<PathBuf>,
 }
 
-/// How a file that is there looks from outside.
+/// The metadata that identifies a version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileFingerprint {
     n_bytes: u64,
@@ -93,10 +93,10 @@ impl WatchedPath {
         outbox.notify(text, room);
     }
 
-    /// How the present file looks; none where things are not as the client was told.
+    /// Returns the current state of the files; none if it differs from what the client knows.
     async fn look(&self) -> Option<Option<FileFingerprint>> {
         let watched = self.clone();
-        // A file system may take its time.
+        // File system access may block.
         tokio::task::spawn_blocking(move || watched.look_now()).await.ok()?
     }
 

@@ -1,5 +1,5 @@
-//! Calls of the catalogue's tools by a session: each is an execution of its own, so that policies, questions, the journal
-//! and survival are those of every other program.
+//! Calls of catalogue tools by a session: each is an execution of its own, with the same policies, questions, journal
+//! and durability as every other program.
 
 use super::repl_store::{PendingEntry, ReplStore};
 use engine::{Engine, Error, ExecutionStart};
@@ -15,41 +15,41 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Longest that a call may take, waiting for people not counted: jobs are for long work.
+/// Maximum active time of a call, not counting the time it waits for people: jobs are for long work.
 const ACTIVE_MS_MAX: u64 = 24 * 3_600_000;
 
-/// How much later than its session the engine ends a call whose time is over.
+/// How much later than its session the engine ends a call that has timed out.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(1);
 
-/// What becomes of a call.
+/// The progress of a call.
 #[derive(Debug)]
 pub(super) enum CallSaid {
-    /// A person is asked.
+    /// A person is being asked.
     Asked(Value),
     /// A person has answered.
     Answered,
-    /// Its tool says how far it is.
+    /// The tool reported progress.
     Progressed(String),
-    /// It is over.
+    /// The execution has ended.
     Ended(ExecutionOutcome),
 }
 
-/// Who calls what, under which id.
+/// A call: the tool, the caller and the execution id.
 pub(super) struct ReplToolCall {
     pub(super) execution: ExecutionId,
     pub(super) caller: CallerName,
     pub(super) tool: ToolPath,
-    /// JSON.
+    /// The arguments as JSON text.
     pub(super) args: String,
-    /// Which entry of which journal its end is owed to, where it is a job of that id.
+    /// For a job of that id: the journal and the pending entry that its end must be written to.
     pub(super) owed: Option<(String, PendingEntry)>,
-    /// How long it may take, if its caller says.
+    /// The timeout that the caller requested, if any.
     pub(super) timeout: Option<Duration>,
-    /// Given once it has begun, or never will: only then can it be ended.
+    /// Cancelled once the call has begun or can no longer begin: only then can it be ended.
     pub(super) begun: CancellationToken,
 }
 
-/// What becomes of it, until it is over.
+/// Starts the call and streams its progress until it ends.
 pub(super) fn follow(store: Arc<ReplStore>, call: ReplToolCall) -> BoxStream<'static, CallSaid> {
     let execution = call.execution;
     let told = call.begun.clone().drop_guard();
@@ -72,12 +72,12 @@ async fn begin(store: &ReplStore, call: ReplToolCall) -> Result<(), Failure> {
     let ReplToolCall { execution, caller, tool, args, owed, timeout, begun: _ } = call;
     if let Some((job, owed)) = &owed {
         store.record_pending(job, owed).await.map_err(|error| {
-            tracing::error!(%error, "could not write a job down");
-            Failure::new(FailureCode::Internal, "the job could not be written down")
+            tracing::error!(%error, "could not record a job");
+            Failure::new(FailureCode::Internal, "the job could not be recorded")
         })?;
     }
     let names: String = tool.segments().map(|name| format!("[{}]", Value::from(name))).collect();
-    // Not a literal: in one, `__proto__` would not be a member like any other.
+    // Passed as text instead of a literal: in a literal, `__proto__` would not be an ordinary member.
     let args = Value::from(args);
     let source = format!("return await tools{names}(JSON.parse({args}))");
     let program = Program { source, convention: ValueConvention::ExplicitReturn };
@@ -99,7 +99,7 @@ async fn begin(store: &ReplStore, call: ReplToolCall) -> Result<(), Failure> {
     })
 }
 
-/// Whoever waits ends a call in time; this holds where nobody does, as after a restart.
+/// A waiting session ends the call in time; this limit applies if no session waits, as after a restart.
 fn active_ms_max(timeout: Duration) -> u64 {
     let ms = (timeout + TIMEOUT_GRACE).as_millis();
     u64::try_from(ms).unwrap_or(u64::MAX).min(ACTIVE_MS_MAX)

@@ -1,4 +1,4 @@
-//! One client at a session: frames in, frames out, neither waiting for the other.
+//! One client of a session: it reads and writes frames, and neither direction waits for the other.
 
 use super::discreet;
 use super::session::AttachRequest;
@@ -12,42 +12,43 @@ use transport::{
     CLOSE_TIME_MAX, CloseReason, IncomingMessage, MessageReader, MessageWriter, ReceiveError,
 };
 
-/// Frames that wait for a client to read. One that lets more pile up is cut off: a server's memory is not its buffer.
+/// Maximum number of frames that wait for a client to read. A client that exceeds it is disconnected: a server's
+/// memory is not its buffer.
 const UNSENT_FRAMES_MAX: usize = 16_384;
 
-/// Bytes that wait for a client to read.
+/// Maximum number of bytes that wait for a client to read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
 
-/// How long a client that does not read may take to begin again: then it is told why it is cut off.
+/// How long a client that stopped reading may take to resume, so that it can receive the reason for the disconnect.
 const STALLED_MAX: Duration = Duration::from_secs(30);
 
 /// One client.
 pub(super) struct ReplConnection {
-    /// Counts clients of a session: an answer is for whoever asked, and nobody else.
+    /// The number of this client in its session: an answer goes only to the client that asked.
     pub(super) number: u64,
     pub(super) profile: ValueProfile,
-    /// What it calls this server, for links.
+    /// The host by which the client addresses this server, for links.
     pub(super) host: String,
     reader: Box<dyn MessageReader>,
     writer: Box<dyn MessageWriter>,
     /// Resolves when the connection must end with its credential.
     ended: BoxFuture<'static, ()>,
     is_over: bool,
-    /// The limit that it broke, by not reading.
+    /// The limit that it exceeded by not reading.
     stalled: Option<String>,
 }
 
-/// What comes from a client.
+/// A message from a client.
 pub(super) enum ClientMessage {
-    /// One frame.
+    /// One text frame.
     Frame(String),
-    /// A frame that is no text at all.
+    /// A frame that is not text.
     Noise,
     /// A frame that is too long to be read; what follows it cannot be read either.
     TooLong,
-    /// It does not read what it is sent; the sentence says which limit it broke.
+    /// The client does not read its frames; the text names the limit that it exceeded.
     Stalled(String),
-    /// Nothing more will come.
+    /// The connection has ended.
     Gone,
 }
 
@@ -57,7 +58,7 @@ impl ReplConnection {
         Self { number, profile, host, reader, writer, ended, is_over: false, stalled: None }
     }
 
-    /// Says something, as soon as the socket takes it.
+    /// Queues a frame, which is sent as soon as the socket accepts it.
     pub(super) fn say(&mut self, frame: &FromServer) {
         self.writer.enqueue(discreet::frame(frame));
         let unsent = self.writer.unsent();
@@ -73,12 +74,12 @@ impl ReplConnection {
         });
     }
 
-    /// The next frame. Sends what waits meanwhile. Dropping the future loses nothing.
+    /// Returns the next frame, and sends queued frames meanwhile. Cancel safe: dropping the future loses nothing.
     pub(super) async fn listen(&mut self) -> ClientMessage {
         std::future::poll_fn(|context| self.poll(context)).await
     }
 
-    /// Says the last word, closes, and waits a little until that is heard.
+    /// Sends the last frame, closes the connection, and waits briefly until the client has received it.
     pub(super) async fn dismiss(mut self) {
         let reason = Some(CloseReason::NORMAL);
         tokio::select! {
@@ -87,19 +88,19 @@ impl ReplConnection {
         }
     }
 
-    /// The same for one that sends too much at once. It is not listened to, but may be in the middle of sending: cut
-    /// off now it would hear of that and not of the reason.
+    /// Like `dismiss`, for a client that sends too much in one batch. Its messages are no longer processed, but it
+    /// may still be sending: if it were cut off now it would receive a connection error and not the reason.
     pub(super) async fn dismiss_unheard(mut self) {
         let reason = Some(CloseReason::SIZE);
         transport::close(&mut *self.reader, &mut *self.writer, reason, CLOSE_TIME_MAX).await;
     }
 
-    /// Says to one that does not read why it is cut off, in place of what waits for it, and closes.
+    /// Sends the reason for the disconnect to a client that does not read, in place of its queued frames, and closes.
     pub(super) async fn dismiss_stalled(mut self, last: FromServer) {
         self.writer.discard_unsent();
         self.say(&last);
         let said = async {
-            // It is not listened to before it reads: what it asks for would only wait with the rest.
+            // Its messages are not read before it reads: further requests would only queue up.
             poll_fn(|context| self.writer.poll_flush(context)).await?;
             let reason = Some(CloseReason::POLICY);
             transport::close(&mut *self.reader, &mut *self.writer, reason, STALLED_MAX).await;

@@ -1,15 +1,15 @@
-//! Names of tools and of their arguments, which the guest's world does not know.
+//! Completion of tool names and their arguments, which the guest's global scope does not contain.
 
 use serde_json::Value;
 use tools::{CatalogueSnapshot, FoundTool};
 
-/// Names that are told at once.
+/// Maximum number of names in one answer.
 const NAMES_MAX: usize = 500;
 
-/// Longest end of a text that is looked at.
+/// How many bytes before the cursor are examined.
 const LOOKED_AT_BYTES_MAX: usize = 4 << 10;
 
-/// The text before the cursor, which counts UTF-16 units. Where it makes no sense, the whole text.
+/// Returns the text before the cursor, which counts UTF-16 units. If the cursor is invalid, returns the whole text.
 pub(super) fn before(code: &str, cursor: Option<f64>) -> &str {
     let Some(cursor) = cursor.filter(|cursor| *cursor >= 0.0) else { return code };
     let (mut units, wanted) = (0.0, cursor.floor());
@@ -22,7 +22,7 @@ pub(super) fn before(code: &str, cursor: Option<f64>) -> &str {
     code
 }
 
-/// What fits, where the text asks for a tool or an argument of one.
+/// Returns the completions if the text ends in a tool path or in an argument of a tool.
 pub(super) fn tools(
     code: &str,
     snapshot: &CatalogueSnapshot,
@@ -62,16 +62,16 @@ fn names_below(
     CompletionCandidates::of(names.filter_map(next).collect())
 }
 
-/// Names that fit, as many as are told in one answer.
+/// Matching names, as many as fit into one answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CompletionCandidates {
     pub(super) names: Vec<String>,
-    /// Whether there are more.
+    /// Whether more names match.
     pub(super) more: bool,
 }
 
 impl CompletionCandidates {
-    /// Sorted, each once.
+    /// Sorts and deduplicates the names.
     pub(super) fn of(mut names: Vec<String>) -> Self {
         names.sort_unstable();
         names.dedup();
@@ -87,7 +87,7 @@ fn trailing_path(text: &str) -> &str {
     begins.map_or("", |(at, _)| &text[at..])
 }
 
-/// The tool in whose outermost argument object the text ends, where a member's name is due.
+/// Returns the tool in whose outermost argument object the text ends, if a member name is expected there.
 fn called_tool(text: &str) -> Option<String> {
     let last = text.trim_end().chars().next_back()?;
     if !matches!(last, '{' | ',') {

@@ -1,5 +1,5 @@
-//! What sessions show and keep, without known secrets: a guest may put together what no tool said in one piece. What is
-//! cut is looked through before, or half a secret would be left.
+//! Redacts known secrets from what sessions show and store: a guest may assemble a secret that no tool returned in
+//! one piece. A text is redacted before it is truncated, because truncation could leave half a secret.
 
 use lifecycle::Json;
 use protocols::hotrepl::RESULT_BYTES_MAX;
@@ -11,10 +11,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tools::scrub;
 
-/// What a frame is and whom it answers: the client's own words, without which it would wait for ever.
+/// Members that identify a frame and the request it answers: the client's own values, without which it would wait for
+/// ever.
 const TOLD_AS_THEY_ARE: [&str; 2] = ["type", "id"];
 
-/// A frame's text.
+/// The text of a frame, redacted.
 pub(super) fn frame(frame: &FromServer) -> String {
     let text = frame.encode();
     if scrub::knows_nothing() {
@@ -36,7 +37,7 @@ fn addressed(told: &str, whole: &str) -> Option<String> {
     serde_json::to_string(&told).ok()
 }
 
-/// Redacts what a task came to.
+/// Redacts the result of a task.
 pub(super) fn redact_result(result: &mut TaskResult) {
     if scrub::knows_nothing() {
         return;
@@ -45,7 +46,7 @@ pub(super) fn redact_result(result: &mut TaskResult) {
         TaskResult::Value { type_name, json, bytes } => {
             *type_name = text(type_name);
             *json = value(json);
-            // One that is too long stays so, however much of it was blotted out.
+            // A result that was too long remains too long, however much of it was redacted.
             *bytes = if *bytes > RESULT_BYTES_MAX { (*bytes).max(json.len()) } else { json.len() };
         }
         TaskResult::Nothing => {}
@@ -62,21 +63,21 @@ pub(super) fn redact_result(result: &mut TaskResult) {
     }
 }
 
-/// A value as JSON text, which it stays.
+/// Redacts a value given as JSON text; the result is JSON too.
 pub(super) fn value(json: &str) -> String {
     match Json::parse(json.to_owned()) {
         Ok(whole) => scrub::json(whole).text().to_owned(),
-        // A text that was too long to be written to its end.
+        // A text that was too long and was cut before its end.
         Err(_) => text(json),
     }
 }
 
-/// What was printed, as much as is told of it.
+/// Redacts printed output and truncates it to the reported length.
 pub(super) fn printed(printed: &str) -> String {
     if printed.len() <= RESULT_BYTES_MAX {
         return shortened(printed, RESULT_BYTES_MAX);
     }
-    // The runner cut it, perhaps in the middle of a secret: what may be the beginning of one is left out.
+    // The runner truncated the output, perhaps in the middle of a secret: a possible beginning of one is omitted.
     let told = scrub::StreamScrubber::default().pass(printed.trim_end_matches('\n').as_bytes());
     cut(&String::from_utf8_lossy(&told), printed.len(), RESULT_BYTES_MAX)
 }
@@ -87,7 +88,7 @@ pub(super) fn shortened(text: &str, bytes_max: usize) -> String {
     cut(&told, told.len(), bytes_max)
 }
 
-/// An entry of the journal as it is written down.
+/// Redacts an entry of the journal before it is written.
 pub(super) fn entry(entry: &JournalEntry) -> JournalEntry {
     JournalEntry {
         id: text(&entry.id),
@@ -97,12 +98,12 @@ pub(super) fn entry(entry: &JournalEntry) -> JournalEntry {
     }
 }
 
-/// Any other text.
+/// Redacts any other text.
 pub(super) fn text(text: &str) -> String {
     scrub::text(text).into_owned()
 }
 
-/// Any bytes.
+/// Redacts any bytes.
 pub(super) fn bytes(bytes: Vec<u8>) -> Vec<u8> {
     match scrub::bytes(&bytes) {
         Cow::Borrowed(_) => bytes,

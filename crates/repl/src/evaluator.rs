@@ -1,4 +1,4 @@
-//! A session's runner: when there is one, and what its caller is charged for it.
+//! A session's runner: when it exists, and what its caller is charged for it.
 
 use super::discreet;
 use engine::{Clock, QuotaAccount, RunnerCharge};
@@ -10,10 +10,11 @@ use sandbox::{
 };
 use tokio::time::Instant;
 
-/// Elements of a value's outermost list that are told.
+/// Elements of a value's outermost list that are reported.
 pub(super) const ELEMENTS_MAX: u32 = 100;
 
-/// Characters of a value that are written at all: enough to know that it is too long, and by about how much.
+/// Maximum number of characters of a value that are serialized: enough to know that it is too long, and by about how
+/// much.
 const VALUE_CHARS_MAX: u32 = 4 << 20;
 
 /// A session's runner, if it has one.
@@ -21,7 +22,7 @@ pub(super) struct SessionRunner {
     sandbox: Sandbox,
     clock: Clock,
     account: QuotaAccount,
-    /// Before the driver: it charges what the runner used before the runner is killed.
+    /// Declared before the driver: on drop it charges what the runner used before the runner is killed.
     charge: Option<RunnerCharge>,
     driver: Option<Box<RunnerDriver>>,
 }
@@ -31,22 +32,22 @@ impl SessionRunner {
         Self { sandbox, clock, account, charge: None, driver: None }
     }
 
-    /// Whether the guest computes, or will as soon as there is a runner.
+    /// Whether the guest computes, or will as soon as a runner is available.
     pub(super) fn is_busy(&self) -> bool {
         self.busy_since().is_some()
     }
 
-    /// Whether there is a runner, with whatever was defined in it.
+    /// Whether there is a runner, with everything that was defined in it.
     pub(super) const fn is_alive(&self) -> bool {
         self.driver.is_some()
     }
 
-    /// Since when it has not rested.
+    /// Since when it has been continuously busy.
     pub(super) fn busy_since(&self) -> Option<Instant> {
         self.driver.as_ref().and_then(|driver| driver.busy_since())
     }
 
-    /// Sends the runner a message; gets one first where there is none.
+    /// Sends the runner a message; requests a runner first if there is none.
     pub(super) fn tell(&mut self, message: &ToSession<'_>) {
         if let Some(charge) = &mut self.charge {
             charge.begin_work();
@@ -54,17 +55,17 @@ impl SessionRunner {
         self.running().send_to_session(message);
     }
 
-    /// Whether the caller's quotas let another program begin.
+    /// Whether the caller's quotas permit another program.
     pub(super) fn admit_program(&self) -> Result<(), Rejection> {
         self.account.admit_program()
     }
 
-    /// Gets a runner before it is needed.
+    /// Requests a runner before it is needed.
     pub(super) fn warm(&mut self) {
         let _ = self.running();
     }
 
-    /// Tells the runner to stop a task.
+    /// Requests that the runner stop a task.
     pub(super) fn stop(&mut self, task: u64) {
         if let Some(driver) = &mut self.driver {
             if let Some(charge) = &mut self.charge {
@@ -74,20 +75,20 @@ impl SessionRunner {
         }
     }
 
-    /// Lets the runner go, with everything that was defined in it.
+    /// Drops the runner, with everything that was defined in it.
     pub(super) fn drop_runner(&mut self) {
         self.charge = None;
         self.driver = None;
     }
 
-    /// When to look after it again.
+    /// When the runner needs attention next.
     pub(super) fn alarm(&self) -> Option<Instant> {
         let driver = self.driver.as_ref().and_then(|driver| driver.alarm());
         let charge = self.charge.as_ref().and_then(RunnerCharge::due).map(Instant::from_std);
         driver.into_iter().chain(charge).min()
     }
 
-    /// The alarm went off: timers fire; a runner that does not stop is given up.
+    /// Handles the alarm: fires timers, and gives up a runner that does not stop.
     pub(super) fn look_after(&mut self, now: Instant, frame: u64) -> Option<RunnerLoss> {
         if let Some(charge) = &mut self.charge {
             charge.charge_if_due();
@@ -101,7 +102,7 @@ impl SessionRunner {
         driver.look_after(now, GuestTime { at: self.clock.now(), frame })
     }
 
-    /// What the runner says next. Dropping the future loses nothing.
+    /// Returns the runner's next message. Cancel safe: dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> RunnerMessage {
         let Some(driver) = &mut self.driver else { return std::future::pending().await };
         let mut message = driver.next().await;
@@ -128,7 +129,7 @@ impl SessionRunner {
     fn running(&mut self) -> &mut RunnerDriver {
         self.driver.get_or_insert_with(|| {
             let mut seed = RandomSeed([0; 32]);
-            // Without randomness of its own the machine has worse troubles; the guest's is then constant.
+            // If the system has no randomness, larger failures follow anyway; the guest's seed is then constant.
             let _ = getrandom::fill(&mut seed.0);
             let request = self.sandbox.request_lease(self.account.demand(MEMORY_BYTES_DEFAULT));
             Box::new(RunnerDriver::open_session(

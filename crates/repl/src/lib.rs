@@ -1,5 +1,5 @@
-//! The REPL: sessions whose definitions persist between evals, their watches, jobs and files. Knows no socket, no token and no
-//! HTTP: a transport hands over a client that was admitted.
+//! The REPL: sessions whose definitions persist between evals, with watches, jobs and files. The crate knows no
+//! socket, token or HTTP: a transport passes in an admitted client.
 
 mod call;
 mod client;
@@ -28,34 +28,34 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Requests of one client that wait for the evaluator.
+/// Maximum number of requests of one client that wait for the evaluator.
 const QUEUED_MAX: usize = 32;
 
-/// How long an eval may take that does not say.
+/// The default timeout of an eval.
 const EVAL_TIME: Duration = Duration::from_secs(10);
 
-/// How long an eval may ask for.
+/// The maximum timeout that an eval may request.
 const EVAL_TIME_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// Jobs of one session that run at a time.
+/// Maximum number of concurrent jobs of one session.
 const JOBS_MAX: usize = 4;
 
-/// Watches of one session.
+/// Maximum number of watches of one session.
 const WATCHES_MAX: usize = 8;
 
-/// Sessions of a server: each holds a runner.
+/// Maximum number of sessions of a server: each holds a runner.
 pub const SESSIONS_MAX: usize = 256;
 
-/// What an operator can choose.
+/// The operator's settings.
 #[derive(Debug, Clone)]
 pub struct ReplSettings {
-    /// Texts that every new evaluator is given first; they may register commands.
+    /// Scripts that every new evaluator runs first; they may register commands.
     pub scripts: Arc<Vec<String>>,
-    /// Where files lie, if clients may know.
+    /// The folder where files are stored, if clients may know it.
     pub artifact_paths: Option<PathBuf>,
-    /// Whether `demo.artifact` is a command.
+    /// Whether the command `demo.artifact` exists.
     pub demo: bool,
-    /// How fast the clock of watches ticks.
+    /// The clock rate of watches.
     pub frames_per_second: u32,
 }
 
@@ -66,25 +66,25 @@ impl Default for ReplSettings {
     }
 }
 
-/// What the sessions of a server are made of.
+/// The dependencies and settings of a server's sessions.
 pub struct Config {
-    /// What runs the programs.
+    /// The engine that runs the programs.
     pub engine: Engine,
-    /// What time it is.
+    /// The time source.
     pub clock: Clock,
-    /// What an operator can choose.
+    /// The operator's settings.
     pub settings: ReplSettings,
-    /// Where jobs, and what names files, is stored.
+    /// Stores jobs and the metadata of files.
     pub records: Arc<dyn RecordStore>,
-    /// Where files are stored.
+    /// Stores the contents of files.
     pub blobs: Arc<dyn BlobStore>,
-    /// Where the sessions' journals are stored.
+    /// Stores the sessions' journals.
     pub notes: Arc<dyn NoteStore>,
-    /// Commands that the configuration gives.
+    /// The commands from the configuration.
     pub commands: watch::Receiver<Arc<ReplCommands>>,
     /// Cancelled when the server stops.
     pub stopping: CancellationToken,
-    /// Every task of every session.
+    /// Tracks every task of every session.
     pub tasks: TaskTracker,
 }
 
@@ -108,11 +108,11 @@ pub enum SessionOpenRefusal {
 /// A file that a session wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionArtifact {
-    /// What the session called it.
+    /// The name that the session gave it.
     pub name: String,
-    /// What it says that it holds. A guest chose it.
+    /// The declared media type. A guest chose it.
     pub content_type: String,
-    /// What it holds.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
@@ -130,7 +130,7 @@ impl std::fmt::Debug for ReplSessions {
 }
 
 impl ReplSessions {
-    /// Takes over the jobs that an earlier process left, and is ready for clients.
+    /// Takes over the jobs that an earlier process left, and accepts clients.
     pub fn start(config: Config) -> Self {
         let (stopping, tasks) = (config.stopping.clone(), config.tasks.clone());
         let store = Arc::new(ReplStore::new(config));
@@ -140,12 +140,12 @@ impl ReplSessions {
         Self { setting: SessionSetup { store, stopping, tasks }, sessions: Arc::default() }
     }
 
-    /// Makes sure that there is a session of that name, and that the caller may have it.
+    /// Ensures that a session of that name exists and that the caller may use it.
     pub fn open(&self, caller: &CallerName, name: &str) -> Result<(), SessionOpenRefusal> {
         self.session(caller, name).map(drop)
     }
 
-    /// Hands a client to the session of that name.
+    /// Attaches a client to the session of that name.
     pub async fn attach(
         &self,
         caller: &CallerName,
@@ -156,20 +156,20 @@ impl ReplSessions {
         loop {
             match self.session(caller, name)?.attach(attach).await {
                 Ok(()) => return Ok(()),
-                // A session that ended just now makes way for another.
+                // The session ended just now; the client is attached to a new one.
                 Err(back) => attach = back,
             }
             self.forget(caller, name);
         }
     }
 
-    /// The file that a capability opens; none where there is no such file any more.
+    /// Returns the file that a capability opens; none if the file no longer exists.
     pub async fn artifact(&self, capability: &str) -> Option<SessionArtifact> {
         let (kept, bytes) = self.setting.store.files.open(capability).await?;
         Some(SessionArtifact { name: kept.name, content_type: kept.content_type, bytes })
     }
 
-    /// The session of that name, begun if need be, unless there are too many.
+    /// Returns the session of that name; starts it if necessary, unless too many are open.
     fn session(
         &self,
         caller: &CallerName,

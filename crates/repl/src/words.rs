@@ -1,4 +1,4 @@
-//! Failures in the protocol's words: every kind and code that a session says.
+//! Converts failures into the protocol's error kinds and codes.
 
 use lifecycle::{ExecutionOutcome, Failure, FailureCode, Rejection};
 use protocols::execbox::session::TaskFailureKind;
@@ -8,18 +8,18 @@ use protocols::hotrepl::wire::{ErrorEnvelope, ErrorKind};
 use sandbox::TaskFailure;
 use serde_json::{Map, Value, json};
 
-/// Why somebody wants a task stopped.
+/// Why a task is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopReason {
-    /// Its time is over: so many milliseconds.
+    /// Its timeout, in milliseconds, has passed.
     Timeout(u64),
-    /// Its client said so.
+    /// Its client cancelled it.
     Cancelled,
-    /// The evaluator is made anew.
+    /// The evaluator is replaced.
     Reset,
 }
 
-/// What is told of an eval that failed.
+/// The error of a failed eval.
 pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<StopReason>) -> ErrorEnvelope {
     match failed.why {
         TaskFailureKind::Syntax => {
@@ -35,7 +35,7 @@ pub(super) fn eval_failed(failed: &TaskFailure, stop: Option<StopReason>) -> Err
     }
 }
 
-/// What is told of a command or a job of the guest's that failed.
+/// The error of a failed command or job of the guest.
 pub(super) fn command_failed(
     failed: &TaskFailure,
     stop: Option<StopReason>,
@@ -55,7 +55,7 @@ pub(super) fn command_failed(
     }
 }
 
-/// A handler may choose among the kinds that are about its own work.
+/// A handler may choose among the error kinds that are about its own work.
 fn claimed(failed: &TaskFailure) -> Option<ErrorEnvelope> {
     let kind = ErrorKind::named(failed.kind.as_deref()?)?;
     let may = matches!(
@@ -66,7 +66,7 @@ fn claimed(failed: &TaskFailure) -> Option<ErrorEnvelope> {
             | ErrorKind::Cancelled
     );
     let code = failed.code.as_deref().unwrap_or("handlerFailed");
-    // `String(error)` without the class: the kind says more.
+    // `String(error)` without the class, because the kind is more specific.
     let message = failed.message.split_once(": ").map_or(failed.message.as_str(), |it| it.1);
     let mut error = may.then(|| envelope(kind, code, message))?;
     error.details = failed.details.as_deref().and_then(|json| serde_json::from_str(json).ok());
@@ -99,7 +99,7 @@ fn stopped(stop: Option<StopReason>, what: &str) -> ErrorEnvelope {
     }
 }
 
-/// What is told of a task whose runner is gone.
+/// The error of a task whose runner is gone.
 pub(super) fn lost(stop: Option<StopReason>, what: &str) -> ErrorEnvelope {
     match stop {
         Some(stop) => stopped(Some(stop), what),
@@ -110,7 +110,7 @@ pub(super) fn lost(stop: Option<StopReason>, what: &str) -> ErrorEnvelope {
     }
 }
 
-/// What there is to say besides: where it happened, what was printed, whether definitions are lost.
+/// The details of an error: where it happened, what was printed, and whether definitions are lost.
 pub(super) fn details(
     failed: Option<&TaskFailure>,
     stdout: &str,
@@ -139,7 +139,7 @@ fn line_of(stack: &str) -> Option<u64> {
     stack.split_once("program.js:")?.1.split(':').next()?.parse().ok()
 }
 
-/// What a tool returned, as a command's output, or why there is none.
+/// Converts a tool's result into a command's output, or into an error.
 pub(super) fn output_of(outcome: ExecutionOutcome) -> Result<Value, ErrorEnvelope> {
     match outcome {
         ExecutionOutcome::Completed { value: None } => Ok(json!({})),
@@ -151,7 +151,7 @@ pub(super) fn output_of(outcome: ExecutionOutcome) -> Result<Value, ErrorEnvelop
     }
 }
 
-/// A command's output, if it is not too long.
+/// A command's output, unless it is too long.
 pub(super) fn output(json: &str) -> Result<Value, ErrorEnvelope> {
     if json.len() > RESULT_BYTES_MAX {
         let message =
@@ -162,12 +162,12 @@ pub(super) fn output(json: &str) -> Result<Value, ErrorEnvelope> {
         .map_err(|_| envelope(ErrorKind::Internal, "handlerFailed", "The output is no valid JSON."))
 }
 
-/// The caller's quotas admit no further program.
+/// The caller's quotas permit no further program.
 pub(super) fn quota_reached(refused: &Rejection) -> ErrorEnvelope {
     envelope(ErrorKind::Busy, "quotaReached", format!("Nothing was started: {refused}."))
 }
 
-/// What a failed tool means to whoever called it as a command.
+/// Converts the failure of a tool for a client that called it as a command.
 pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
     let (kind, code) = match failure.code {
         FailureCode::Validation => (ErrorKind::ValidationFailed, "argsSchemaViolation"),
@@ -195,7 +195,7 @@ pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
     }
 }
 
-/// Beside the catalogue's issues, the same as the sentences that this protocol calls errors.
+/// Adds the catalogue's issues as sentences too, which this protocol calls `errors`.
 fn list_errors(details: &mut Value) {
     let Value::Object(members) = details else { return };
     let Some(Value::Array(issues)) = members.get("issues") else { return };

@@ -1,4 +1,5 @@
-//! Who may answer a question. Every door asks here before it passes an answer to the engine, so the rule exists once.
+//! Decides who may answer a question. Every door calls this module before it passes an answer to the engine, so the
+//! rule exists once.
 
 use crate::app::AppState;
 use crate::auth::{AccessDenied, Caller, Scope, permissions};
@@ -18,26 +19,26 @@ use std::sync::Arc;
 /// How an answer reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerPath {
-    /// A request of the HTTP API: `resume`, `answers`.
+    /// A request to the HTTP API: `resume`, `answers`.
     Request,
-    /// `autoApprove`: a yes to questions that the program will ask.
+    /// `autoApprove`: approval of questions that the program will ask later.
     InAdvance,
-    /// The tool `resume` of MCP.
+    /// The MCP tool `resume`.
     McpTool,
-    /// A dialog of an MCP client: an elicitation, a call that was sent again, a task's input.
+    /// A dialog of an MCP client: an elicitation, a retried call, a task's input.
     McpDialog,
 }
 
-/// What is answered.
+/// What an answer refers to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AnswerSubject<'a> {
-    /// Whose execution asks.
+    /// The owner of the execution that asks.
     pub(crate) owner: &'a CallerName,
     /// The question and the tool whose call it holds; none before a program has asked.
     pub(crate) asked: Option<(&'a Question, &'a ToolPath)>,
 }
 
-/// Whether `caller` may give an answer that arrives this way, and as whom the journal records it.
+/// Whether `caller` may give an answer on this path, and the name under which the journal records it.
 pub(crate) fn permit(
     caller: &Caller,
     path: AnswerPath,
@@ -50,11 +51,12 @@ pub(crate) fn permit(
     }
     let is_approval =
         subject.asked.is_none_or(|(question, _)| question.kind == QuestionKind::Approval);
-    // Of any other kind a yes would not say what to do, what to fill in, or who was there.
+    // For any other kind of question, an approval in advance would not contain the decision, the form's fields or the
+    // person.
     if path == AnswerPath::InAdvance && !is_approval {
         return Err(AccessDenied::NotInAdvance);
     }
-    // A call that manages this server needs an answer to its own question.
+    // A call that manages this server requires an answer to its own question.
     let manages = |(question, tool)| needed_scope(question, tool).is_some();
     if path == AnswerPath::InAdvance && subject.asked.is_some_and(manages) {
         return Err(AccessDenied::NotInAdvance);
@@ -73,7 +75,7 @@ pub(crate) fn permit(
 
 /// The scope that an accepting answer needs besides the right to answer; none where that right is enough.
 pub(crate) fn needed_scope(question: &Question, tool: &ToolPath) -> Option<Scope> {
-    // A tool that needs an answer and has no row in the table is not weaker than one that has.
+    // A tool that requires an answer but has no row in the table is not weaker than one that has a row.
     permissions::accept_scope(tool).or_else(|| question.answer_only.then_some(Scope::Admin))
 }
 
@@ -92,7 +94,8 @@ fn may_accept(
     }
 }
 
-/// The same for answers to questions of an execution, which are read from its state. A question that the execution does not have is
+/// Like `permit`, for answers to questions of an execution, which are read from its state. A question that the
+/// execution does not have is not found.
 /// not found.
 pub(crate) async fn authorize(
     app: &AppState,
@@ -101,7 +104,7 @@ pub(crate) async fn authorize(
     execution: ExecutionId,
     answers: &[(QuestionId, &Answer)],
 ) -> Result<AnswerAuthor, RequestError> {
-    // The server's value may have changed since the request began.
+    // The server's setting may have changed since the request began.
     let caller = &Caller { answers: caller.answers.min(app.answers.get()), ..caller.clone() };
     let account = app.execution_views.read(&app.engine, execution).await?;
     let owner = account.owner().ok_or_else(|| RequestError::no_execution(execution))?;
@@ -112,7 +115,7 @@ pub(crate) async fn authorize(
         }
         (other, _) => RequestError::denied(other, id),
     };
-    // Before the questions: whoever may not see the execution must not learn which ones it has.
+    // Checked before the questions: a caller that may not see the execution must not learn which ones it has.
     let mut author =
         permit(caller, path, AnswerSubject { owner, asked: None }).map_err(
             |why| match answers {
@@ -130,7 +133,7 @@ pub(crate) async fn authorize(
     Ok(author)
 }
 
-/// Whether an answer was the first. The first one counts, and so does what followed it: later answers receive its outcome.
+/// Whether an answer was the first. The first one takes effect; later answers receive its outcome.
 pub(crate) fn is_first_answer<T>(answered: Result<T, engine::Error>) -> Result<bool, RequestError> {
     match answered {
         Ok(_) => Ok(true),
@@ -141,13 +144,13 @@ pub(crate) fn is_first_answer<T>(answered: Result<T, engine::Error>) -> Result<b
     }
 }
 
-/// Scheme, host and port under which a person finds the pages of this server.
+/// Scheme, host and port of the URL under which a person finds the pages of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct PageOrigin(pub(crate) String);
 
 impl PageOrigin {
-    /// The public origin where one is configured, else that by which the client reached the server. Of several loopback
-    /// names it is the canonical one, for which sign-ins count.
+    /// The public origin if one is configured, otherwise the one by which the client reached the server. Loopback
+    /// names are replaced by the canonical one, for which sign-ins are valid.
     pub(crate) fn of(app: &AppState, host: Option<&HeaderValue>) -> Self {
         let host = host.and_then(|host| host.to_str().ok());
         Self(app.admission.page_origin(host))
@@ -202,7 +205,7 @@ mod tests {
             (Model, [Ok(Model), Ok(Client)]),
         ];
         for (answers, [tool, dialog]) in over_mcp {
-            // Over MCP a token's scopes make no difference; by a request of one's own, `answer` is enough.
+            // Over MCP, a token's scopes make no difference; for a direct request, `answer` is sufficient.
             let run = match answers {
                 Model => [Ok(Model), Ok(Model), tool, dialog],
                 Person | Client => [Err(PersonAnswers), Err(NotInAdvance), tool, dialog],

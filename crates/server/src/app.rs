@@ -1,4 +1,4 @@
-//! What every request can reach.
+//! The state that every request can access.
 
 use crate::auth::sessions::{self, BrowserSessions, CodePurpose};
 use crate::auth::{
@@ -18,7 +18,7 @@ use sources::SourceRegistry;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What every request can reach. No door has a field here: what a door has of its own is in its routes.
+/// The state that every request can access. It has no door's fields: a door's own state is in its routes.
 pub struct AppState {
     pub(crate) engine: Engine,
     pub(crate) gate: AuthGate,
@@ -26,28 +26,28 @@ pub struct AppState {
     pub(crate) sessions: BrowserSessions,
     pub(crate) sign_in_key: Option<SignInKey>,
     pub(crate) admission: RequestAdmission,
-    /// Who may answer questions at most.
+    /// The upper limit on who may answer questions.
     pub(crate) answers: AnswerCeiling,
     pub(crate) clock: Clock,
     pub(crate) sources: Option<SourceRegistry>,
     pub(crate) metrics: ServerMetrics,
     pub(crate) connections: Arc<ConnectionTable>,
-    /// Executions as their journals describe them, for everything that shows or answers questions.
+    /// Views of executions, computed from their journals, for everything that shows or answers questions.
     pub(crate) execution_views: ExecutionViews,
-    /// Where long journals are rendered.
+    /// The thread on which long journals are rendered.
     pub(crate) render_thread: RenderThread,
     pub(crate) stores: ServerStores,
     pub(crate) which: DoorSelection,
     pub(crate) doors: Vec<Arc<dyn Door>>,
     pub(crate) settings: Option<SettingsRegistry>,
-    /// Cancelled when the server stops: whoever waits is told.
+    /// Cancelled when the server stops, which ends every waiting request.
     pub(crate) stopping: CancellationToken,
-    /// Every task of the server; joined when it stops.
+    /// Tracks every task of the server; joined when it stops.
     pub(crate) tasks: TaskSpawner,
 }
 
 impl AppState {
-    /// What runs the programs.
+    /// The engine that runs the programs.
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -93,10 +93,10 @@ impl AppState {
             SettingName::Answers => self.answers.set(value.text().parse().unwrap_or_default()),
             SettingName::OperatorMode => {
                 self.tokens.forget();
-                // Sessions of tokens that were rotated ended with them.
+                // Sessions of rotated tokens ended with those tokens.
                 self.sessions.announce_endings();
             }
-            // These count from the next start on.
+            // These settings take effect at the next start.
             SettingName::AllowedHosts
             | SettingName::AllowedOrigins
             | SettingName::TrustedProxies
@@ -110,7 +110,7 @@ impl AppState {
         }
     }
 
-    /// Resolves when the credential of a caller that was admitted earlier no longer admits it.
+    /// Resolves when the credential of a previously admitted caller no longer admits it.
     pub(crate) async fn credential_end(&self, caller: &Caller) {
         self.sessions.credential_end(&self.tokens, caller, &self.clock).await;
     }
@@ -123,7 +123,8 @@ impl AppState {
         }
     }
 
-    /// A code that signs in the browser of the person who started this server; none where no token is asked for.
+    /// Creates a code that signs in the browser of the person who started this server; none if the server requires no
+    /// token.
     pub(crate) async fn operator_code(&self) -> Result<Option<String>, TokenError> {
         if matches!(self.gate, AuthGate::Open) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Bodies: JSON only, bounded in size and time.
+//! Request bodies: JSON only, bounded in size and time.
 
 use crate::auth::sessions::claimed_body_digest;
 use crate::error::RequestError;
@@ -15,19 +15,19 @@ use sha2::{Digest as _, Sha256};
 use std::pin::pin;
 use std::time::Duration;
 
-/// Largest body: a program has at most one megabyte, and JSON may write a character as six.
+/// Maximum size of a body: a program has at most one megabyte, and JSON may encode a character as six.
 pub(crate) const BODY_BYTES_MAX: usize = 2 << 20;
 
-/// Longest time from the head of a request to the end of its body.
+/// Maximum time from the head of a request to the end of its body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The bytes of a body that claims to be JSON.
+/// The bytes of a body whose content type is JSON.
 pub(crate) struct JsonBody(pub(crate) Bytes);
 
-/// The same, where a request without a body lacks members and not a content type.
+/// Like `JsonBody`, but a request without a body fails for its missing members, not for its content type.
 pub(crate) struct NeededJson(pub(crate) Bytes);
 
-/// At most `N` bytes of a body, whatever it claims to be.
+/// At most `N` bytes of a body of any content type.
 pub(crate) struct AnyBody<const N: usize = BODY_BYTES_MAX>(pub(crate) Bytes);
 
 impl<S: Sync> FromRequest<S> for JsonBody {
@@ -38,7 +38,7 @@ impl<S: Sync> FromRequest<S> for JsonBody {
     }
 }
 
-/// The bytes of a body that claims to be JSON and may have so many.
+/// Reads a body whose content type is JSON, up to a maximum size.
 pub(crate) async fn read_json(request: Request, n_bytes_max: usize) -> Result<Bytes, RequestError> {
     claims_json(request.headers())?;
     read_up_to(request.into_body(), n_bytes_max).await
@@ -69,14 +69,14 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
-/// All of a body, of any kind.
+/// Reads a whole body of any kind.
 pub(crate) async fn read(body: Body) -> Result<Bytes, RequestError> {
     read_up_to(body, BODY_BYTES_MAX).await
 }
 
 async fn read_up_to(body: Body, n_bytes_max: usize) -> Result<Bytes, RequestError> {
     let mut reading = pin!(whole(body, n_bytes_max));
-    // Most come together with their heads: they need nobody who looks at the clock.
+    // Most bodies arrive together with their heads: these need no timer.
     if let Some(read) = reading.as_mut().now_or_never() {
         return read;
     }
@@ -104,12 +104,12 @@ async fn whole(mut body: Body, n_bytes_max: usize) -> Result<Bytes, RequestError
     Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
-/// The body of a signed request is not the one that was signed.
+/// The body of a signed request differs from the one that was signed.
 #[derive(Debug, thiserror::Error)]
 #[error("the body is not the one that was signed")]
 struct BodyNotSigned;
 
-/// Makes the body of a signed request fail at its end where its digest is not the signed one. Handlers read a body
+/// Makes the body of a signed request fail at its end if its digest differs from the signed one. Handlers read a body
 /// to its end before they act.
 pub(crate) fn check_signed_body(request: Request) -> Request {
     let Some(claimed) = claimed_body_digest(request.headers()) else { return request };
@@ -136,7 +136,7 @@ fn unreadable(error: axum::Error) -> RequestError {
     }
 }
 
-/// JSON by its content type: what a page elsewhere cannot send without asking first.
+/// Checks for the JSON content type, which a foreign page cannot send without a preflight request.
 fn claims_json(headers: &HeaderMap) -> Result<(), RequestError> {
     let Some(header) = headers.get(CONTENT_TYPE) else { return Err(RequestError::not_json(None)) };
     let text = header.to_str().unwrap_or("something else");

@@ -1,4 +1,4 @@
-//! What a server is made of.
+//! The configuration of a server.
 
 use crate::auth::{SignInKey, WebOrigin};
 use crate::doors::DoorSettings;
@@ -11,16 +11,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::{BlobStore, NoteStore, RecordStore};
 
-/// What a server is made of.
+/// The configuration of a server.
 #[derive(Clone)]
 pub struct Config {
-    /// Where to listen; port 0 takes any that is free.
+    /// The listen address; port 0 selects any free port.
     pub listen: SocketAddr,
-    /// What runs the programs.
+    /// The engine that runs the programs.
     pub engine: Engine,
-    /// Where tokens, and what doors keep, is stored.
+    /// Where tokens and the doors' own data are stored.
     pub stores: ServerStores,
-    /// How callers are told apart.
+    /// How callers are identified.
     pub auth: AuthMode,
     /// The key that lets this account mint sign-in codes without a token.
     pub sign_in_key: Option<SignInKey>,
@@ -28,23 +28,23 @@ pub struct Config {
     pub allowed_hosts: Vec<String>,
     /// Origins, besides its own, whose pages may call this server.
     pub allowed_origins: Vec<WebOrigin>,
-    /// The origin under which people find this server's pages, if it is not the address that it listens on.
+    /// The origin under which people find this server's pages, if it is not the listen address.
     pub public_origin: Option<WebOrigin>,
-    /// Who may answer questions at most. A token's own value may be stricter.
+    /// The limit on who may answer questions. A token's own value may be stricter.
     pub answers: AnswerRole,
-    /// What time it is.
+    /// The time source.
     pub clock: Clock,
-    /// Where tools come from, if that can be changed.
+    /// The tools' sources, if they can be changed.
     pub sources: Option<SourceRegistry>,
-    /// The settings of the data directory, where there is one.
+    /// The settings of the data directory, if there is one.
     pub settings: Option<SettingsRegistry>,
-    /// Which doors there are, and their settings.
+    /// The doors and their settings.
     pub doors: DoorSettings,
-    /// How many connections it takes.
+    /// The limits on connections.
     pub connections: ConnectionLimits,
 }
 
-/// Where a server and its doors store what must last, besides executions.
+/// Where a server and its doors store persistent data, besides executions.
 #[derive(Clone)]
 pub struct ServerStores {
     /// Small values by kind and key: tokens, sessions, keys.
@@ -55,30 +55,30 @@ pub struct ServerStores {
     pub notes: Arc<dyn NoteStore>,
 }
 
-/// Which of its own doors a server has.
+/// Which of its own doors a server opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DoorSelection {
     /// All.
     #[default]
     All,
-    /// The REPL at every path, and what is needed to answer questions.
+    /// The REPL at every path, and the routes needed to answer questions.
     Repl,
 }
 
-/// How callers are told apart.
+/// How callers are identified.
 #[derive(Clone)]
 pub enum AuthMode {
     /// By their tokens.
     Tokens {
-        /// One more secret, good for everything, that is not in the store.
+        /// One more secret, with all rights, that is not in the store.
         environment: Option<String>,
     },
-    /// Not at all. On loopback only.
+    /// Not at all. On loopback addresses only.
     Off,
 }
 
 impl Config {
-    /// The usual server for this engine and these records: tokens, and only persons answer.
+    /// The default configuration for this engine and these records: tokens, and only persons answer.
     pub fn new(engine: Engine, store: impl RecordStore + BlobStore + NoteStore + 'static) -> Self {
         let store = Arc::new(store);
         Self {

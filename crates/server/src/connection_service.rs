@@ -1,5 +1,5 @@
-//! Serves the requests of one connection: counts each request against the limits of the edge, tells the router by which
-//! connection it came, and follows the answer to its end.
+//! Serves the requests of one connection: counts each request against the limits of the edge, attaches the
+//! connection's data for the router, and follows the answer to its end.
 
 use crate::auth::PeerAddress;
 use crate::edge::{ConnectionEntry, ConnectionHandle, ConnectionRefusal};
@@ -15,18 +15,18 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The routes that are served also on connections of the reserve, which exist when all places are taken.
+/// The routes that are also served on reserve connections, which exist when all slots are taken.
 const HEALTH_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/api/health"];
 
-/// Both ends of the TCP connection by which a request came. The peer may be a proxy: see [`PeerAddress`].
+/// Both ends of the TCP connection of a request. The peer may be a proxy: see [`PeerAddress`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionEndpoints {
     pub(crate) peer: SocketAddr,
-    /// None where the system did not name it.
+    /// None if the system did not report it.
     pub(crate) local: Option<SocketAddr>,
 }
 
-/// Answers the requests of one connection by a router.
+/// Answers the requests of one connection with a router.
 pub(crate) struct ConnectionService {
     router: TowerToHyperService<Router>,
     endpoints: ConnectionEndpoints,
@@ -43,7 +43,7 @@ impl ConnectionService {
         Self { router, endpoints, connection: Arc::clone(connection) }
     }
 
-    /// Counts the request, and adds to it what handlers ask about its connection.
+    /// Counts the request, and attaches the connection's data that handlers need.
     fn admit(&self, request: &mut Request) -> Result<(), ConnectionRefusal> {
         let connection = &self.connection;
         connection.begin_request();

@@ -1,5 +1,5 @@
-//! The last look at whatever leaves over HTTP: pages, errors, events, metrics. Known secrets stay here, whoever put
-//! them into an answer.
+//! The last filter for everything that leaves over HTTP: pages, errors, events, metrics. It redacts known secrets,
+//! regardless of their origin.
 
 use axum::body::{Body, HttpBody as _};
 use axum::http::HeaderValue;
@@ -12,8 +12,8 @@ use lifecycle::Json;
 use std::borrow::Cow;
 use tools::scrub;
 
-/// An answer without known secrets. One that is whole is looked at as a whole, a stream piece by piece: our own streams
-/// send whole events.
+/// Redacts known secrets in an answer. A complete body is redacted as a whole, a stream piece by piece: this server's
+/// own streams send whole events.
 pub(crate) async fn answer(response: Response) -> Response {
     if scrub::knows_nothing() {
         return response;
@@ -42,7 +42,7 @@ pub(crate) async fn answer(response: Response) -> Response {
     }
 }
 
-/// The same for a frame or a line of JSON, which it stays: for what leaves by a socket, or sealed.
+/// Redacts a frame or a line of JSON; the result is JSON too. For data that leaves by a socket, or sealed.
 pub(crate) fn frame(text: Vec<u8>) -> Vec<u8> {
     if scrub::knows_nothing() {
         return text;

@@ -1,4 +1,4 @@
-//! Every "no" of the server: a status, a tag for programs, a sentence for people.
+//! Every error of the server: a status, a tag for programs, a sentence for people.
 
 use crate::auth::{AccessDenied, Scope, TokenError};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,19 +9,19 @@ use lifecycle::Rejection;
 use protocols::executor::BadBody;
 use std::fmt;
 
-/// Why a request was not done as asked.
+/// Why a request was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
     status: StatusCode,
     tag: &'static str,
-    /// One word for programs, where it is the same as in other protocols.
+    /// A code for programs, the same as in other protocols.
     code: Option<&'static str>,
     message: String,
     execution_id: Option<Box<str>>,
     trace_id: Option<Box<str>>,
-    /// The scope that was missing, for pages that ask for it.
+    /// The missing scope, for pages that request it.
     scope: Option<Scope>,
-    /// The source that it is about, if it is about one.
+    /// The source that the error is about, if any.
     slug: Option<Box<str>>,
 }
 
@@ -39,7 +39,7 @@ impl RequestError {
         Self { status, tag, code, message: message.into(), execution_id, trace_id, scope, slug }
     }
 
-    /// What programs read, as JSON.
+    /// The JSON body for programs.
     pub(crate) fn body(&self) -> String {
         let mut body = serde_json::Map::new();
         body.insert("_tag".into(), self.tag.into());
@@ -62,27 +62,27 @@ impl RequestError {
         serde_json::Value::Object(body).to_string()
     }
 
-    /// What programs go by.
+    /// The tag for programs.
     pub(crate) const fn tag(&self) -> &'static str {
         self.tag
     }
 
-    /// What people read.
+    /// The sentence for people.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// What it is about, if it is about an execution.
+    /// The execution that the error is about, if any.
     pub(crate) fn execution_id(&self) -> Option<&str> {
         self.execution_id.as_deref()
     }
 
-    /// Where the log has the cause, if we broke.
+    /// The number of the log entry with the cause, for internal errors.
     pub(crate) fn trace_id(&self) -> Option<&str> {
         self.trace_id.as_deref()
     }
 
-    /// The request is wrong; the sentence says how.
+    /// The request is invalid; the sentence explains why.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message)
     }
@@ -100,12 +100,12 @@ impl RequestError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     }
 
-    /// A caller or an address has as many of something as it may have.
+    /// A caller or an address has reached a limit.
     pub(crate) fn over_limit(message: String) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     }
 
-    /// All places are taken.
+    /// All slots are taken.
     pub(crate) fn unavailable(message: String) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "UnavailableError", message)
     }
@@ -115,7 +115,7 @@ impl RequestError {
         Self::new(StatusCode::REQUEST_TIMEOUT, "RequestTimeoutError", message)
     }
 
-    /// The same with a word for programs.
+    /// Adds a code for programs.
     pub(crate) fn with_code(self, code: &'static str) -> Self {
         Self { code: Some(code), ..self }
     }
@@ -190,7 +190,7 @@ impl RequestError {
         Self::new(StatusCode::NOT_FOUND, tag, message)
     }
 
-    /// The same about a source.
+    /// Adds the source that the error is about.
     pub(crate) fn about_source(self, slug: impl Into<Box<str>>) -> Self {
         Self { slug: Some(slug.into()), ..self }
     }
@@ -219,14 +219,14 @@ impl RequestError {
 
     pub(crate) fn stopping() -> Self {
         let message =
-            "The server is stopping. What is under way is kept: ask again after the next start.";
+            "The server is stopping. Executions continue later: ask again after the next start.";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "ShuttingDownError", message)
     }
 
-    /// Our own breakage. The log gets the cause, the caller a number that leads to it.
+    /// An internal error. The log receives the cause; the caller receives a reference number.
     pub(crate) fn broken(cause: &dyn fmt::Display) -> Self {
         let mut reference = [0; 4];
-        // Without randomness the number is zero, and the cause is in the log all the same.
+        // Without randomness the number is zero, and the cause is logged nevertheless.
         let _ = getrandom::fill(&mut reference);
         let reference = format!("{:08x}", u32::from_le_bytes(reference));
         tracing::error!(%reference, %cause, "fault");
@@ -241,7 +241,7 @@ impl RequestError {
         Self { trace_id: Some(trace_id.into()), ..Self::new(status, "InternalError", message) }
     }
 
-    /// The refusal of a caller for what it wanted with `id`.
+    /// Converts a caller's missing permission for a request about `id`.
     pub(crate) fn denied(denied: AccessDenied, id: impl fmt::Display) -> Self {
         match denied {
             AccessDenied::Hidden => Self::no_execution(id),
@@ -257,14 +257,14 @@ impl RequestError {
         }
     }
 
-    /// An answer that does not count, and where it would.
+    /// An answer that has no effect, with the page where it would.
     pub(crate) fn person_answers(page: &str) -> Self {
         Self::forbidden(format!(
             "A person decides this question, on the page {page}. Nothing was answered."
         ))
     }
 
-    /// Accepting a call of a management tool takes more than the scope `answer`.
+    /// Accepting a call of a management tool requires more than the scope `answer`.
     fn accept_needs(scope: Scope) -> Self {
         let message = format!(
             "This call manages the server: accepting it needs a token with the scope {scope}. Nothing was answered, and the \
@@ -278,7 +278,7 @@ impl RequestError {
         Self { scope: Some(scope), ..Self::forbidden(message) }
     }
 
-    /// An engine's refusal of what was wanted with `id`.
+    /// Converts an engine's rejection of a request about `id`.
     fn rejected(rejection: &Rejection) -> Self {
         match rejection {
             Rejection::UnknownExecution(id) => Self::no_execution(id),
@@ -337,7 +337,7 @@ impl From<BadBody> for RequestError {
 impl From<TokenError> for RequestError {
     fn from(error: TokenError) -> Self {
         let sentence = match &error {
-            // These begin with a name, which stays as it is.
+            // These begin with a name, which must not be capitalised.
             TokenError::LastAdmin(_) | TokenError::Reserved(_) => format!("{error}."),
             TokenError::BadName
             | TokenError::Retained(_)

@@ -1,5 +1,5 @@
-//! What every request passes: Host and Origin, preflight, panics, secrets, headers, counting. One layer, because each
-//! costs every request a handful of boxes.
+//! The layer that every request passes: Host and Origin, preflight, panics, secrets, headers, metrics. It is one
+//! layer, because each layer costs every request several boxes.
 
 use crate::app::AppState;
 use crate::auth::RequestAdmission;
@@ -19,10 +19,10 @@ use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Headers that every answer gets here.
+/// The number of headers that are added to every answer.
 const N_HEADERS: usize = 4;
 
-/// Lets a request in to be answered, or says why not.
+/// Admits a request to be answered, or returns why not.
 pub(crate) async fn guard(
     State(app): State<Arc<AppState>>,
     request: Request,
@@ -71,7 +71,7 @@ pub(crate) async fn guard(
     response
 }
 
-/// One name each, so that nobody can fill the metrics with methods of their own.
+/// One static name each, so that clients cannot fill the metrics with invented methods.
 fn known(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
@@ -84,11 +84,11 @@ fn known(method: &Method) -> &'static str {
     }
 }
 
-/// Pages that people open. A sign-in counts for one origin, so other names of this machine lead to that one.
+/// Pages that people open. A sign-in is valid for one origin, so other loopback names are redirected to it.
 const PAGE_ROUTES: [&str; 3] = ["/", "/resume/{id}", "/connect"];
 
-/// Sends a browser that opens a page under another loopback name to the canonical origin. The fragment survives: browsers
-/// carry it over to the address of a redirect that has none.
+/// Redirects a browser that opens a page under another loopback name to the canonical origin. The fragment is
+/// preserved: browsers carry it over to a redirect address without one.
 fn page_redirect(admission: &RequestAdmission, route: &str, request: &Request) -> Option<Response> {
     let is_page = matches!(*request.method(), Method::GET | Method::HEAD);
     let origin =
@@ -117,7 +117,7 @@ fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// A handler that panics breaks its own request and nothing else.
+/// A panic in a handler fails its own request and nothing else.
 async fn attempt(answering: impl Future<Output = Response>) -> Response {
     let answered = async { discreet::answer(answering.await).await };
     let attempt = AssertUnwindSafe(answered).catch_unwind();

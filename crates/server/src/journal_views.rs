@@ -1,5 +1,5 @@
-//! What journals say so far, remembered: a status, a page or an answer then reads what is new in a journal, and not all
-//! of it. A view is a function of its journal, so one that is dropped is read again and nothing is lost.
+//! Cached views of journals: a status, a page or an answer reads only the new entries of a journal, not all of it. A
+//! view is a function of its journal, so a view that is evicted is computed again and nothing is lost.
 
 use crate::error::RequestError;
 use engine::Engine;
@@ -9,28 +9,28 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::ExecutionOverview;
 
-/// Views that are remembered. Short journals are not: they are one read.
+/// Maximum number of cached views. Short journals are not cached: they are one read.
 const VIEWS_MAX: usize = 32;
 
-/// A view that holds more is not remembered.
+/// A larger view is not cached.
 const VIEW_BYTES_MAX: usize = 4 << 20;
 
-/// Entries of one read. A journal of so many is read in one go whenever it is wanted.
+/// Number of entries of one read. A journal of at most this length is read in one batch each time.
 const READ_ENTRIES_MAX: usize = 256;
 
-/// Something that entries add up to.
+/// A state that is folded from entries.
 pub(crate) trait JournalView: Clone + Default + Send + Sync {
     /// Applies the next entry.
     fn apply(&mut self, entry: &Entry);
     /// The newest entry that was applied.
     fn last(&self) -> Seq;
-    /// How much memory it holds, about.
+    /// Approximately how much memory it holds.
     fn held_bytes(&self) -> usize;
 }
 
-/// Where journals are read.
+/// The reader of journals.
 pub(crate) trait JournalReader: Sync {
-    /// What an index says of an execution.
+    /// The index entry of an execution.
     fn overview(
         &self,
         execution: ExecutionId,
@@ -73,13 +73,13 @@ impl JournalView for ExecutionView {
     }
 }
 
-/// The views of a server, those in use last at the end.
+/// The cached views of a server, the most recently used last.
 pub(crate) struct JournalViews<V>(Mutex<VecDeque<(ExecutionId, ViewSlot<V>)>>);
 
-/// Executions as their journals describe them, for everything that shows or answers questions.
+/// Views of executions, computed from their journals, for everything that shows or answers questions.
 pub(crate) type ExecutionViews = JournalViews<ExecutionView>;
 
-/// Locked while it is brought up to date: of many readers that come at once, one reads.
+/// Locked while it is updated: of many concurrent readers, one reads the journal.
 type ViewSlot<V> = Arc<tokio::sync::Mutex<Arc<V>>>;
 
 impl<V> Default for JournalViews<V> {
@@ -89,7 +89,7 @@ impl<V> Default for JournalViews<V> {
 }
 
 impl<V: JournalView> JournalViews<V> {
-    /// What the journal says now, at least up to the newest entry that was written when this was called.
+    /// Returns the current view, at least up to the newest entry that was written when this was called.
     pub(crate) async fn read(
         &self,
         journals: &impl JournalReader,
@@ -100,7 +100,7 @@ impl<V: JournalView> JournalViews<V> {
         self.read_up_to(journals, &overview).await
     }
 
-    /// The same where the overview is known.
+    /// Like `read`, if the overview is already known.
     pub(crate) async fn read_up_to(
         &self,
         journals: &impl JournalReader,
@@ -115,7 +115,7 @@ impl<V: JournalView> JournalViews<V> {
         let slot = self.slot(execution);
         let mut known = slot.lock().await;
         if known.last() < last {
-            // A reader that still holds it keeps the older one.
+            // A reader that still holds the older view retains it.
             advance(journals, execution, Arc::make_mut(&mut known), last).await?;
         }
         if known.held_bytes() > VIEW_BYTES_MAX {
@@ -124,7 +124,7 @@ impl<V: JournalView> JournalViews<V> {
         Ok(Arc::clone(&known))
     }
 
-    /// What is remembered of a journal; it may say more by now.
+    /// Returns the cached view of a journal, which may be outdated.
     pub(crate) async fn remembered(&self, execution: ExecutionId) -> Option<Arc<V>> {
         let slot = self.lock().iter().find(|(id, _)| *id == execution)?.1.clone();
         let known = slot.lock().await;
@@ -151,7 +151,7 @@ impl<V: JournalView> JournalViews<V> {
     }
 }
 
-/// Applies what follows, a bounded read at a time, up to the entry `last`.
+/// Applies the following entries, in bounded reads, up to the entry `last`.
 async fn advance<V: JournalView>(
     journals: &impl JournalReader,
     execution: ExecutionId,
@@ -180,7 +180,7 @@ mod tests {
     use store::ListedExecution;
     use uuid::Uuid;
 
-    /// An execution that has logged many lines, and what was read of it.
+    /// An execution that has logged many lines, and a record of the reads of it.
     struct LongJournal {
         n_entries: AtomicUsize,
         n_read: AtomicUsize,
@@ -216,7 +216,7 @@ mod tests {
             after: Seq,
             n_max: usize,
         ) -> Result<Vec<Entry>, RequestError> {
-            // Others run meanwhile, as while a thread reads.
+            // Other tasks run meanwhile, as while a thread reads.
             tokio::task::yield_now().await;
             let last = (self.n_entries.load(Ordering::SeqCst) as u64).min(after.0 + n_max as u64);
             let mark = OutputMark { input: InputIndex(0), ordinal: 1 };

@@ -1,7 +1,7 @@
-//! The server: transports, routes, who may do what, and one folder per door. Knows no guest and no
-//! journal format; everything it does, it asks of the engine.
+//! The server: transports, routes, permissions, and one folder per door. It knows no guest and no journal format; it
+//! performs everything through the engine.
 
-// A door names the items of this crate as a door outside of it does.
+// A door in this crate refers to its items by the same paths as an external door.
 extern crate self as server;
 
 mod answering;

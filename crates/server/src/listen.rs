@@ -25,16 +25,16 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// Longest time for the head of a request that is not the first on its connection, and between two requests.
+/// Maximum time for the head of a later request on a connection, and between two requests.
 const LATER_HEAD_TIME_MAX: Duration = Duration::from_secs(75);
 
-/// How long a stopping server lets answers go out; whoever has not taken theirs by then is cut off.
+/// How long a stopping server waits for answers to be sent; then it closes the remaining connections.
 const CLOSING_GRACE: Duration = Duration::from_secs(1);
 
-/// How long to wait when the system has no descriptor for a connection.
+/// How long to wait if the system has no descriptor for a connection.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// A server that listens. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
+/// A running server. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
 pub struct RunningServer {
     local_addr: SocketAddr,
     app: Arc<AppState>,
@@ -43,22 +43,22 @@ pub struct RunningServer {
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerStartError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("listen on {0}: {1}")]
     Bind(SocketAddr, io::Error),
-    /// Without tokens anybody who can reach it could run programs.
+    /// Without tokens, any client that can reach it could run programs.
     #[error("{0} is not a loopback address; without tokens only those are allowed")]
     OpenToAll(SocketAddr),
 }
 
 impl RunningServer {
-    /// Listens, and answers from now on.
+    /// Starts the server, which accepts connections from now on.
     pub async fn start(config: Config) -> Result<Self, ServerStartError> {
         let listener = bind(config.listen).await?;
         Self::start_on(listener, config).await
     }
 
-    /// The same on a socket that [`bind`] has opened.
+    /// Like `start`, on a socket that [`bind`] has opened.
     pub async fn start_on(
         listener: TcpListener,
         mut config: Config,
@@ -78,30 +78,30 @@ impl RunningServer {
         Ok(Self { local_addr, app })
     }
 
-    /// Where it listens, with the real port.
+    /// The listen address, with the actual port.
     pub const fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// The same as a URL.
+    /// The listen address as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.local_addr)
     }
 
-    /// The address of the console, with a code that signs the operator's browser in, once.
+    /// The address of the console, with a one-use code that signs in the operator's browser.
     pub async fn sign_in_link(&self) -> Result<String, TokenError> {
         let code = self.app.operator_code().await?;
         let code = code.map(|code| format!("#code={code}")).unwrap_or_default();
         Ok(format!("{}/{code}", self.origin()))
     }
 
-    /// The origin under which people find its pages: that of the public URL, or the address that it listens on.
+    /// The origin under which people find its pages: that of the public URL, or the listen address.
     pub fn origin(&self) -> &WebOrigin {
         self.app.admission.canonical_origin()
     }
 
-    /// Takes nothing new, tells those who wait, and returns when the last connection is gone, about a
-    /// second later at most. The engine is not stopped.
+    /// Accepts no new connections, notifies waiting clients, and returns when the last connection is closed, at most
+    /// about a second later. The engine is not stopped.
     pub async fn shutdown(self) {
         self.app.stopping.cancel();
         for door in &self.app.doors {
@@ -118,22 +118,22 @@ impl std::fmt::Debug for RunningServer {
     }
 }
 
-/// Opens the socket of a server. Connections wait in it until a server is started on it.
+/// Opens the socket of a server. Connections wait in its backlog until a server is started on it.
 pub async fn bind(listen: SocketAddr) -> Result<TcpListener, ServerStartError> {
     TcpListener::bind(listen).await.map_err(|error| ServerStartError::Bind(listen, error))
 }
 
-/// What ends an accept loop, and who waits for its connections.
+/// The signals that end an accept loop, and the tracker of its connections.
 #[derive(Debug, Clone)]
 pub(crate) struct AcceptControl {
     pub(crate) stopping: CancellationToken,
     pub(crate) tasks: TaskSpawner,
-    /// Every connection, and whose it is.
+    /// Every connection and its peer.
     pub(crate) table: Arc<ConnectionTable>,
 }
 
 impl AcceptControl {
-    /// What a listener needs that is no part of a server.
+    /// Creates what a stand-alone listener needs.
     pub(crate) fn alone() -> Self {
         Self {
             stopping: CancellationToken::new(),
@@ -143,7 +143,7 @@ impl AcceptControl {
     }
 }
 
-/// Answers connections until it is told to stop.
+/// Accepts connections until the loop is stopped.
 pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: AcceptControl) {
     let next = async || {
         accepting.table.ready().await;
@@ -169,7 +169,7 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
     }
 }
 
-/// Serves a connection in its own task, or says why it has no place.
+/// Serves a connection in its own task, or answers why it has no slot.
 fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &AcceptControl) {
     let place = match accepting.table.admit(peer) {
         Ok(place) => place,
@@ -219,11 +219,12 @@ async fn connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+        tracing::debug!(%error, "a connection failed");
     }
 }
 
-/// Lets a connection that lost its place take what is left for it. One whose caller is unknown gets no time.
+/// Gives a connection that lost its slot time to receive the remaining data. One of an unauthenticated caller gets
+/// none.
 async fn close(
     serving: impl Future<Output = hyper::Result<()>>,
     entry: &ConnectionEntry,
@@ -234,7 +235,7 @@ async fn close(
     Ok(())
 }
 
-/// Returns when the first head has not arrived in time, and never where it has.
+/// Returns when the first head has not arrived in time; pending forever once it has.
 async fn first_head_missed(entry: &ConnectionEntry) {
     tokio::time::sleep(entry.limits().head_time_max).await;
     if entry.phase() != ConnectionPhase::FirstHead {
@@ -242,7 +243,7 @@ async fn first_head_missed(entry: &ConnectionEntry) {
     }
 }
 
-/// A WebSocket at a listener with one door, for whoever presents its secret.
+/// Accepts a WebSocket at a listener with one door, for clients that present its secret.
 pub(crate) async fn upgrade(
     request: Request,
     secret: Option<&[u8; 32]>,

@@ -1,5 +1,5 @@
-//! A dozen numbers as Prometheus text. By hand: a recorder and an exporter would be ten packages for
-//! what one map holds.
+//! A dozen metrics in Prometheus' text format. Written without a library: a recorder and an exporter would add ten
+//! packages for what one map holds.
 
 mod callers;
 mod capacity;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Paused executions are counted up to this many.
+/// Paused executions are counted up to this number.
 const PAUSED_COUNTED_MAX: usize = 10_000;
 
 pub(crate) struct ServerMetrics {
@@ -28,11 +28,11 @@ pub(crate) struct ServerMetrics {
     completed: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
-    /// By route, then by method and status: all three from short lists of ours.
+    /// By route, then by method and status: all three from short static lists.
     requests: Mutex<BTreeMap<String, RequestCounts>>,
 }
 
-/// How many requests, by method and status.
+/// The number of requests, by method and status.
 type RequestCounts = BTreeMap<(&'static str, u16), u64>;
 
 impl Default for ServerMetrics {
@@ -49,7 +49,7 @@ impl Default for ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// How long the server has been up.
+    /// The uptime of the server.
     pub(crate) fn uptime(&self) -> Duration {
         self.since.elapsed()
     }
@@ -69,7 +69,7 @@ impl ServerMetrics {
 
     pub(crate) fn count_request(&self, method: &'static str, route: &str, status: u16) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nearly always there: a key is made only for the first.
+        // Nearly always present: a key is created only for the first request.
         let of_route = match requests.get_mut(route) {
             Some(of_route) => of_route,
             None => requests.entry(route.to_owned()).or_default(),
@@ -109,7 +109,7 @@ impl ServerMetrics {
         family(
             "airlock_executions_finished_total",
             "counter",
-            "Executions whose end was told here, by outcome.",
+            "Executions whose end was reported here, by outcome.",
             &ended,
         );
         family("airlock_executions_live", "gauge", "Executions in memory.", &one(now.live));
@@ -119,7 +119,7 @@ impl ServerMetrics {
             "Executions that wait for people.",
             &one(now.paused),
         );
-        family("airlock_runners_live", "gauge", "Runners at work or kept warm.", &one(now.runners));
+        family("airlock_runners_live", "gauge", "Runners in use or warm.", &one(now.runners));
         family("airlock_runners_idle", "gauge", "Runners that wait for a program.", &one(now.idle));
         family(
             "airlock_runners_waiting",
@@ -154,7 +154,7 @@ fn write_family(
     }
 }
 
-/// What the edge counts.
+/// Writes the counters of the edge.
 fn write_connections(text: &mut String, connections: &ConnectionTable) {
     let labelled = |label: &str, counts: &[(&str, u64)]| {
         counts.iter().map(|(name, n)| (format!("{{{label}=\"{name}\"}}"), *n)).collect::<Vec<_>>()
@@ -187,14 +187,14 @@ fn write_connections(text: &mut String, connections: &ConnectionTable) {
     }
 }
 
-/// What is not counted but looked at.
+/// Values that are not counted but read when the metrics are requested.
 struct CurrentGauges {
     live: u64,
     paused: u64,
     runners: u64,
     idle: u64,
     waiting: u64,
-    /// What callers use of their quotas.
+    /// The callers' use of their quotas.
     callers: Vec<CallerReport>,
     /// What was done to free capacity.
     capacity: CapacityUse,

@@ -1,4 +1,4 @@
-//! What stands behind the question mark, and the id in a path.
+//! The query string, and the id in a path.
 
 use crate::error::RequestError;
 use axum::extract::{FromRequestParts, Path};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// The query's members; of repeated ones the last.
+/// The query's members; the last one if a name is repeated.
 #[derive(Debug, Default)]
 pub(crate) struct QueryMembers(BTreeMap<String, String>);
 
@@ -16,7 +16,7 @@ impl QueryMembers {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A member of some form, such as a number.
+    /// Parses a member, such as a number.
     pub(crate) fn get<T: FromStr>(
         &self,
         name: &str,
@@ -40,7 +40,7 @@ impl<S: Sync> FromRequestParts<S> for QueryMembers {
     }
 }
 
-/// The part of the path that names something.
+/// The path segment that names something.
 pub(crate) struct PathId(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathId {

@@ -1,5 +1,5 @@
-//! A thread for answers that read much of a journal: rendering its entries keeps a processor busy, and the threads that
-//! serve connections must be free for short requests.
+//! A thread for answers that read much of a journal: rendering its entries is CPU-bound, and the threads that serve
+//! connections must remain free for short requests.
 
 use crate::error::RequestError;
 use crate::tasks::TaskSpawner;
@@ -9,10 +9,10 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Items that are handed over at a time: waking the other thread costs as much as rendering a few.
+/// Maximum number of items per chunk: waking the other thread costs as much as rendering a few.
 const CHUNK_ITEMS_MAX: usize = 16;
 
-/// Chunks that a connection has not taken. A reader that takes none holds up nothing but itself.
+/// Maximum number of chunks that a connection has not taken. A reader that takes none delays only itself.
 const UNSENT_CHUNKS_MAX: usize = 2;
 
 /// Started when the first answer needs it.
@@ -26,7 +26,7 @@ impl RenderThread {
         Self { tasks, thread: OnceLock::new() }
     }
 
-    /// The same items, produced by the thread. Dropping the stream ends that.
+    /// Produces the items on the thread. Dropping the stream ends that.
     pub(crate) fn stream<T: Send + 'static>(
         &self,
         items: impl Stream<Item = T> + Send + 'static,
@@ -50,7 +50,7 @@ impl RenderThread {
         chunks.flat_map(stream::iter)
     }
 
-    /// Does this on the thread.
+    /// Runs a future on the thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, RequestError>> + Send + 'static,
@@ -70,14 +70,14 @@ impl RenderThread {
     fn handle(&self) -> Handle {
         let thread = self.thread.get_or_init(|| {
             start()
-                .inspect_err(|error| tracing::warn!(%error, "journals are rendered where connections are served"))
+                .inspect_err(|error| tracing::warn!(%error, "could not start the render thread"))
                 .ok()
         });
         thread.as_ref().map_or_else(Handle::current, |(handle, _)| handle.clone())
     }
 }
 
-/// It ends when what is returned is dropped, with whatever is left in it.
+/// The thread ends when the returned guard is dropped, along with everything that is left on it.
 fn start() -> std::io::Result<(Handle, DropGuard)> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (handle, stopping) = (runtime.handle().clone(), CancellationToken::new());
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!(n, expected);
             assert_ne!(thread, here);
         }
-        // Those in chunks that wait, one that is being produced, and one that is being taken.
+        // The items in queued chunks, in one that is being produced, and in one that is being taken.
         let ahead = CHUNK_ITEMS_MAX * (UNSENT_CHUNKS_MAX + 2);
         assert!(n_produced.load(Ordering::SeqCst) <= 100 + ahead);
         drop(taken);

@@ -1,4 +1,4 @@
-//! What is where: the server's own routes, and those of its doors.
+//! The server's own routes, and those of its doors.
 
 use crate::app::AppState;
 use crate::auth::permissions::RoutePermission;
@@ -16,7 +16,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use std::sync::Arc;
 
-/// Every route under `/api`, and those for machines, in OpenAPI 3.1.
+/// The OpenAPI 3.1 description of every route under `/api`, and of the routes for machines.
 const DESCRIPTION: &str = include_str!("openapi.json");
 
 /// The whole server without a socket.
@@ -38,7 +38,7 @@ pub(crate) fn build(app: &Arc<AppState>) -> Router {
         .layer(from_fn_with_state(Arc::clone(app), guard))
 }
 
-/// What every server has.
+/// The routes that every server has.
 fn health() -> Router<Arc<AppState>> {
     Router::new()
         .route("/healthz", get(async || "ok"))
@@ -46,7 +46,7 @@ fn health() -> Router<Arc<AppState>> {
         .route("/api/questions", get(pages::questions))
 }
 
-/// The same with pages, metrics and the description of the API.
+/// Adds pages, metrics and the description of the API.
 fn full() -> Router<Arc<AppState>> {
     health()
         .route("/", get(pages::shell))
@@ -60,9 +60,9 @@ fn full() -> Router<Arc<AppState>> {
         .fallback(pages::missing)
 }
 
-/// What each of the server's own routes needs. Those of the doors are in the doors.
+/// The access requirement of each of the server's own routes. Each door has its own table.
 pub(crate) const PERMISSIONS: &[RoutePermission] = &[
-    // Pages, and what tells whether the server works.
+    // Pages and health.
     route("GET", "/", PUBLIC),
     route("GET", "/resume/{id}", PUBLIC),
     route("GET", "/console/{name}", PUBLIC),
@@ -77,12 +77,13 @@ pub(crate) const PERMISSIONS: &[RoutePermission] = &[
     route("GET", "/api/questions", ANY),
 ];
 
-/// What all this is, for programs. No token: it tells nothing that the documents do not.
+/// The description of the API, for programs. Needs no token: it reveals nothing that the documentation does not.
 async fn openapi() -> impl IntoResponse {
     ([(CONTENT_TYPE, "application/json")], DESCRIPTION)
 }
 
-/// Whether work is taken. What is still to be read about sources follows the first line, and holds nothing up.
+/// Whether the server accepts work. What is still to be loaded about sources follows the first line, and delays
+/// nothing.
 async fn ready(State(app): State<Arc<AppState>>) -> (StatusCode, String) {
     if app.stopping.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping".into());
@@ -101,11 +102,11 @@ async fn ready(State(app): State<Arc<AppState>>) -> (StatusCode, String) {
     (StatusCode::OK, text)
 }
 
-/// The methods, in capitals, and paths of the routes that a source file adds.
+/// The methods, in capitals, and the paths of the routes that a source file registers.
 #[cfg(test)]
 pub(crate) fn served_routes(source: &str) -> std::collections::BTreeSet<(String, String)> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
-    // A long route begins on the next line.
+    // rustfmt puts a long route on the next line.
     let source = source.replace(".route(\n            \"", ".route(\"");
     let routes = source.split(".route(\"").skip(1);
     let served = routes.flat_map(|route| {
@@ -127,7 +128,7 @@ mod tests {
     use serde_json::Value;
     use std::collections::BTreeSet;
 
-    /// The files with routes for programs that read descriptions. The other doors speak protocols of their own.
+    /// The files with routes for programs that read descriptions. The other doors have their own protocols.
     const DESCRIBED: [&str; 3] = [
         include_str!("routes.rs"),
         include_str!("doors/admin/routes.rs"),

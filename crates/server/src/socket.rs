@@ -1,4 +1,4 @@
-//! A connection's socket, and its place among all connections: kept until the socket is gone, also as a WebSocket.
+//! A connection's socket, and its slot in the table: held until the socket is closed, also as a WebSocket.
 
 use crate::edge::ConnectionGuard;
 use std::io::{self, IoSlice};
@@ -15,7 +15,7 @@ pub(crate) struct AcceptedSocket {
 
 impl AcceptedSocket {
     pub(crate) fn new(stream: TcpStream, place: ConnectionGuard) -> io::Result<Self> {
-        // An answer is one small write: waiting for more to send would only delay it.
+        // An answer is one small write: Nagle's algorithm would only delay it.
         stream.set_nodelay(true)?;
         Ok(Self { stream, place })
     }
@@ -24,7 +24,7 @@ impl AcceptedSocket {
         Pin::new(&mut self.get_mut().stream)
     }
 
-    /// Notes whether the client takes what is sent.
+    /// Records whether the client accepts what is sent.
     fn noted<T>(&self, written: Poll<T>) -> Poll<T> {
         self.place.0.set_blocked(written.is_pending());
         written
@@ -38,7 +38,7 @@ impl AsyncRead for AcceptedSocket {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if let Some(refusal) = self.place.0.last_words() {
-            // Nothing was sent on it, so there is space for an answer. What follows is the end of the connection.
+            // Nothing was sent on the socket, so its buffer has space for an answer. The connection then ends.
             let _ = self.stream.try_write(&refusal.bytes());
             return Poll::Ready(Ok(()));
         }

@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Where every task is started. Cheap to clone; all clones count together.
+/// Starts every task. Cheap to clone; all clones count together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TaskSpawner(TaskTracker);
 
@@ -14,8 +14,8 @@ impl TaskSpawner {
         Self::default()
     }
 
-    /// Starts a task. It is boxed first: the runtime's machinery is then built once for all of them instead of twice for
-    /// each, which would be an eighth of this crate.
+    /// Starts a task. It is boxed first: the runtime's machinery is then compiled once for all of them instead of
+    /// twice for each, which would be an eighth of this crate.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -24,7 +24,7 @@ impl TaskSpawner {
         self.0.spawn(task)
     }
 
-    /// The same on another runtime.
+    /// Starts a task on another runtime.
     pub(crate) fn spawn_on(
         &self,
         task: impl Future<Output = ()> + Send + 'static,
@@ -34,7 +34,7 @@ impl TaskSpawner {
         drop(self.0.spawn_on(task, runtime));
     }
 
-    /// The same tasks, for a component that starts its own.
+    /// The tracker of these tasks, for a component that starts its own.
     pub(crate) fn tracker(&self) -> TaskTracker {
         self.0.clone()
     }
@@ -44,12 +44,12 @@ impl TaskSpawner {
         self.0.token()
     }
 
-    /// Says that no more are coming, as far as `wait` is concerned.
+    /// Declares that no more tasks follow, as `wait` requires.
     pub(crate) fn close(&self) {
         self.0.close();
     }
 
-    /// Waits until it is closed and all have ended.
+    /// Waits until it is closed and all tasks have ended.
     pub(crate) async fn wait(&self) {
         self.0.wait().await;
     }

@@ -1,16 +1,16 @@
-//! Answers that read a long journal share their thread: after some lines, others have a turn. A thread serves hundreds of
-//! connections, and each of those that read waits for all the others; so the shorter a turn, the sooner a short request is
-//! answered.
+//! Answers that read a long journal share their thread: after a number of lines they yield to others. A thread serves
+//! hundreds of connections, and each reader waits for all the others; so the shorter a turn, the sooner a short
+//! request is answered.
 
 use futures_util::{Stream, StreamExt as _};
 
-/// Items of one turn. Rendering them takes some tens of microseconds.
+/// Maximum number of items of one turn. Rendering them takes some tens of microseconds.
 const TURN_ITEMS_MAX: usize = 16;
 
-/// Bytes of one turn, give or take an item.
+/// Approximate maximum size of one turn: the last item may exceed it.
 const TURN_BYTES_MAX: usize = 8 << 10;
 
-/// What an answer has produced since others last had a turn.
+/// The number of items and bytes that an answer has produced in its current turn.
 #[derive(Debug, Default)]
 pub(crate) struct TurnMeter {
     n_items: usize,
@@ -18,7 +18,7 @@ pub(crate) struct TurnMeter {
 }
 
 impl TurnMeter {
-    /// Counts an item of this size, and lets others go first once the turn is over.
+    /// Counts an item of this size, and yields to other tasks once the turn is over.
     pub(crate) async fn count(&mut self, bytes: usize) {
         if self.ends_with(bytes) {
             tokio::task::yield_now().await;
@@ -60,7 +60,8 @@ mod tests {
     use std::rc::Rc;
     use tokio::task::{LocalSet, spawn_local, yield_now};
 
-    /// The most items that `n_readers` produce, of items of this size, between two turns of another task of the thread.
+    /// The maximum number of items that `n_readers` produce, of items of this size, between two turns of another task
+    /// of the thread.
     async fn most_between_turns(n_readers: usize, bytes: usize) -> usize {
         let n_produced = Rc::new(Cell::new(0));
         let readers: Vec<_> = (0..n_readers)

@@ -1,4 +1,4 @@
-//! How a connection is closed from this side.
+//! Closing a connection from this side.
 
 use crate::message::{MessageReader, MessageWriter, ReceiveError};
 use std::future::poll_fn;
@@ -8,21 +8,21 @@ use std::time::Duration;
 /// How long a peer may take to read what is queued for it and to answer a Close frame.
 pub const CLOSE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Why a connection is closed, in the codes of WebSocket.
+/// Why a connection is closed, with WebSocket close codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseReason {
-    /// The code.
+    /// The WebSocket close code.
     pub code: u16,
     /// A sentence for people, of at most 123 bytes; may be empty.
     pub text: String,
 }
 
 impl CloseReason {
-    /// Everything was said.
+    /// Normal closure: all messages were sent.
     pub const NORMAL: Self = Self::of(1000);
-    /// This side stops.
+    /// This side is stopping.
     pub const AWAY: Self = Self::of(1001);
-    /// The peer does not keep to the rules.
+    /// The peer violated the protocol.
     pub const POLICY: Self = Self::of(1008);
     /// The peer sent a message that is too long.
     pub const SIZE: Self = Self::of(1009);
@@ -44,7 +44,7 @@ pub async fn close(
     writer.enqueue_close(reason);
     let mut is_readable = true;
     let closed = poll_fn(|context| poll_close(context, reader, writer, &mut is_readable));
-    // A peer that takes no part in it hears nothing more.
+    // A peer that does not take part in the handshake receives nothing more.
     let _ = tokio::time::timeout(time_max, closed).await;
 }
 
@@ -66,7 +66,7 @@ fn poll_close(
     while *is_readable {
         match reader.poll_arrival(context) {
             Poll::Ready(Ok(())) => drop(reader.take()),
-            // The peer may be in the middle of that message, and reads meanwhile.
+            // The peer may still be sending that message, and reads meanwhile.
             Poll::Ready(Err(ReceiveError::TooLong(_))) => *is_readable = false,
             Poll::Ready(Err(_)) if has_answer => return Poll::Ready(()),
             Poll::Ready(Err(_)) => *is_readable = false,

@@ -15,20 +15,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::time::Sleep;
 
-/// What a frame of a socket is.
+/// The meaning of a WebSocket frame.
 #[derive(Debug)]
 pub enum IncomingFrame {
     /// A message.
     Data(Bytes),
     /// The answer to a ping.
     Pong(Bytes),
-    /// The peer closes.
+    /// The peer closes the connection.
     Close(Option<CloseReason>),
-    /// Nothing to act upon: the library answers pings.
+    /// Requires no action: the library answers pings.
     Other,
 }
 
-/// A WebSocket of some library. It answers pings and Close frames while it is read, and breaks off at messages beyond its
+/// A WebSocket of some library. It answers pings and Close frames while it is read, and fails on messages above its
 /// own limit.
 pub trait FrameSocket:
     Stream<Item = Result<Self::Frame, Self::Fault>>
@@ -41,15 +41,15 @@ pub trait FrameSocket:
     /// The library's type of errors.
     type Fault: Send;
 
-    /// What a frame means.
+    /// Converts a frame of the library.
     fn read_frame(frame: Self::Frame) -> IncomingFrame;
-    /// A frame with a text.
+    /// Creates a text frame.
     fn text(text: String) -> Self::Frame;
-    /// A ping.
+    /// Creates a ping frame.
     fn ping(payload: Bytes) -> Self::Frame;
-    /// A Close frame.
+    /// Creates a Close frame.
     fn close(reason: Option<CloseReason>) -> Self::Frame;
-    /// What an error means.
+    /// Converts an error of the library.
     fn receive_error(fault: Self::Fault) -> ReceiveError;
 }
 
@@ -61,12 +61,12 @@ pub fn frames<S: FrameSocket>(socket: S, bytes_max: usize) -> (FrameReader<S>, F
     (reader, FrameWriter::new(sink))
 }
 
-/// Reads messages as frames, of text or of bytes.
+/// Reads messages as text or binary frames.
 pub struct FrameReader<S> {
     stream: SplitStream<S>,
     bytes_max: usize,
     arrival: Option<FrameArrival>,
-    /// The message that arrived last.
+    /// The last message that arrived.
     data: Vec<u8>,
     ending: Option<ReadEnd>,
 }
@@ -76,9 +76,9 @@ enum FrameArrival {
     Pong(u64),
 }
 
-/// Why nothing more is read.
+/// Why reading has ended.
 enum ReadEnd {
-    /// The peer closes. The socket is read on until its Close frame is answered, for a short time.
+    /// The peer closes. The socket is read further for a short time, until its Close frame is answered.
     Closing(Option<CloseReason>, Pin<Box<Sleep>>),
     TooLong(MessageTooLong),
     Over,
@@ -192,7 +192,7 @@ impl<S: FrameSocket> FrameWriter<S> {
         }
     }
 
-    /// Hands the first frame of the queue to the socket.
+    /// Passes the first frame of the queue to the socket.
     fn start_send(&mut self) -> Result<(), S::Fault> {
         let Some(first) = self.queue.pop_front() else { return Ok(()) };
         let frame = match first {

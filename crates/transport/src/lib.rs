@@ -1,9 +1,10 @@
-//! Connections that carry whole messages: lines of a byte stream, or frames of a WebSocket. Both sides of every socket
-//! protocol use them, through one pair of traits. Knows no protocol and no message.
+//! Connections that carry whole messages: lines of a byte stream, or frames of a WebSocket. Both sides of every
+//! socket protocol use them, through one pair of traits. The crate knows no protocol and no message.
 //!
-//! Three rules hold for every transport. A message has a maximum length, and a longer one is an error that names it.
-//! What is sent waits in a queue whose size is known, so that its owner can stop producing, or can tell a slow reader.
-//! A connection is closed by a handshake where there is one, and a peer that starts it is answered.
+//! Three rules hold for every transport. A message has a maximum length, and a longer one is an error that names the
+//! limit. Outgoing messages wait in a queue whose size is known, so that its owner can stop producing or reject a
+//! slow reader. A connection is closed by a handshake if the transport has one, and a handshake that the peer starts
+//! is answered.
 
 mod close;
 mod frames;

@@ -12,14 +12,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How much is read at once: what a pipe holds.
+/// Size of one read: the capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
-/// Short lines are copied together up to this length, because a system call for each would cost more. A longer line is
-/// written where it lies.
+/// Short lines are copied together up to this length, because one system call for each would cost more. A longer line
+/// is written from its own buffer.
 const WRITE_BYTES: usize = 16 << 10;
 
-/// What is kept of the beginning of a line that is too long.
+/// How much of the beginning of an oversized line is retained.
 pub(crate) const HEAD_BYTES_MAX: usize = 4 << 10;
 
 /// Both halves of a connection whose messages are lines of at most `bytes_max` bytes, the line break not counted.
@@ -27,34 +27,35 @@ pub fn lines<R, W>(reader: R, writer: W, bytes_max: usize) -> (LineReader<R>, Li
     (LineReader::new(reader, bytes_max), LineWriter::new(writer))
 }
 
-/// Reads messages as lines. Blank lines are no messages, and a carriage return before the line break is no part of one.
+/// Reads messages as lines. Blank lines are ignored, and a carriage return before the line break is not part of the
+/// line.
 pub struct LineReader<R> {
     stream: R,
     lines: LineBuffer,
     bytes_max: usize,
-    /// Whether a line that is too long is skipped instead of ending the connection.
+    /// Whether an oversized line is skipped instead of ending the connection.
     skips: bool,
-    /// The beginning of a line that is too long; its length once its end has arrived.
+    /// The beginning of an oversized line, and its length once its end has arrived.
     oversized: Option<(Vec<u8>, Option<usize>)>,
-    /// The beginning that was handed out last.
+    /// The beginning that was returned last.
     head: Vec<u8>,
 }
 
 impl<R> LineReader<R> {
-    /// A line of more than `bytes_max` bytes ends the connection.
+    /// Creates a reader for which a line of more than `bytes_max` bytes ends the connection.
     pub const fn new(stream: R, bytes_max: usize) -> Self {
-        // One more for a carriage return.
+        // One more byte for a carriage return.
         let lines = LineBuffer::new(bytes_max.saturating_add(1));
         Self { stream, lines, bytes_max, skips: false, oversized: None, head: Vec::new() }
     }
 
-    /// The same, but a longer line is skipped: its beginning is [`IncomingMessage::Oversized`].
+    /// Like `new`, but an oversized line is skipped: its beginning is [`IncomingMessage::Oversized`].
     #[must_use]
     pub fn skipping_oversized(self) -> Self {
         Self { skips: true, ..self }
     }
 
-    /// Whether something is there to be taken.
+    /// Whether a message is ready to be taken.
     fn has_arrival(&mut self) -> Result<bool, MessageTooLong> {
         loop {
             if let Some((_, length)) = &mut self.oversized {
@@ -121,7 +122,7 @@ impl<R> fmt::Debug for LineReader<R> {
 /// Writes messages as lines.
 pub struct LineWriter<W> {
     stream: W,
-    /// Lines, short ones together.
+    /// Lines to be written; short ones are joined.
     chunks: VecDeque<LineChunk>,
     /// How much of the first chunk is written.
     written: usize,
@@ -135,7 +136,7 @@ struct LineChunk {
     n_lines: usize,
 }
 
-/// How far the end of a stream is.
+/// The state of closing a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClosingStep {
     Open,
@@ -188,7 +189,7 @@ impl<W: AsyncWrite + Unpin + Send> MessageWriter for LineWriter<W> {
     }
 
     fn discard_unsent(&mut self) {
-        // A line that is begun must be ended.
+        // A partly written line must be completed.
         let n_begun = usize::from(self.written > 0);
         for chunk in self.chunks.drain(n_begun.min(self.chunks.len())..) {
             self.unsent.messages -= chunk.n_lines;

@@ -8,26 +8,27 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-/// Where bytes come from.
+/// The receiving half of a byte stream.
 pub type ByteSource = Box<dyn AsyncRead + Unpin + Send>;
 
-/// Where bytes go.
+/// The sending half of a byte stream.
 pub type ByteSink = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// How long to wait when the system has no descriptor for a connection.
+/// How long to wait if the system has no file descriptor for a connection.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// A listener for connections of lines.
 #[derive(Debug)]
 pub enum LineListener {
-    /// At a port.
+    /// Listens on a TCP port.
     Tcp(TcpListener),
-    /// At a path.
+    /// Listens on a socket path.
     Unix(UnixListener),
 }
 
 impl LineListener {
-    /// Listens at a path, for this user only. The socket is made in a folder that only this user can enter, then moved.
+    /// Listens on a path, for this user only. The socket is created in a folder that only this user can enter, then
+    /// moved.
     pub fn bind_private(path: &Path) -> io::Result<Self> {
         if std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
@@ -45,7 +46,7 @@ impl LineListener {
         listener.map(Self::Unix)
     }
 
-    /// The next connection. Waits while the system has no descriptor for it.
+    /// Accepts the next connection. Waits while the system has no file descriptor for it.
     pub async fn accept(&self) -> (ByteSource, ByteSink) {
         loop {
             match self.try_accept().await {
@@ -62,7 +63,7 @@ impl LineListener {
         Ok(match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // An answer is one small write: waiting for more to send would only delay it.
+                // An answer is one small write: Nagle's algorithm would only delay it.
                 stream.set_nodelay(true)?;
                 let (source, sink) = stream.into_split();
                 (Box::new(source), Box::new(sink))

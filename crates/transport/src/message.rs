@@ -1,4 +1,4 @@
-//! What every transport can do: read one message after the other, and queue and send messages.
+//! What every transport can do: receive messages in order, and queue and send messages.
 
 use crate::close::CloseReason;
 use std::fmt;
@@ -11,23 +11,23 @@ use std::task::{Context, Poll};
 pub enum IncomingMessage<'r> {
     /// A whole message, in a buffer that the receiver may write to.
     Whole(&'r mut [u8]),
-    /// The first bytes of a message that is too long. The rest of it was dropped, and the connection goes on.
+    /// The first bytes of an oversized message. The rest was dropped, and the connection continues.
     Oversized {
-        /// As much as identifies the message.
+        /// Enough bytes to identify the message.
         head: &'r [u8],
-        /// Its length and the limit.
+        /// The message's length and the limit.
         size: MessageTooLong,
     },
     /// The peer has received everything that was sent before the ping of this number.
     Pong(u64),
 }
 
-/// A message that is longer than its receiver reads.
+/// A message that exceeds its receiver's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageTooLong {
-    /// Its length; none where the rest of it was not waited for.
+    /// The message's length; none if its end was not waited for.
     pub bytes: Option<usize>,
-    /// The limit.
+    /// The receiver's limit.
     pub bytes_max: usize,
 }
 
@@ -49,7 +49,7 @@ pub enum ReceiveError {
     /// The peer closed the connection, or is gone. Its Close frame, if it sent one, has been answered.
     #[error("the connection is closed")]
     Closed(Option<CloseReason>),
-    /// The peer sent a message that is too long, and what follows it cannot be read.
+    /// The peer sent an oversized message, and what follows it cannot be read.
     #[error(transparent)]
     TooLong(#[from] MessageTooLong),
     /// The connection failed.
@@ -62,10 +62,10 @@ pub trait MessageReader: Send {
     /// Waits for something to [`take`](Self::take). Ready until it is taken.
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ReceiveError>>;
 
-    /// What has arrived. To be called when [`poll_arrival`](Self::poll_arrival) was ready.
+    /// Returns what has arrived. Call it after [`poll_arrival`](Self::poll_arrival) was ready.
     fn take(&mut self) -> IncomingMessage<'_>;
 
-    /// The next message or pong. Dropping the future loses nothing.
+    /// Receives the next message or pong. Cancel safe: dropping the future loses nothing.
     fn receive(&mut self) -> impl Future<Output = Result<IncomingMessage<'_>, ReceiveError>> + Send
     where
         Self: Sized,
@@ -77,40 +77,40 @@ pub trait MessageReader: Send {
     }
 }
 
-/// What waits in a [`MessageWriter`] for its peer to read.
+/// The amount that waits in a [`MessageWriter`] for its peer to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UnsentAmount {
-    /// Messages that the stream or socket has not taken.
+    /// Messages that the stream or socket has not accepted.
     pub messages: usize,
     /// Bytes that are not known to be sent.
     pub bytes: usize,
 }
 
-/// The sending half of a connection: a queue, and what empties it. The queue has no limit of its own: whoever fills it
-/// looks at [`unsent`](Self::unsent), and then waits, or refuses, or tells the peer that it reads too slowly.
+/// The sending half of a connection: a queue, and the methods that flush it. The queue has no limit of its own: its
+/// owner checks [`unsent`](Self::unsent), and then waits, refuses, or reports to the peer that it reads too slowly.
 pub trait MessageWriter: Send {
-    /// Queues a message. After [`enqueue_close`](Self::enqueue_close) it is dropped.
+    /// Queues a message. Messages after [`enqueue_close`](Self::enqueue_close) are dropped.
     fn enqueue(&mut self, text: String);
 
-    /// Queues a ping, which is answered by [`IncomingMessage::Pong`]; nothing where the transport has no pings.
+    /// Queues a ping, which is answered by [`IncomingMessage::Pong`]; no effect if the transport has no pings.
     fn enqueue_ping(&mut self, number: u64);
 
     /// Queues the end: a Close frame with this reason, or the end of the stream.
     fn enqueue_close(&mut self, reason: Option<CloseReason>);
 
-    /// What is queued and not yet sent.
+    /// Returns the amount that is queued and not yet sent.
     fn unsent(&self) -> UnsentAmount;
 
-    /// Drops what is queued and not begun to be sent.
+    /// Drops queued messages whose sending has not begun.
     fn discard_unsent(&mut self);
 
     /// Sends all that is queued. `Pending` loses nothing.
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Whether the transport has pings and a close handshake. Lines have neither.
+    /// Whether the transport has pings and a close handshake. Line transports have neither.
     fn has_control_frames(&self) -> bool;
 
-    /// Sends all that is queued. Dropping the future loses nothing.
+    /// Sends all that is queued. Cancel safe: dropping the future loses nothing.
     fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send
     where
         Self: Sized,
@@ -168,7 +168,7 @@ impl<T: MessageWriter + ?Sized> MessageWriter for &mut T {
     }
 }
 
-/// A half that can be let go: none is closed.
+/// A half that can be dropped early: `None` is closed.
 impl<T: MessageReader> MessageReader for Option<T> {
     fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ReceiveError>> {
         match self {

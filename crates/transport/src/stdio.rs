@@ -1,4 +1,4 @@
-//! Standard input and output, without a thread in between where they are pipes or sockets, as between programs.
+//! Standard input and output, without an extra thread if they are pipes or sockets, as between programs.
 
 use crate::listen::{ByteSink, ByteSource};
 use nix::fcntl::{FcntlArg, fcntl};
@@ -11,20 +11,21 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// What a stream is, as far as waiting for it is concerned.
+/// The kind of a stream, which decides how to wait for it.
 enum StreamKind {
     Pipe(OwnedFd),
     Socket(StdUnixStream),
-    /// A terminal or a file: shared with others, who would not like it to stop blocking. So is a pipe with a name: it can be
-    /// opened again after its last reader has left, which the runtime takes for gone for good, and a write that has to
-    /// wait would never come to rest.
+    /// A terminal or a file: other processes share it and would not expect it to become non-blocking. A named pipe
+    /// belongs here too: it can be reopened after its last reader has left, which the runtime treats as a permanent
+    /// hang-up, and a write that has to wait would never complete.
     Other(File),
 }
 
-/// What a pipe to a client shall hold, so that it and we seldom wait for each other in the midst of a message.
+/// Requested capacity of a pipe to a client, so that both sides seldom wait for each other in the middle of a
+/// message.
 const OUTPUT_PIPE_BYTES: i32 = 512 << 10;
 
-/// Where messages come from.
+/// Opens the source of messages.
 pub fn input() -> io::Result<ByteSource> {
     Ok(match kind(io::stdin().as_fd().try_clone_to_owned()?)? {
         StreamKind::Pipe(pipe) => Box::new(pipe::Receiver::from_owned_fd(pipe)?),
@@ -33,11 +34,11 @@ pub fn input() -> io::Result<ByteSource> {
     })
 }
 
-/// Where answers go.
+/// Opens the sink of answers.
 pub fn output() -> io::Result<ByteSink> {
     Ok(match kind(io::stdout().as_fd().try_clone_to_owned()?)? {
         StreamKind::Pipe(pipe) => {
-            // Where that is refused it stays as it was.
+            // If the request is refused, the pipe retains its capacity.
             let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE_BYTES));
             Box::new(pipe::Sender::from_owned_fd(pipe)?)
         }

@@ -1,4 +1,4 @@
-//! The WebSockets of axum: those that a request to a server becomes.
+//! The WebSockets of axum: those that a request to a server is upgraded to.
 
 use crate::close::CloseReason;
 use crate::frames::{FrameReader, FrameSocket, FrameWriter, IncomingFrame, frames};
@@ -10,26 +10,26 @@ use bytes::Bytes;
 use std::io;
 use tokio_tungstenite::tungstenite;
 
-/// What a server reads of its clients.
+/// The limits on what a server reads from its clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameBounds {
-    /// Longest message that is acted upon.
+    /// Maximum length of a message that is processed.
     pub message_bytes_max: usize,
-    /// Longest message that is read at all. Between the two, messages are [`Oversized`](crate::IncomingMessage::Oversized);
-    /// beyond it the connection ends.
+    /// Maximum length of a message that is read. Messages between the two limits are
+    /// [`Oversized`](crate::IncomingMessage::Oversized); a longer one ends the connection.
     pub read_bytes_max: usize,
-    /// Longest frame, of which a message may have several.
+    /// Maximum length of a frame; a message may consist of several.
     pub frame_bytes_max: usize,
 }
 
 impl FrameBounds {
-    /// Longer messages and frames end the connection.
+    /// Creates limits by which longer messages and frames end the connection.
     pub const fn strict(bytes_max: usize) -> Self {
         Self { message_bytes_max: bytes_max, read_bytes_max: bytes_max, frame_bytes_max: bytes_max }
     }
 }
 
-/// The response that makes a WebSocket of the request. `serve` is given both halves of it.
+/// Returns the response that upgrades the request to a WebSocket. `serve` receives both halves of it.
 pub fn accept_upgrade<F: Future<Output = ()> + Send + 'static>(
     upgrade: WebSocketUpgrade,
     bounds: FrameBounds,

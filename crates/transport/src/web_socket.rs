@@ -1,4 +1,4 @@
-//! The WebSockets of tokio-tungstenite: those that are opened here, and those within this process.
+//! The WebSockets of tokio-tungstenite: client connections, and connections within this process.
 
 use crate::close::CloseReason;
 use crate::frames::{FrameReader, FrameSocket, FrameWriter, IncomingFrame, frames};
@@ -13,13 +13,13 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// What a client receives from.
+/// The receiving half of a client connection.
 pub type ClientReader = FrameReader<WebSocketStream<TcpStream>>;
 
-/// What a client sends to.
+/// The sending half of a client connection.
 pub type ClientWriter = FrameWriter<WebSocketStream<TcpStream>>;
 
-/// Makes a WebSocket of a connection to a server. Messages of more than `bytes_max` bytes break it off.
+/// Upgrades a connection to a server to a WebSocket. Messages of more than `bytes_max` bytes fail it.
 pub async fn connect_web_socket(
     request: impl IntoClientRequest + Unpin,
     stream: TcpStream,
@@ -78,7 +78,7 @@ pub(crate) fn receive_error(fault: tungstenite::Error) -> ReceiveError {
     match fault {
         tungstenite::Error::ConnectionClosed
         | tungstenite::Error::AlreadyClosed
-        // A peer that was killed says no farewell, which is no fault of the connection.
+        // A peer that was killed sends no Close frame, which is not a connection error.
         | tungstenite::Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
             ReceiveError::Closed(None)
         }

@@ -1,4 +1,4 @@
-//! What was done lately, as a session's journal tells it.
+//! The recent history of a session, stored in its journal.
 
 use super::ReplStore;
 use crate::discreet;
@@ -10,13 +10,13 @@ use protocols::hotrepl::wire::{JournalEntry, JournalKind};
 use serde::{Deserialize, Serialize};
 use store::StoreError;
 
-/// Entries of one kind that a session's journal keeps.
+/// Maximum number of entries of one kind that a session's journal retains.
 pub(super) const ENTRIES_MAX: usize = 1_024;
 
-/// Resolves when an entry is written, or could not be.
+/// Resolves when an entry was written, or the write failed.
 pub(crate) type EntryWritten = Shared<BoxFuture<'static, ()>>;
 
-/// An entry as it is kept. Of a job's, we know whose it is: it must not be written twice.
+/// An entry as it is stored. A job's entry also names its job, because it must not be written twice.
 #[derive(Serialize)]
 struct EntryRecord<'a> {
     #[serde(flatten)]
@@ -32,7 +32,7 @@ struct OfJob {
 }
 
 impl ReplStore {
-    /// Writes an entry down. Its place is taken when this returns; whoever reads waits for the answer first.
+    /// Writes an entry. Its position is assigned when this returns; readers wait for the returned future first.
     pub(crate) fn note(&self, book: &str, entry: &JournalEntry, job: Option<&str>) -> EntryWritten {
         let line = serde_json::to_string(&EntryRecord { entry: &discreet::entry(entry), job });
         let line = line.expect("an entry has no failing members");
@@ -45,7 +45,7 @@ impl ReplStore {
         noted.map(told).boxed().shared()
     }
 
-    /// The newest entries of one kind or both, newest first.
+    /// Returns the newest entries of one kind or both, newest first.
     pub(crate) async fn entries(
         &self,
         book: &str,
@@ -61,13 +61,13 @@ impl ReplStore {
                 entries.extend(lines.into_iter().filter_map(read));
             }
         }
-        // Stable: what has the same time stays in the order of its book.
+        // Stable: entries with equal times remain in the order of their journal.
         entries.sort_by(|a, b| b.timestamp.cmp(&a.timestamp));
         entries.truncate(n_max);
         Ok(entries)
     }
 
-    /// Whether the end of a job is among the entries already.
+    /// Whether the entry of a job's end is already written.
     pub(super) async fn is_noted(&self, book: &str, job: &str) -> Result<bool, StoreError> {
         let lines = self.notes.newest(&place(book, JournalKind::Command), ENTRIES_MAX).await?;
         let of = |line: &String| serde_json::from_str::<OfJob>(line).ok().and_then(|it| it.job);
@@ -80,7 +80,7 @@ impl ReplStore {
     }
 }
 
-/// Evals and commands have books of their own.
+/// Evals and commands have separate journals.
 fn place(book: &str, kind: JournalKind) -> String {
     let kind = match kind {
         JournalKind::Eval => "eval",

@@ -1,4 +1,4 @@
-//! Files that commands wrote: each is kept for a while and opened by a capability of its own.
+//! Files that commands wrote: each is retained for a limited time and is opened by its own capability.
 
 use super::ReplStore;
 use crate::discreet;
@@ -14,23 +14,23 @@ use std::time::Duration;
 use store::{BlobStore, RecordStore, StoreError, StoredRecord};
 use uuid::Uuid;
 
-/// Files that a server keeps: each is read again when another is written.
+/// Maximum number of files that a server retains: writing a file reads the records of all others.
 pub(super) const FILES_MAX: usize = 1_000;
 
-/// How long a file is kept.
+/// How long a file is retained.
 const FILE_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Records of files, by the capability that opens them.
+/// The kind of the file records, whose key is the capability.
 const FILES: &str = "repl_artifact";
 
-/// Where files are kept.
+/// The store of files.
 pub(crate) struct ArtifactFiles {
     pub(super) records: Arc<dyn RecordStore>,
     pub(super) blobs: Arc<dyn BlobStore>,
     pub(super) clock: Clock,
-    /// Where they lie, if clients may know.
+    /// The folder where they are stored, if clients may know it.
     pub(super) paths: Option<PathBuf>,
-    /// How many; the oldest go.
+    /// Maximum number of files; the oldest are removed.
     pub(super) n_max: usize,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct NewFile {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A file of a task that may still run. It is kept when this is first awaited; none if it could not be kept.
+/// A file of a task that may still run. It is stored when this is first awaited; resolves to none if storing failed.
 #[derive(Clone)]
 pub(crate) struct TaskFile {
     pub(crate) name: String,
@@ -54,17 +54,17 @@ impl TaskFile {
         let (name, n_bytes) = (file.name.clone(), file.bytes.len());
         let artifacts = async move {
             let kept = store.files.keep(vec![file], &host).await;
-            kept.inspect_err(|error| tracing::error!(%error, "could not keep a task's file")).ok()
+            kept.inspect_err(|error| tracing::error!(%error, "could not store a task's file")).ok()
         };
         Self { name, n_bytes, artifacts: artifacts.boxed().shared() }
     }
 
-    /// Keeps the file, if it is not kept yet.
+    /// Stores the file unless it is already stored.
     pub(crate) async fn keep(self) -> Option<Artifacts> {
         self.artifacts.await
     }
 
-    /// Keeps all files; the second value says whether every one could be kept.
+    /// Stores all files; the second value is whether every one was stored.
     pub(crate) async fn keep_all(files: Vec<Self>) -> (Artifacts, bool) {
         let (mut all, mut is_complete) = (Artifacts::new(), true);
         for file in files {
@@ -78,7 +78,7 @@ impl TaskFile {
 }
 
 impl NewFile {
-    /// The same without known secrets.
+    /// Redacts known secrets.
     fn discreet(self) -> Self {
         let Self { name, content_type, bytes } = self;
         let (name, content_type) = (discreet::text(&name), discreet::text(&content_type));
@@ -86,7 +86,7 @@ impl NewFile {
     }
 }
 
-/// A file as it is kept.
+/// A file as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct KeptFile {
     pub(crate) sha256: String,
@@ -96,7 +96,7 @@ pub(crate) struct KeptFile {
 }
 
 impl ArtifactFiles {
-    /// Keeps files, each under a capability of its own; `host` is what the client calls this server.
+    /// Stores files, each under its own capability; `host` is the host by which the client addresses this server.
     pub(crate) async fn keep(
         &self,
         files: Vec<NewFile>,
@@ -104,7 +104,7 @@ impl ArtifactFiles {
     ) -> Result<Artifacts, StoreError> {
         let mut artifacts = Artifacts::new();
         for file in files {
-            // Before it is hashed: whoever opens it is shown no more than this.
+            // Redacted before it is hashed: readers receive no more than this.
             let NewFile { name, content_type, bytes } = file.discreet();
             let byte_size = bytes.len() as u64;
             let sha256 = self.blobs.keep(bytes).await?;
@@ -136,7 +136,7 @@ impl ArtifactFiles {
         Ok(artifacts)
     }
 
-    /// The file that a capability opens, as long as it is kept.
+    /// Returns the file that a capability opens, while it is retained.
     pub(crate) async fn open(&self, capability: &str) -> Option<(KeptFile, Vec<u8>)> {
         let record = self.records.get(FILES, capability).await.ok()??;
         let kept: KeptFile = serde_json::from_str(&record.value).ok()?;
@@ -147,7 +147,7 @@ impl ArtifactFiles {
         Some((kept, bytes))
     }
 
-    /// What was made before is too old.
+    /// Files created before this time have expired.
     fn oldest(&self) -> i64 {
         self.clock.now().0 - i64::try_from(FILE_AGE_MAX.as_millis()).unwrap_or(i64::MAX)
     }
@@ -163,7 +163,7 @@ impl ArtifactFiles {
         let oldest = self.oldest();
         let n_kept = all.iter().take(self.n_max).take_while(|(_, it)| it.created >= oldest).count();
         let gone = all.split_off(n_kept);
-        // Two files of the same content share it.
+        // Two files of the same content share one blob.
         let needed: HashSet<&str> = all.iter().map(|(_, kept)| kept.sha256.as_str()).collect();
         for (record, kept) in &gone {
             self.records.remove(FILES, &record.key, record.version).await?;
@@ -175,7 +175,7 @@ impl ArtifactFiles {
     }
 }
 
-/// A name that cannot lead anywhere.
+/// A name without path components.
 fn safe_name(name: &str) -> String {
     const CHARS_MAX: usize = 128;
     let fine = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(opened(&first).await.unwrap(), b"only the first says so");
         assert_eq!(opened(&first[..31]).await, None);
         wound.advance(FILE_AGE_MAX + Duration::from_millis(1));
-        // Too old, though nobody has looked after the files since.
+        // Expired, although no cleanup has run since.
         assert_eq!(opened(&first).await, None);
         let (third, _) = keep("c", "both say so").await;
         assert_eq!(opened(&third).await.unwrap(), b"both say so");

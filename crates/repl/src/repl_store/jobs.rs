@@ -1,4 +1,4 @@
-//! Jobs as those who poll see them: at hand while they run, and written down for those who ask later.
+//! Jobs as polling clients see them: in memory while they run, and stored for later queries.
 
 use super::{ReplStore, millis};
 use crate::session::SessionNotice;
@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Ended jobs whose outcome is kept at hand; older ones are looked up.
+/// Number of ended jobs whose outcome stays in memory; older ones are read from the store.
 const ENDED_JOBS_MAX: usize = 1_000;
 
-/// Jobs written in JavaScript whose outcome is kept for good; the oldest go.
+/// Number of JavaScript jobs whose outcome is stored; the oldest are removed.
 const KEPT_JOBS_MAX: usize = 1_000;
 
-/// Records of jobs that were written in JavaScript.
+/// The kind of the records of JavaScript jobs.
 const JOBS: &str = "repl_job";
 
 #[derive(Default)]
@@ -36,20 +36,20 @@ pub(crate) struct LiveJob {
     pub(crate) view: JobView,
     pub(crate) started: Instant,
     pub(crate) doer: JobWorker,
-    /// The journal of the session that began it, where that was in another process.
+    /// The journal of the session that started it, if that was in another process.
     left_by: Option<String>,
 }
 
-/// Who does a job.
+/// What performs a job.
 #[derive(Clone)]
 pub(crate) enum JobWorker {
-    /// The engine, once it has begun.
+    /// The engine, once the execution has begun.
     Execution(ExecutionId, CancellationToken),
     /// A session's guest.
     Guest(mpsc::Sender<SessionNotice>),
 }
 
-/// A job as those who poll see it.
+/// A job as polling clients see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobView {
     pub(crate) state: JobState,
@@ -90,13 +90,13 @@ impl ReplStore {
         self.jobs().known.insert(id.to_owned(), LiveJob { view, started, doer, left_by: None });
     }
 
-    /// A job that a session with this journal began in another process.
+    /// Registers a job that a session with this journal started in another process.
     pub(super) fn resume_job(&self, id: &str, doer: JobWorker, started: Instant, book: String) {
         let job = LiveJob { view: JobView::running(), started, doer, left_by: Some(book) };
         self.jobs().known.insert(id.to_owned(), job);
     }
 
-    /// Jobs of a session with this journal that began in another process and still run.
+    /// The number of running jobs that a session with this journal started in another process.
     pub(crate) fn n_left_by(&self, book: &str) -> usize {
         let is_left = |job: &&LiveJob| {
             job.view.state == JobState::Running && job.left_by.as_deref() == Some(book)
@@ -104,12 +104,12 @@ impl ReplStore {
         self.jobs().known.values().filter(is_left).count()
     }
 
-    /// A job of this process, as it is now.
+    /// Returns a view of a job of this process.
     pub(crate) fn job<T>(&self, id: &str, look: impl FnOnce(&mut LiveJob) -> T) -> Option<T> {
         self.jobs().known.get_mut(id).map(look)
     }
 
-    /// What is told of a job of this process; the newest that it said of its progress, or how long it has run.
+    /// Returns the state of a job of this process: its latest progress report, or how long it has run.
     pub(crate) fn look_at_job(&self, id: &str) -> Option<JobView> {
         let (mut view, started, doer) =
             self.job(id, |job| (job.view.clone(), job.started, job.doer.clone()))?;
@@ -127,18 +127,18 @@ impl ReplStore {
         serde_json::from_str(self.engine.reported(execution)?.text()).ok()
     }
 
-    /// A job is over now.
+    /// Records that a job has ended now.
     pub(crate) fn end_job(&self, id: &str, view: JobView) -> Option<JobView> {
         self.job_ended(id, self.timed_job(id, view))
     }
 
-    /// How a job ended, and how long it took until now.
+    /// Returns how a job ended, with its duration until now.
     pub(crate) fn timed_job(&self, id: &str, view: JobView) -> JobView {
         let duration_ms = self.job(id, |job| millis(job.started.elapsed())).unwrap_or_default();
         JobView { duration_ms, ..view }
     }
 
-    /// A job is over and took as long as the view says; what is said of it first stands.
+    /// Records that a job ended after the duration in the view; the first outcome that is recorded wins.
     pub(crate) fn job_ended(&self, id: &str, view: JobView) -> Option<JobView> {
         let mut jobs = self.jobs();
         let job = jobs.known.get_mut(id).filter(|job| job.view.state == JobState::Running)?;
@@ -152,7 +152,7 @@ impl ReplStore {
         Some(view)
     }
 
-    /// Writes down a job that only this process can do: after a restart it is known to be lost.
+    /// Stores a job that only this process can perform: after a restart it is known to be lost.
     pub(crate) async fn keep_job(&self, id: &str, view: &JobView) -> Result<(), StoreError> {
         let kept = KeptJob { created: self.clock.now().0, view: view.clone() };
         if put_job(self.records.as_ref(), id, &kept).await? {
@@ -161,7 +161,7 @@ impl ReplStore {
         Ok(())
     }
 
-    /// Writes down what a job that runs has written so far: it survives the end of this process.
+    /// Stores the files that a running job has written so far: they survive the end of this process.
     pub(crate) async fn keep_job_files(
         &self,
         id: &str,
@@ -180,7 +180,7 @@ impl ReplStore {
         let n_gone = all.len() - KEPT_JOBS_MAX;
         for record in all.into_iter().take(n_gone) {
             match self.records.remove(JOBS, &record.key, record.version).await {
-                // Somebody else is at it.
+                // Another task is updating the record.
                 Ok(()) | Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error),
             }
@@ -188,20 +188,20 @@ impl ReplStore {
         Ok(())
     }
 
-    /// A job whose process is gone and left no word of when it stopped: it has lasted until now at most.
+    /// A job whose process is gone and did not record when it stopped: it lasted until now at most.
     pub(super) fn left_job(&self, view: JobView, created: i64) -> JobView {
         let duration_ms = self.clock.now().ms_since(Timestamp(created));
         JobView { duration_ms, artifacts: view.artifacts, ..lost_job() }
     }
 
-    /// A job written in JavaScript that another process did, as it is written down, and when it began.
+    /// Returns a JavaScript job of another process as it is stored, and when it began.
     pub(super) async fn kept_job(&self, id: &str) -> Result<Option<(JobView, i64)>, StoreError> {
         let record = self.records.get(JOBS, id).await?;
         let kept = record.and_then(|record| serde_json::from_str::<KeptJob>(&record.value).ok());
         Ok(kept.map(|kept| (kept.view, kept.created)))
     }
 
-    /// A job of another process, from what is written down.
+    /// Returns a job of another process, from its stored records.
     pub(crate) async fn look_up_job(&self, id: &str) -> Option<JobView> {
         if let Ok(Some(record)) = self.records.get(JOBS, id).await {
             let kept: KeptJob = serde_json::from_str(&record.value).ok()?;
@@ -228,8 +228,9 @@ impl ReplStore {
     }
 }
 
-/// Puts what is known of a job in its place; says whether it is the first that is. A job's beginning and its end are
-/// written by errands that do not wait for each other: whoever is second looks again, and what has ended does not run.
+/// Stores what is known about a job; returns whether it is the first record. A job's beginning and its end are
+/// written by tasks that do not wait for each other: the second writer reads the record again, and an ended job does
+/// not become a running one.
 async fn put_job(records: &dyn RecordStore, id: &str, kept: &KeptJob) -> Result<bool, StoreError> {
     let text = serde_json::to_string(kept).map_err(|e| StoreError::Other(e.to_string()))?;
     loop {
@@ -246,7 +247,8 @@ async fn put_job(records: &dyn RecordStore, id: &str, kept: &KeptJob) -> Result<
     }
 }
 
-/// Adds files to a job's record while it runs. The record of the job's beginning may come second: it then changes nothing.
+/// Adds files to a job's record while it runs. If the record of the job's beginning is written second, it changes
+/// nothing.
 async fn put_job_files(
     records: &dyn RecordStore,
     id: &str,
@@ -271,12 +273,12 @@ async fn put_job_files(
     }
 }
 
-/// What is told of a job that does not say how far it is.
+/// The progress that is reported for a job that reports none.
 fn elapsed(ms: u64) -> Value {
     json!({ "elapsedMs": ms })
 }
 
-/// What is left of a job whose world is gone.
+/// The outcome of a job whose evaluator is gone.
 pub(crate) fn lost_job() -> JobView {
     let message = "The evaluator in which the job ran is gone.";
     let error = envelope(ErrorKind::Internal, "stateLost", message);
@@ -284,7 +286,7 @@ pub(crate) fn lost_job() -> JobView {
     JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
 }
 
-/// How a job that was an execution ended.
+/// Converts the outcome of a job that was an execution.
 pub(crate) fn ended_view(outcome: ExecutionOutcome) -> JobView {
     match words::output_of(outcome) {
         Ok(output) => JobView { state: JobState::Done, output: Some(output), ..JobView::running() },
@@ -313,7 +315,7 @@ mod tests {
         serde_json::from_str::<KeptJob>(&record.value).unwrap().view.state
     }
 
-    /// A store in which somebody else writes whenever one has looked.
+    /// A store in which another writer intervenes after each read.
     struct Contested {
         store: SqliteStore,
         rival: Mutex<Option<KeptJob>>,
@@ -384,7 +386,7 @@ mod tests {
             let kept = serde_json::from_str::<KeptJob>(&record.value).unwrap();
             kept.view.artifacts.into_keys().collect::<Vec<_>>()
         };
-        // Also where its beginning is not written down yet.
+        // This also works if its beginning is not stored yet.
         put_job_files(&store, "job", &file("a"), Timestamp(7)).await.unwrap();
         put_job(&store, "job", &kept(JobState::Running)).await.unwrap();
         put_job_files(&store, "job", &file("b"), Timestamp(8)).await.unwrap();

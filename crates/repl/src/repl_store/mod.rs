@@ -1,4 +1,4 @@
-//! What all sessions of a server share, and what outlives them: jobs, files, and what was done lately.
+//! State that all sessions of a server share and that outlives them: jobs, files and recent history.
 
 mod entries;
 mod files;
@@ -21,13 +21,13 @@ use store::{NoteStore, RecordStore};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(crate) struct ReplStore {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
     pub(super) settings: ReplSettings,
     pub(super) files: ArtifactFiles,
-    /// Commands that the configuration gives.
+    /// The commands from the configuration.
     pub(super) commands: watch::Receiver<Arc<ReplCommands>>,
     records: Arc<dyn RecordStore>,
     notes: Arc<dyn NoteStore>,

@@ -1,7 +1,7 @@
-//! Entries that a journal is owed: a job of the catalogue may end in another process than the one that began it.
+//! Pending journal entries: a catalogue job may end in another process than the one that started it.
 //!
-//! What is owed is written down before anybody hears of the job, and struck out after its entry is written. An entry says
-//! whose it is, so that a server that died between the two does not write it twice.
+//! A pending entry is recorded before a client learns of the job, and is removed after the entry is written. An entry
+//! names its job, so that a server that stopped between the two does not write it twice.
 
 use super::{JobView, JobWorker, ReplStore, ended_view};
 use engine::Error;
@@ -17,26 +17,26 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Records of what is owed, by job.
+/// The kind of the records of pending entries, whose key is the job.
 const OWED: &str = "repl_owed";
 
-/// Whose entry it is.
+/// The origin of the entry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PendingEntry {
     /// The session's journal.
     pub(crate) book: String,
-    /// What the client called the request.
+    /// The client's id of the request.
     pub(crate) id: String,
-    /// The command.
+    /// The name of the command.
     pub(crate) name: String,
 }
 
 /// A job that an earlier process left.
 struct OrphanedJob {
     job: String,
-    /// Whose entry is owed, where the job was written in JavaScript.
+    /// The pending entry, if the job was written in JavaScript.
     guests: Option<PendingEntry>,
-    /// None where it never began.
+    /// None if it never began.
     under_way: Option<Result<UnderWay, StoreError>>,
 }
 
@@ -47,7 +47,7 @@ struct UnderWay {
 }
 
 impl PendingEntry {
-    /// The entry of a job that is over.
+    /// Builds the entry of an ended job.
     pub(crate) fn entry(
         &self,
         duration_ms: u64,
@@ -68,7 +68,7 @@ impl PendingEntry {
 }
 
 impl ReplStore {
-    /// Writes down that a job's entry is owed.
+    /// Records that a job's entry is pending.
     pub(crate) async fn record_pending(
         &self,
         job: &str,
@@ -78,7 +78,7 @@ impl ReplStore {
         self.records.put(OWED, job, text, 0).await.map(drop)
     }
 
-    /// A job's entry is written.
+    /// Removes the record once a job's entry is written.
     pub(crate) async fn clear_pending(&self, job: &str) {
         let struck = async {
             match self.records.get(OWED, job).await? {
@@ -87,25 +87,25 @@ impl ReplStore {
             }
         };
         if let Err(error) = struck.await {
-            // Told again after the next start, and then found written.
-            tracing::warn!(%error, "could not strike out a job's entry");
+            // The entry is processed again after the next start and then found to be written.
+            tracing::warn!(%error, "could not remove the record of a job's pending entry");
         }
     }
 
-    /// Waits until the jobs that an earlier process left are known, which is a matter of a look into the store.
+    /// Waits until the jobs that an earlier process left are known, which takes one read of the store.
     pub(crate) async fn is_taken_over(&self) {
         self.taken_over.cancelled().await;
     }
 
-    /// Sees to the entries that an earlier process owed, as their jobs end.
+    /// Writes the entries that an earlier process left pending, as their jobs end.
     pub(crate) async fn resume_pending(&self) {
-        // Also where this is stopped half-way nobody waits for it.
+        // The guard releases all waiters even if this is stopped half-way.
         let taken_over = self.taken_over.clone().drop_guard();
         let owed = self.records.all(OWED).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "could not read which jobs are under way");
+            tracing::error!(%error, "could not read the pending jobs");
             vec![]
         });
-        // Those that this process knows it sees to itself.
+        // Jobs that this process already knows are handled by their own tasks.
         let earlier = owed.into_iter().filter(|record| self.job(&record.key, |_| ()).is_none());
         let mut left = Vec::new();
         for record in earlier {
@@ -121,7 +121,7 @@ impl ReplStore {
         }
     }
 
-    /// Takes a job of an earlier process over. One that never began has no end.
+    /// Takes over a job of an earlier process. One that never began has no end.
     async fn take_over(&self, StoredRecord { key: job, value, .. }: StoredRecord) -> OrphanedJob {
         let mut left = OrphanedJob { job, guests: None, under_way: None };
         let (Ok(owed), Ok(uuid)) =
@@ -173,7 +173,7 @@ impl ReplStore {
         Ok(())
     }
 
-    /// A job written in JavaScript ended with its process, unless its end is written down: how it ended, and its entry.
+    /// A JavaScript job ended with its process. Writes its outcome, unless one is stored already, and its entry.
     async fn finish_guest_job(&self, job: &str, owed: &PendingEntry) -> Result<(), StoreError> {
         let Some((kept, created)) = self.kept_job(job).await? else { return Ok(()) };
         let view = match kept.state {

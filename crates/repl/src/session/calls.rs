@@ -1,4 +1,4 @@
-//! Calls of the catalogue that are under way: by the guest, as commands, as jobs.
+//! Catalogue calls in progress: by the guest, as commands, as jobs.
 
 use super::{ErrandResult, ReplSession, SessionTask};
 use crate::call::{self, CallSaid, ReplToolCall};
@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Calls that a session may have under way: each holds a runner until its tool answers.
+/// Maximum number of calls that a session may have in progress: each holds a runner until its tool answers.
 const CALLS_MAX: usize = 64;
 
-/// A call that is under way.
+/// A call in progress.
 pub(super) struct PendingToolCall {
     execution: ExecutionId,
     begun: CancellationToken,
@@ -44,27 +44,27 @@ enum CallPurpose {
     Job { job: String, owed: PendingEntry },
 }
 
-/// A command that is a tool of the catalogue, as a client called it.
+/// A command that is a catalogue tool, as a client called it.
 pub(super) struct ToolCalled {
     pub(super) id: String,
-    /// The command's name, which need not be the tool's.
+    /// The command's name, which may differ from the tool's.
     pub(super) name: String,
     pub(super) tool: ToolPath,
-    /// JSON.
+    /// The arguments as JSON text.
     pub(super) args: String,
     pub(super) is_job: bool,
     pub(super) timeout: Option<Duration>,
 }
 
 impl PendingToolCall {
-    /// When its time is over; never while a person is asked.
+    /// When the call times out; never while a person is asked.
     pub(super) fn alarm(&self) -> Option<Instant> {
         self.deadline.filter(|_| self.asked_since.is_none())
     }
 }
 
 impl ReplSession {
-    /// The guest calls a tool.
+    /// Starts a tool call of the guest.
     pub(super) fn guest_calls(&mut self, task: u64, call: u32, tool: &str, args: String) {
         let refused =
             |why: &str| ExecutionOutcome::Failed(Failure::new(FailureCode::LimitExceeded, why));
@@ -81,7 +81,7 @@ impl ReplSession {
         }
     }
 
-    /// Begins a call. What is given back is given once it has begun, or never will.
+    /// Starts a call. The returned token is cancelled once the call has begun or can no longer begin.
     fn dispatch(
         &mut self,
         uuid: Uuid,
@@ -146,7 +146,7 @@ impl ReplSession {
         }
     }
 
-    /// Waiting for people is nobody's time.
+    /// The time spent waiting for people is charged to no task.
     fn call_answered(&mut self, number: u64) {
         let Some(pending) = self.pending.get_mut(&number) else { return };
         let Some(since) = pending.asked_since.take() else { return };
@@ -165,7 +165,8 @@ impl ReplSession {
         }
     }
 
-    /// The task that waited gets its time back; where the one that called is over, those that may have waited for it.
+    /// Returns the waiting time to the task that waited; if the calling task is over, to those that may have waited
+    /// for the call.
     fn give_back(&mut self, task: u64, asked_since: Instant) {
         let is_open = self.tasks.contains_key(&task);
         let (now, waited) = (Instant::now(), self.tasks.iter_mut());
@@ -175,7 +176,7 @@ impl ReplSession {
         }
     }
 
-    /// Whether a task may be waiting for a person: by its own call, or by one of a task that is over.
+    /// Whether a task may be waiting for a person: by its own call, or by a call of a task that is over.
     pub(super) fn is_asking(&self, task: u64) -> bool {
         self.pending.values().filter(|it| it.asked_since.is_some()).any(|it| match it.purpose {
             CallPurpose::Guest { task: of, .. } => of == task || !self.tasks.contains_key(&of),
@@ -212,7 +213,7 @@ impl ReplSession {
         }));
     }
 
-    /// Gives the guest what its call came to.
+    /// Passes the result of a call to the guest.
     fn settle(&mut self, call: u32, outcome: &ExecutionOutcome) {
         let outcome = match outcome {
             ExecutionOutcome::Completed { value } => {
@@ -235,7 +236,7 @@ impl ReplSession {
         }
     }
 
-    /// A task is over: nobody waits for its calls any more.
+    /// A task is over: no task waits for its calls any more.
     pub(super) fn abandon_calls_of(&mut self, task: u64) {
         let is_its = |pending: &PendingToolCall| matches!(pending.purpose, CallPurpose::Guest { task: of, .. } if of == task);
         let calls: Vec<u64> =
@@ -247,7 +248,7 @@ impl ReplSession {
         }
     }
 
-    /// The world is gone in which anybody could wait for these.
+    /// The evaluator is gone, and every task that could wait for these calls.
     pub(super) fn abandon_guest_calls(&mut self) {
         let is_guests = |it: &PendingToolCall| matches!(it.purpose, CallPurpose::Guest { .. });
         let calls: Vec<u64> =
@@ -259,7 +260,7 @@ impl ReplSession {
         }
     }
 
-    /// Ends a call that was not asked to survive.
+    /// Ends a call, unless it was started to survive its session.
     pub(super) fn abandon(&self, pending: &PendingToolCall) {
         if matches!(pending.purpose, CallPurpose::Job { .. }) {
             return;
@@ -267,7 +268,7 @@ impl ReplSession {
         self.cancel_execution(pending.execution, pending.begun.clone());
     }
 
-    /// Calls whose time is over.
+    /// Ends the calls that have timed out.
     pub(super) fn end_late_calls(&mut self, now: Instant) {
         let is_late = |it: &PendingToolCall| it.alarm().is_some_and(|deadline| deadline <= now);
         let late: Vec<u64> =
@@ -279,7 +280,7 @@ impl ReplSession {
         }
     }
 
-    /// A client no longer wants the command it called.
+    /// Ends the call of a command that the client cancelled.
     pub(super) fn cancel_command_call(&mut self, target: &str, client: u64) {
         let is_it = |it: &PendingToolCall| matches!(&it.purpose, CallPurpose::Command { id, client: of, .. } if id == target && *of == client);
         let call = self.pending.iter().find(|(_, it)| is_it(it)).map(|(call, _)| *call);
@@ -344,14 +345,14 @@ impl ReplSession {
         let doer = JobWorker::Execution(ExecutionId::from_uuid(uuid), begun.clone());
         self.setting.store.begin_job(&job, doer);
         self.errands.push(Box::pin(async move {
-            // Nobody hears of a job that a crash could make unknown.
+            // The client is answered only after the job has begun: otherwise a crash could make its job unknown.
             begun.cancelled().await;
             let accepted = JobAccepted { id, job_id: job, state: JobState::Running };
             ErrandResult::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
         }));
     }
 
-    /// Jobs of this session that run, also those that it began before a restart.
+    /// The number of running jobs of this session, including those that it started before a restart.
     pub(super) fn n_jobs(&self) -> usize {
         let of_catalogue = self
             .pending
@@ -364,7 +365,7 @@ impl ReplSession {
     }
 }
 
-/// What is said of a command that is over.
+/// Builds the answer to a finished command.
 pub(super) fn command_result(
     id: String,
     result: Result<Value, ErrorEnvelope>,
@@ -378,7 +379,7 @@ pub(super) fn command_result(
     FromServer::CommandResult(CommandResult { id, status, output, artifacts, error, duration_ms })
 }
 
-/// A failure's code as it is written.
+/// The name of a failure's code.
 fn code_name(failure: &Failure) -> String {
     let name = serde_json::to_value(failure.code).ok();
     name.and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()

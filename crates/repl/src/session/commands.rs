@@ -1,4 +1,4 @@
-//! Typed commands: tools of the catalogue, those that the guest registered, and one to try files with.
+//! Typed commands: catalogue tools, those that the guest registered, and a demonstration command that writes files.
 
 use super::calls::{ToolCalled, command_result};
 use super::{ErrandResult, ReplSession, SessionTask, TaskKind};
@@ -22,33 +22,33 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tools::FoundTool;
 
-/// Longest name of a command, and of a file or its type.
+/// Maximum length of the name of a command or file, and of a media type.
 pub(super) const NAME_BYTES_MAX: usize = 128;
 
-/// Files that one command writes.
+/// Maximum number of files of one command.
 const FILES_MAX: usize = 64;
 
-/// Bytes of files that one command writes.
+/// Maximum total size of the files of one command.
 const FILES_BYTES_MAX: usize = 64 << 20;
 
-/// The command that writes a file, where there are demonstrations.
+/// The command that writes a file, if demonstrations are enabled.
 const DEMO_ARTIFACT: &str = "demo.artifact";
 
-/// A command that the evaluator does, as a client called it.
+/// A command that the evaluator performs, as a client called it.
 pub(super) struct GuestCalled {
     pub(super) id: String,
     pub(super) name: String,
-    /// What the evaluator calls it.
+    /// The evaluator's name of the handler.
     pub(super) handler: String,
     pub(super) kind: CommandKind,
     pub(super) input: Option<Value>,
     pub(super) output: Option<Value>,
-    /// Why nothing can be held against its schemas.
+    /// Why the schemas cannot be used for validation.
     pub(super) flaw: Option<String>,
     pub(super) timeout: Option<Duration>,
 }
 
-/// A command of the guest's that is over, with its files.
+/// A finished command of the guest, with its files.
 pub(super) struct FinishedCommand {
     id: String,
     client: u64,
@@ -77,7 +77,8 @@ impl ReplSession {
         self.say(&frame);
     }
 
-    /// By their names; where two are called the same the catalogue's counts, then the configuration's.
+    /// Returns the commands by name; if two have the same name, the catalogue's takes precedence, then the
+    /// configuration's.
     fn all_commands(&self) -> BTreeMap<String, CommandDescriptor> {
         let store = &self.setting.store;
         let policy = store.engine.policies().live();
@@ -141,9 +142,9 @@ impl ReplSession {
         }
     }
 
-    // ---- Commands of the guest's ----
+    // ---- Commands of the guest ----
 
-    /// Calls a handler in the evaluator; `text` is put there first, if it is not there.
+    /// Calls a handler in the evaluator; installs `text` first unless it is installed.
     pub(super) fn call_guest(&mut self, called: GuestCalled, text: Option<&str>, args: &str) {
         let GuestCalled { id, name, handler, kind, input, output, flaw, timeout } = called;
         if let Some(error) = unfit(flaw, input.as_ref(), args) {
@@ -179,7 +180,7 @@ impl ReplSession {
     pub(super) fn wrote(&mut self, task: u64, name: String, content_type: String, base64: &str) {
         let host = self.host();
         let Some(open) = self.tasks.get_mut(&task) else { return };
-        // The runner keeps to the same limits, unless it is not ours any more.
+        // The runner enforces the same limits, unless it is compromised.
         let names = [&name, &content_type];
         if open.files.len() >= FILES_MAX || names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
             return;
@@ -218,7 +219,7 @@ impl ReplSession {
             let (artifacts, is_complete) = TaskFile::keep_all(files).await;
             ended.artifacts = artifacts;
             if !is_complete {
-                let message = "The command's files could not be kept.";
+                let message = "The command's files could not be stored.";
                 ended.result = Err(envelope(ErrorKind::Internal, "handlerFailed", message));
             }
             ErrandResult::Command(Box::new(ended))
@@ -265,7 +266,7 @@ impl ReplSession {
     }
 }
 
-/// What a command of the guest's came to: an output that fits its schema and a frame.
+/// Checks the result of a guest command: the output must fit its schema and a frame.
 pub(super) fn checked(
     outcome: TaskResult,
     schema: Option<&Value>,
@@ -285,7 +286,7 @@ pub(super) fn checked(
     }
 }
 
-/// Why a command is not called at all.
+/// Returns why a command is refused before it is called.
 fn unfit(flaw: Option<String>, input: Option<&Value>, args: &str) -> Option<ErrorEnvelope> {
     if let Some(flaw) = flaw {
         return Some(envelope(ErrorKind::Internal, "handlerFailed", flaw));
@@ -306,7 +307,7 @@ pub(super) fn unknown(name: &str) -> ErrorEnvelope {
     envelope(ErrorKind::UnknownCommand, "unknownCommand", format!("There is no command {shown}."))
 }
 
-/// A tool as a command.
+/// Describes a tool as a command.
 pub(super) fn described(found: &FoundTool) -> CommandDescriptor {
     let spec = found.spec();
     let object = |schema: Value| match schema {
@@ -329,7 +330,7 @@ pub(super) fn described(found: &FoundTool) -> CommandDescriptor {
             name: found.path(),
             major_version: 1,
             kind,
-            // A client that calls what changes nothing would wait for an administrator.
+            // A client may call read-only commands freely, but this call would wait for an administrator.
             mutates_state: !found.nature().read_only || found.traits().answer_only,
         },
         input_schema: input,

@@ -1,5 +1,5 @@
-//! Commands that stand in the configuration: JavaScript that is put into the evaluator when it is first called there, or a
-//! tool of the catalogue by another name.
+//! Commands from the configuration: JavaScript that is installed in the evaluator when it is first called, or an
+//! alias of a catalogue tool.
 
 use super::calls::{ToolCalled, command_result};
 use super::commands::{GuestCalled, described, unknown};
@@ -16,29 +16,29 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tools::FoundTool;
 
-/// What of the configuration is in the evaluator.
+/// The part of the configuration that is installed in the evaluator.
 #[derive(Default)]
 pub(super) struct InstalledCommands {
-    /// Which text of which command.
+    /// The installed revision of each command's text.
     texts: BTreeMap<String, ToolRevision>,
-    /// What was wrong with the text of a command.
+    /// The error in the text of a command.
     broken: BTreeMap<String, String>,
 }
 
 impl ReplSession {
-    /// Clients keep the list until they hear this.
+    /// Clients cache the list until they receive this notification.
     pub(super) fn commands_configured(&mut self) {
         let message = "The commands of the configuration changed.".to_owned();
         let reload = AssemblyReload { assembly: Some("commands".into()), message };
         self.say(&FromServer::AssemblyReload(reload));
     }
 
-    /// A command of the configuration by its name.
+    /// Returns a configured command by its name.
     pub(super) fn configured_command(&self, name: &str) -> Option<ReplCommand> {
         self.configured.borrow().by_name.get(name).cloned()
     }
 
-    /// Those that can be called now.
+    /// Returns the configured commands that can be called now.
     pub(super) fn configured_commands(&self) -> Vec<CommandDescriptor> {
         let commands = self.configured.borrow();
         commands.by_name.values().filter_map(|command| self.describe_configured(command)).collect()
@@ -67,7 +67,7 @@ impl ReplSession {
                 descriptor
             }
         };
-        // The protocol has no other place for it.
+        // The protocol has no other member for it.
         if let (Some(said), Value::Object(schema)) =
             (&command.description, &mut descriptor.input_schema)
         {
@@ -90,7 +90,7 @@ impl ReplSession {
         timeout: Option<Duration>,
     ) {
         let ReplCommand { name, deed, job, timeout: timeout_max, .. } = command;
-        // A client may want it faster, not slower.
+        // A client may shorten the timeout, not extend it.
         let timeout = timeout.into_iter().chain(timeout_max).min();
         match deed {
             ReplDeed::Tool { tool, args: fixed } => match self.shown_tool(&tool) {
@@ -105,7 +105,7 @@ impl ReplSession {
             },
             ReplDeed::Code { text, input, output, .. } => {
                 let handler = handler(&name);
-                // Its schemas were looked at when the configuration was read.
+                // Its schemas were checked when the configuration was read.
                 let (kind, flaw) = (kind(job), None);
                 let called = GuestCalled { id, name, handler, kind, input, output, flaw, timeout };
                 self.call_guest(called, Some(&text), &args);
@@ -113,7 +113,7 @@ impl ReplSession {
         }
     }
 
-    /// Puts a command's text into the evaluator, if it is not there.
+    /// Installs a command's text in the evaluator, unless it is installed.
     pub(super) fn install(&mut self, name: &str, text: &str) {
         let revision = ToolRevision::of(text);
         if self.installed.texts.get(name) == Some(&revision) {
@@ -123,10 +123,10 @@ impl ReplSession {
         self.installed.broken.remove(name);
         let descriptor = json!({ "name": handler(name), "replace": true });
         if before.is_some() {
-            // A text that is no program must not leave the one before it in force.
+            // If the new text is not a valid program, the previous one must not remain installed.
             self.evaluate_for(name, &format!("Repl.command({descriptor}, () => {{}}).dispose()"));
         }
-        // On one line, so that lines count as they stand in the configuration.
+        // On one line, so that line numbers match those in the configuration.
         let script = format!("Repl.command({descriptor}, async (args, context) => {{{text}\n}})");
         self.evaluate_for(name, &script);
     }
@@ -139,13 +139,14 @@ impl ReplSession {
 
     pub(super) fn install_ended(&mut self, name: String, outcome: TaskResult) {
         if let TaskResult::Failed(TaskFailure { message, .. }) = outcome {
-            tracing::warn!(name, message, "a command of the configuration is no program");
+            tracing::warn!(name, message, "a configured command is not a valid program");
             self.installed.texts.remove(&name);
             self.installed.broken.insert(name, message);
         }
     }
 
-    /// What a command came to: one that the evaluator does not know may be so because its text is no program.
+    /// The result of a command: if the evaluator does not know it, the reason may be that its text is not a valid
+    /// program.
     pub(super) fn explained(&self, name: &str, outcome: TaskResult) -> TaskResult {
         match (outcome, self.installed.broken.get(name)) {
             (TaskResult::Failed(failed), Some(message))
@@ -159,7 +160,7 @@ impl ReplSession {
     }
 }
 
-/// Under which name the evaluator knows a command of the configuration. No client's command can have it.
+/// The name by which the evaluator knows a configured command. No client's command can have it.
 fn handler(name: &str) -> String {
     format!("configured:{name}")
 }
@@ -168,7 +169,7 @@ const fn kind(is_job: bool) -> CommandKind {
     if is_job { CommandKind::Job } else { CommandKind::Sync }
 }
 
-/// A schema without the arguments that nobody has to say.
+/// Removes from a schema the arguments that have fixed values.
 fn leave_out(schema: &mut Value, fixed: &Map<String, Value>) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.retain(|name, _| !fixed.contains_key(name));
@@ -178,7 +179,7 @@ fn leave_out(schema: &mut Value, fixed: &Map<String, Value>) {
     }
 }
 
-/// What the caller says, with the fixed arguments over it.
+/// Merges the caller's arguments with the fixed ones, which take precedence.
 fn over(args: &str, fixed: Map<String, Value>) -> String {
     if fixed.is_empty() {
         return args.to_owned();

@@ -1,4 +1,4 @@
-//! Evals: one at a time, in the order in which they came.
+//! Evals: one at a time, in order of arrival.
 
 use super::{ReplSession, SessionTask, TaskKind};
 use crate::discreet;
@@ -15,10 +15,10 @@ use sandbox::{TaskFailure, TaskResult};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Code that the journal keeps of one eval.
+/// How many bytes of an eval's code the journal stores.
 const CODE_BYTES_MAX: usize = 1 << 10;
 
-/// An eval that waits for those before it.
+/// A queued eval.
 pub(super) struct QueuedEval {
     id: String,
     code: String,
@@ -35,7 +35,7 @@ impl ReplSession {
         self.pump();
     }
 
-    /// Begins the next eval, if none is under way.
+    /// Starts the next eval, unless one is in progress.
     pub(super) fn pump(&mut self) {
         while self.running_eval.is_none()
             && let Some(queued) = self.queue.pop_front()
@@ -115,7 +115,7 @@ impl ReplSession {
         self.pump();
     }
 
-    /// The later revisions always say whether a value was cut.
+    /// Later revisions of the protocol always report whether a value was truncated.
     pub(super) fn says_truncated(&self) -> Option<bool> {
         (self.profile() == protocols::hotrepl::ValueProfile::Native).then_some(false)
     }
@@ -143,7 +143,7 @@ impl ReplSession {
     /// The evaluator is gone, and the eval with it.
     pub(super) fn eval_lost(&mut self, open: SessionTask) {
         let error = words::lost(open.stop, "eval");
-        // Whoever asks for a new evaluator knows that the old one is gone.
+        // A client that requested a new evaluator knows that the old one is gone.
         let state_lost = open.stop != Some(StopReason::Reset);
         self.eval_failed(open, error, None, state_lost);
     }
@@ -187,7 +187,7 @@ impl ReplSession {
         self.note(&entry);
     }
 
-    /// Ends an eval or a watch. Never answered by itself; what is not there is not missed.
+    /// Cancels an eval or a watch. It has no answer of its own; an unknown target is ignored.
     pub(super) fn cancel(&mut self, target: &str) {
         let client = self.client_number();
         if let Some(at) = self.queue.iter().position(|queued| queued.id == target) {
@@ -214,7 +214,7 @@ impl ReplSession {
         self.say(&FromServer::EvalError(EvalError { id, error }));
     }
 
-    /// A new evaluator in place of the old one.
+    /// Replaces the evaluator with a new one.
     pub(super) fn reset(&mut self, id: String) {
         let since = Instant::now();
         for queued in std::mem::take(&mut self.queue) {
@@ -228,7 +228,7 @@ impl ReplSession {
     }
 }
 
-/// What was printed, if anything.
+/// The printed output, if there is any.
 fn stdout(printed: &str) -> Option<String> {
     (!printed.is_empty()).then(|| discreet::printed(printed))
 }

@@ -1,4 +1,4 @@
-//! Jobs: commands that are polled for. Whoever knows a job's id may ask about it, from any connection.
+//! Jobs: commands whose clients poll for the result. Any connection that knows a job's id may query it.
 
 use super::commands::checked;
 use super::{ErrandResult, ReplSession, SessionNotice, SessionTask, TaskKind};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// A job of the guest's that is over, with its files.
+/// A finished job of the guest, with its files.
 pub(super) struct FinishedJob {
     job: String,
     id: String,
@@ -29,7 +29,7 @@ pub(super) struct FinishedJob {
 }
 
 impl ReplSession {
-    /// Whether one more job may run; if not, its client is told.
+    /// Whether one more job may run; if not, notifies the client.
     pub(super) fn has_room_for_job(&mut self, id: &str) -> bool {
         let has_room = self.n_jobs() < JOBS_MAX;
         if !has_room {
@@ -108,14 +108,14 @@ impl ReplSession {
     pub(super) fn cancel_execution(&self, execution: ExecutionId, begun: CancellationToken) {
         let (engine, caller) = (self.setting.store.engine.clone(), self.caller.clone());
         self.setting.tasks.spawn(async move {
-            // An execution that is ended before it began could not begin any more.
+            // An execution that is cancelled before it has begun could no longer begin.
             begun.cancelled().await;
-            // It may be over by itself.
+            // It may have ended already.
             let _ = engine.cancel(execution, caller).await;
         });
     }
 
-    // ---- Jobs of the guest's ----
+    // ---- Jobs of the guest ----
 
     pub(super) fn begin_guest_job(
         &mut self,
@@ -132,7 +132,7 @@ impl ReplSession {
             store.begin_job(&job, JobWorker::Guest(own));
         }
         let owed = self.owed(id, name);
-        // Known before it is told: after a crash it must be found lost, not unknown.
+        // Stored before the client is answered: after a crash the job must be found lost, not unknown.
         let accepted =
             JobAccepted { id: id.to_owned(), job_id: job.clone(), state: JobState::Running };
         let client = self.client_number();
@@ -142,7 +142,7 @@ impl ReplSession {
                 store.keep_job(&job, &JobView::running()).await
             };
             if let Err(error) = written.await {
-                tracing::error!(%error, "could not write a job down");
+                tracing::error!(%error, "could not record a job");
             }
             ErrandResult::Answer { client, frame: Box::new(FromServer::JobAccepted(accepted)) }
         }));
@@ -184,20 +184,20 @@ impl ReplSession {
         self.end_guest_job(FinishedJob { job, id, name, view }, files);
     }
 
-    /// Keeps a file that a job wrote, before the job ends: it may end with this process.
+    /// Stores a file that a job wrote before the job ends, because the job may end with this process.
     pub(super) fn keep_job_file(&mut self, job: String, file: TaskFile) {
         let store = Arc::clone(&self.setting.store);
         self.errands.push(Box::pin(async move {
             if let Some(artifacts) = file.keep().await
                 && let Err(error) = store.keep_job_files(&job, &artifacts).await
             {
-                tracing::error!(%error, "could not write a job's file down");
+                tracing::error!(%error, "could not record a job's file");
             }
             ErrandResult::Nothing
         }));
     }
 
-    /// Ends a job with the files that it wrote, however it ended.
+    /// Ends a job, with the files that it wrote, regardless of its outcome.
     fn end_guest_job(&mut self, ended: FinishedJob, files: Vec<TaskFile>) {
         let store = Arc::clone(&self.setting.store);
         self.errands.push(Box::pin(async move {
@@ -244,28 +244,28 @@ impl ReplSession {
     }
 }
 
-/// Ends a job. Written down before anybody hears of it: after a crash it must not be found lost.
+/// Ends a job. Its end is stored before any client learns of it: after a crash it must not be found lost.
 async fn end(store: &ReplStore, ended: FinishedJob) -> ErrandResult {
     let view = store.timed_job(&ended.job, ended.view);
     if let Err(error) = store.keep_job(&ended.job, &view).await {
-        tracing::error!(%error, "could not write a job's outcome down");
+        tracing::error!(%error, "could not record a job's outcome");
     }
     store.job_ended(&ended.job, view.clone());
     ErrandResult::Job(Box::new(FinishedJob { view, ..ended }))
 }
 
-/// Ends a job that another process began; says how far it was.
+/// Ends a job that another process started; returns its state.
 async fn cancel_elsewhere(store: &ReplStore, job: &str, caller: CallerName) -> Option<JobState> {
     let view = store.look_up_job(job).await?;
     if view.state == JobState::Running {
         let execution = ExecutionId::from_uuid(Uuid::try_parse(job).ok()?);
-        // It may be over by itself.
+        // It may have ended already.
         let _ = store.engine.cancel(execution, caller).await;
     }
     Some(view.state)
 }
 
-/// A job as a frame tells of it.
+/// Describes a job as a frame.
 fn told(id: String, job_id: String, view: JobView) -> FromServer {
     let JobView { state, progress, output, error, artifacts, duration_ms } = view;
     if state == JobState::Running {

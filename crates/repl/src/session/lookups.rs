@@ -1,4 +1,4 @@
-//! What is looked up: names that fit, and what was done lately.
+//! Lookups: name completion and recent history.
 
 use super::{ENTRIES_USUAL, ErrandResult, ReplSession};
 use crate::completion::{self, CompletionCandidates};

@@ -1,5 +1,5 @@
-//! One session: a task that owns its runner, its client and everything that waits. What a client asks is answered from
-//! here and under its id exactly once; nothing that is asked waits for the evaluator, unless it is the evaluator's.
+//! One session: a task that owns its runner, its client and all pending requests. Every client request is answered
+//! from here under its id exactly once; only requests to the evaluator wait for the evaluator.
 
 mod calls;
 mod commands;
@@ -42,38 +42,38 @@ use tokio_util::task::TaskTracker;
 use transport::{MessageReader, MessageWriter};
 use watches::SessionWatch;
 
-/// What a session is told by others at a time.
+/// Maximum number of queued notices to a session.
 const NOTES_MAX: usize = 64;
 
-/// Entries that a journal query gives where it does not say how many.
+/// The default number of entries that a journal query returns.
 const ENTRIES_USUAL: f64 = 100.0;
 
-/// How long a session without a client keeps its definitions.
+/// How long a session without a client retains its definitions.
 const UNATTENDED_MAX: Duration = Duration::from_secs(3_600);
 
-/// How long a turn that no task's time limits may compute.
+/// Maximum compute time of a turn that no task's timeout limits.
 const TURN_MAX: Duration = Duration::from_secs(10);
 
-/// Errands of one client that are under way: looking things up, writing files.
+/// Maximum number of errands of one client in progress: lookups and file writes.
 const ERRANDS_MAX: usize = 256;
 
-/// What a session is told by others.
+/// A notice to a session from other tasks.
 pub(super) enum SessionNotice {
-    /// A client wants it.
+    /// A client attaches.
     Attach(Box<AttachRequest>),
-    /// A job of its guest is to end.
+    /// Cancels a job of its guest.
     CancelJob(String),
 }
 
-/// A client that wants a session.
+/// A client that attaches to a session.
 pub struct AttachRequest {
-    /// What it sends.
+    /// Receives the client's messages.
     pub reader: Box<dyn MessageReader>,
-    /// What it is sent.
+    /// Sends messages to the client.
     pub writer: Box<dyn MessageWriter>,
-    /// How values are written for it.
+    /// How values are serialized for it.
     pub profile: ValueProfile,
-    /// What it calls this server, for links.
+    /// The host by which the client addresses this server, for links.
     pub host: String,
     /// Resolves when the client's connection must end with its credential.
     pub ended: BoxFuture<'static, ()>,
@@ -85,14 +85,14 @@ impl std::fmt::Debug for AttachRequest {
     }
 }
 
-/// A session, for those who want something of it.
+/// A handle to a session.
 #[derive(Clone)]
 pub(super) struct SessionHandle {
     notes: mpsc::Sender<SessionNotice>,
 }
 
 impl SessionHandle {
-    /// Hands a client over; gives it back where the session has just ended.
+    /// Passes a client to the session; returns it if the session has just ended.
     pub(super) async fn attach(
         &self,
         attach: Box<AttachRequest>,
@@ -108,7 +108,7 @@ impl SessionHandle {
     }
 }
 
-/// What every session is made of.
+/// The dependencies of every session.
 #[derive(Clone)]
 pub(super) struct SessionSetup {
     pub(super) store: Arc<ReplStore>,
@@ -116,16 +116,16 @@ pub(super) struct SessionSetup {
     pub(super) tasks: TaskTracker,
 }
 
-/// What somebody waits for, in the evaluator.
+/// A task in the evaluator that a client waits for.
 struct SessionTask {
     what: TaskKind,
-    /// The client's name for it.
+    /// The client's id of the request.
     id: String,
-    /// Which client.
+    /// The number of the client.
     client: u64,
     started: Instant,
     timeout: Option<Duration>,
-    /// Waiting for people does not count.
+    /// The time spent waiting for people does not count.
     deadline: Option<Instant>,
     stdout: String,
     files: Vec<TaskFile>,
@@ -146,30 +146,30 @@ enum TaskKind {
         name: String,
         output_schema: Option<Value>,
     },
-    /// A text that every new evaluator is given first.
+    /// A script that every new evaluator runs first.
     Script,
-    /// A text of the configuration that is a command, which is the task's id.
+    /// A configured command's text; the task's id is the command.
     Install,
 }
 
-/// What an errand brings.
+/// The result of an errand.
 enum ErrandResult {
     /// An answer for a client.
     Answer { client: u64, frame: Box<FromServer> },
-    /// A command of the guest's is over, with its files.
+    /// A command of the guest has finished, with its files.
     Command(Box<commands::FinishedCommand>),
-    /// A job of the guest's is over, with its files.
+    /// A job of the guest has finished, with its files.
     Job(Box<jobs::FinishedJob>),
-    /// It is done, and that is all.
+    /// The errand is done; nothing follows from it.
     Nothing,
 }
 
 pub(super) struct ReplSession {
     setting: SessionSetup,
     caller: CallerName,
-    /// It holds a runner as long as it lasts.
+    /// Counts the session's runner in the quota as long as it lasts.
     _held: HeldRunner,
-    /// Where its journal is.
+    /// The name of its journal.
     book: String,
     notes: mpsc::Receiver<SessionNotice>,
     own: mpsc::WeakSender<SessionNotice>,
@@ -184,7 +184,7 @@ pub(super) struct ReplSession {
     completions: BTreeMap<u64, (String, u64, Instant)>,
     watches: BTreeMap<String, SessionWatch>,
     commands: BTreeMap<String, RegisteredCommand>,
-    /// Commands of the configuration, and what of them is in the evaluator.
+    /// The configured commands, and those installed in the evaluator.
     configured: watch::Receiver<Arc<ReplCommands>>,
     installed: InstalledCommands,
     /// Requests that wait until the first scripts have run.
@@ -193,13 +193,13 @@ pub(super) struct ReplSession {
     pending: BTreeMap<u64, PendingToolCall>,
     n_calls: u64,
     errands: FuturesUnordered<BoxFuture<'static, ErrandResult>>,
-    /// The newest entry on its way into the journal.
+    /// The newest entry that is being written to the journal.
     noted: Option<EntryWritten>,
     began: Instant,
 }
 
 impl ReplSession {
-    /// Begins one, and says how to reach it.
+    /// Starts a session and returns a handle to it.
     pub(super) fn begin(
         setting: &SessionSetup,
         (caller, held): (CallerName, HeldRunner),
@@ -275,7 +275,7 @@ impl ReplSession {
         self.finish().await;
     }
 
-    /// Everything that waits is told; what was under way goes on in the engine, or is lost.
+    /// Answers every pending request; calls in progress continue in the engine, or are lost.
     async fn finish(mut self) {
         for pending in std::mem::take(&mut self.pending).into_values() {
             self.abandon(&pending);
@@ -289,7 +289,7 @@ impl ReplSession {
         }
     }
 
-    /// The alarm is only ever set earlier here: most deadlines never come, and setting it costs.
+    /// Here the alarm is only set to an earlier time: most deadlines never pass, and setting the timer is expensive.
     fn wind(&self, sleep: &mut Pin<Box<Sleep>>) {
         let alarm = self.alarm();
         if alarm < sleep.deadline() {
@@ -313,7 +313,7 @@ impl ReplSession {
             .fold(usual, Instant::min)
     }
 
-    /// The alarm went off. Says whether nobody needs the session any more.
+    /// Handles the alarm. Returns whether the session is no longer needed.
     fn look_after(&mut self) -> bool {
         let now = Instant::now();
         let late: Vec<u64> = self

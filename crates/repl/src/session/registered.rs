@@ -1,5 +1,5 @@
-//! Commands that a guest registers. The runner tells it at once what is wrong with a name or a size; what is wrong with a
-//! schema is known here alone, and told whoever registers or calls.
+//! Commands that a guest registers. The runner reports invalid names and sizes immediately. Errors in a schema are
+//! only found here, and are reported to the guest that registers or the client that calls.
 
 use super::commands::NAME_BYTES_MAX;
 use super::{ReplSession, TaskKind};
@@ -10,17 +10,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// Largest descriptor that a guest registers.
+/// Maximum size of a descriptor that a guest registers.
 const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
 
-/// Largest descriptor whose schemas are looked at when it is registered. A guest may register as fast as it can, and looking
-/// is our time, not its own; larger ones are looked at when somebody calls.
+/// Maximum size of a descriptor whose schemas are checked when it is registered. A guest may register as fast as it
+/// can, and the check uses the server's time, not the guest's; larger descriptors are checked when they are called.
 const LOOKED_AT_BYTES_MAX: usize = 8 << 10;
 
-/// Commands that one session registers.
+/// Maximum number of commands that one session registers.
 const COMMANDS_MAX: usize = 256;
 
-/// A command of the guest's.
+/// A command of the guest.
 pub(super) struct RegisteredCommand {
     pub(super) descriptor: CommandDescriptor,
     pub(super) input_schema: Option<Value>,
@@ -29,7 +29,7 @@ pub(super) struct RegisteredCommand {
 }
 
 impl RegisteredCommand {
-    /// Why nothing can be held against its schemas: then it is never called.
+    /// Why the schemas cannot be used for validation: then the command is never called.
     pub(super) fn flaw(&self) -> Option<&str> {
         self.flaw.get_or_init(|| self.find_flaw()).as_deref()
     }
@@ -65,7 +65,7 @@ struct CommandManifest {
 
 impl ReplSession {
     pub(super) fn register(&mut self, descriptor: &str) {
-        // The runner keeps to the same limits, unless it is not ours any more.
+        // The runner enforces the same limits, unless it is compromised.
         if descriptor.len() > DESCRIPTOR_BYTES_MAX {
             return;
         }
@@ -85,7 +85,7 @@ impl ReplSession {
         self.say_commands_changed(&name, "registered");
     }
 
-    /// Whoever registers a command hears of it now, not when it is called.
+    /// Reports the error to the guest that registers the command, not only when it is called.
     fn tell_flaw(&mut self, flaw: &str) {
         if self.tasks.values().any(|task| matches!(task.what, TaskKind::Script)) {
             tracing::warn!(flaw, "a script of the REPL registers a command");
@@ -101,7 +101,7 @@ impl ReplSession {
         }
     }
 
-    /// Clients keep the list until they hear this.
+    /// Clients cache the list until they receive this notification.
     fn say_commands_changed(&mut self, name: &str, what: &str) {
         let message = format!("The command {name} was {what}.");
         let reload = AssemblyReload { assembly: Some("commands".into()), message };
@@ -125,7 +125,7 @@ fn registered(claimed: CommandManifest) -> RegisteredCommand {
     RegisteredCommand { descriptor, input_schema, output_schema, flaw: OnceLock::new() }
 }
 
-/// What is wrong with a schema, if anything is.
+/// The error in a schema, if it has one.
 fn flaw(schema: &Value) -> Option<String> {
     if !schema.is_object() {
         return Some("it is no object".to_owned());

@@ -1,4 +1,4 @@
-//! What a session's runner says, and what its loss means for everything that waits for it.
+//! Handles the messages of a session's runner, and fails everything that waits for it when it is lost.
 
 use super::configured::InstalledCommands;
 use super::{ReplSession, SessionTask, TURN_MAX, TaskKind};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 impl ReplSession {
-    /// A runner, and in it what the operator wants to be there.
+    /// Ensures that there is a runner with the operator's scripts in it.
     pub(super) fn ensure_runner(&mut self) {
         if self.evaluator.is_alive() {
             return;
@@ -60,7 +60,7 @@ impl ReplSession {
     pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
         match message {
             RunnerMessage::Session(message) => self.handle_session_message(message),
-            // Waiting for a runner is nobody's time.
+            // The time spent waiting for a runner is charged to no task.
             RunnerMessage::Leased => {
                 let now = Instant::now();
                 for task in self.tasks.values_mut() {
@@ -125,7 +125,7 @@ impl ReplSession {
 
     fn ended(&mut self, task: u64, outcome: TaskResult) {
         let Some(open) = self.tasks.remove(&task) else { return };
-        // What was not awaited goes on, unless everything was to stop.
+        // Work that was not awaited continues, unless everything was to be stopped.
         if open.stop.is_some() {
             self.abandon_calls_of(task);
         }
@@ -153,7 +153,7 @@ impl ReplSession {
         self.pump();
     }
 
-    /// A task used up the memory, and what it left behind still fills it: nothing could be evaluated any more.
+    /// A task used up the memory, and what it left behind still fills it: nothing more could be evaluated.
     fn exhausted(&mut self, task: u64, outcome: TaskResult) {
         let open = self.tasks.remove(&task);
         self.lose(&RunnerLoss::MemoryFull);
@@ -167,7 +167,7 @@ impl ReplSession {
         }
     }
 
-    /// The runner is gone, and with it everything that was defined.
+    /// The runner is gone, with everything that was defined in it.
     pub(super) fn lose(&mut self, loss: &RunnerLoss) {
         tracing::debug!(?loss, "a session lost its evaluator");
         self.forget_world(None);
@@ -177,7 +177,7 @@ impl ReplSession {
         self.pump();
     }
 
-    /// Ends everything that lived in the evaluator.
+    /// Ends everything that existed in the evaluator.
     pub(super) fn forget_world(&mut self, why: Option<StopReason>) {
         self.evaluator.drop_runner();
         self.commands.clear();

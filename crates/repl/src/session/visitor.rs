@@ -1,4 +1,4 @@
-//! The client of a session: how it comes and goes, what it asks, who is answered.
+//! The client of a session: how it attaches and detaches, its requests and their answers.
 
 use super::{AttachRequest, ERRANDS_MAX, ErrandResult, ReplSession, TaskKind};
 use crate::client::{ClientMessage, ReplConnection};
@@ -16,11 +16,11 @@ impl ReplSession {
         let mut client = ReplConnection::new(self.n_clients, attach);
         client.say(&FromServer::Handshake(handshake()));
         self.client = Some(client);
-        // The first eval should not have to wait for a runner.
+        // Requested early, so that the first eval need not wait for a runner.
         self.ensure_runner();
     }
 
-    /// The client goes: what it waits for is dropped, except what has begun.
+    /// Detaches the client: its queued requests are dropped, except those that have begun.
     pub(super) fn leave(&mut self, evicted: Option<&str>) {
         self.end_watches("The connection was replaced.");
         self.queue.clear();
@@ -103,7 +103,7 @@ impl ReplSession {
         }
     }
 
-    /// Says something to whoever asked for it, if they are still here.
+    /// Sends a frame to the client that requested it, if it is still attached.
     pub(super) fn answer(&mut self, client: u64, frame: &FromServer) {
         if let Some(present) = self.client.as_mut().filter(|present| present.number == client) {
             present.say(frame);
@@ -122,7 +122,7 @@ impl ReplSession {
         self.client.as_ref().map_or_else(|| "localhost".to_owned(), |client| client.host.clone())
     }
 
-    /// Whether one more errand may be sent; if not, its client is told.
+    /// Whether one more errand may be started; if not, notifies the client.
     pub(super) fn may_send_errand(&mut self, id: &str) -> bool {
         let may = self.errands.len() < ERRANDS_MAX;
         if !may {

@@ -1,4 +1,4 @@
-//! Watches: texts that are evaluated again and again, by the frames of a virtual clock.
+//! Watches: expressions that are evaluated repeatedly, driven by the frames of a virtual clock.
 
 use super::{ReplSession, SessionTask, TaskKind};
 use crate::repl_store::millis;
@@ -14,14 +14,14 @@ use sandbox::TaskResult;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Failures in a row after which a watch is given up.
+/// The number of consecutive failures after which a watch is ended.
 const FAILURES_MAX: u32 = 3;
 
-/// A text that is evaluated again and again.
+/// An expression that is evaluated repeatedly.
 pub(super) struct SessionWatch {
     subscribe: SubscribeRequest,
     next_frame: u64,
-    /// Its tick is under way.
+    /// Whether its tick is in progress.
     is_ticking: bool,
     seq: u64,
     n_delivered: u64,
@@ -31,7 +31,7 @@ pub(super) struct SessionWatch {
 
 impl ReplSession {
     pub(super) fn subscribe(&mut self, id: String, subscribe: SubscribeRequest) {
-        // One of the same name gives way.
+        // Replaces a watch of the same name.
         self.watches.remove(&id);
         if self.watches.len() >= WATCHES_MAX {
             let message = format!("A session has at most {WATCHES_MAX} watches.");
@@ -51,7 +51,7 @@ impl ReplSession {
         self.watches.insert(id, watch);
     }
 
-    /// Which frame of the virtual clock it is.
+    /// Returns the current frame of the virtual clock.
     pub(super) fn frame(&self, now: Instant) -> u64 {
         let hz = f64::from(self.setting.store.settings.frames_per_second);
         (now.duration_since(self.began).as_secs_f64() * hz) as u64
@@ -61,13 +61,13 @@ impl ReplSession {
     pub(super) fn next_tick(&self) -> Option<Instant> {
         let frame = self.watches.values().map(|watch| watch.next_frame).min()?;
         let hz = f64::from(self.setting.store.settings.frames_per_second);
-        // A little later than the frame begins: timers are rounded, and a frame too early is none.
+        // Slightly after the frame begins: timers are rounded, and waking a frame too early would do nothing.
         let since =
             Duration::from_secs_f64((frame as f64 / hz).min(1e9)) + Duration::from_micros(100);
         Some(self.began + since)
     }
 
-    /// Begins the ticks that are due. Those that fall into a busy time are skipped, not made up for.
+    /// Starts the ticks that are due. Ticks that fall into a busy period are skipped, not made up for.
     pub(super) fn tick(&mut self, now: Instant) {
         let frame = self.frame(now);
         let is_busy = self.evaluator.is_busy();
@@ -153,7 +153,7 @@ impl ReplSession {
         self.say(&frame);
     }
 
-    /// The evaluator is gone in the middle of a tick; the next one has a new one.
+    /// The evaluator was lost in the middle of a tick; the next tick uses a new one.
     pub(super) fn tick_lost(&mut self, open: &SessionTask) {
         if let Some(watch) = self.watches.get_mut(&open.id) {
             watch.is_ticking = false;
@@ -161,7 +161,7 @@ impl ReplSession {
         }
     }
 
-    /// The watch would go on for ever, so it ends: its client can ask for it again later.
+    /// The watch would fail for ever, so it ends: its client can request it again later.
     fn refuse_watch(&mut self, id: &str, error: ErrorEnvelope) {
         if let Some(watch) = self.watches.remove(id) {
             self.say(&subscribe_error(id, watch.seq, error, true));

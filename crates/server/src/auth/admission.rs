@@ -1,4 +1,5 @@
-//! Whom a listener answers at all, before it asks for a token: `Host` must name it, and no page of a foreign origin may ask.
+//! The checks of a listener before authentication: `Host` must name it, and pages of foreign origins may not send
+//! requests.
 
 use super::host::AllowedHosts;
 use super::origins::{OriginRules, WebOrigin};
@@ -7,7 +8,7 @@ use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use std::net::SocketAddr;
 
-/// The rules of one listener.
+/// The admission rules of one listener.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestAdmission {
     hosts: AllowedHosts,
@@ -15,7 +16,7 @@ pub(crate) struct RequestAdmission {
 }
 
 impl RequestAdmission {
-    /// `public` is where browsers find this server; `named` are the origins whose pages may call it besides.
+    /// `public` is the origin where browsers find this server; `named` are further origins whose pages may call it.
     pub(crate) fn new(
         listen: SocketAddr,
         public: Option<&WebOrigin>,
@@ -33,7 +34,7 @@ impl RequestAdmission {
         Self::new(listen, None, &[], &[])
     }
 
-    /// Whether a request names us and comes from no page that may not call.
+    /// Whether a request names this server and does not come from a page that may not call it.
     pub(crate) fn admit(&self, request: &Request) -> Result<(), RequestError> {
         let Some(host) = self.checked_host(request) else {
             return Err(RequestError::forbidden(
@@ -50,12 +51,12 @@ impl RequestAdmission {
         Ok(())
     }
 
-    /// Where the page that this request asks for is to be opened instead: see [`OriginRules::page_redirect`].
+    /// The URL to which a page request is redirected: see [`OriginRules::page_redirect`].
     pub(crate) fn page_redirect(&self, request: &Request) -> Option<&WebOrigin> {
         self.origins.page_redirect(self.checked_host(request)?)
     }
 
-    /// The origin of links to our pages in an answer to a request with this `Host`.
+    /// The origin of page links in an answer to a request with this `Host`.
     pub(crate) fn page_origin(&self, host: Option<&str>) -> String {
         let reached = host.filter(|_| self.public_origin().is_none());
         let elsewhere = reached.filter(|host| self.origins.page_redirect(host).is_none());
@@ -63,17 +64,17 @@ impl RequestAdmission {
             .map_or_else(|| self.canonical_origin().to_string(), |host| format!("http://{host}"))
     }
 
-    /// The origin under which people find our pages.
+    /// The origin under which people find this server's pages.
     pub(crate) const fn canonical_origin(&self) -> &WebOrigin {
         self.origins.canonical()
     }
 
-    /// The origin of the public URL, where there is one.
+    /// The origin of the public URL, if there is one.
     pub(crate) const fn public_origin(&self) -> Option<&WebOrigin> {
         self.origins.public()
     }
 
-    /// The one `Host` of a request, where it and the request's target name this server.
+    /// Returns the single `Host` of a request if it and the request's target name this server.
     fn checked_host<'r>(&self, request: &'r Request) -> Option<&'r str> {
         let mut hosts = request.headers().get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };

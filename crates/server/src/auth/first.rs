@@ -1,4 +1,4 @@
-//! The first start: somebody must be able to get in.
+//! The first start: creates tokens so that the operator can sign in.
 
 use super::scope::{Scope, TokenScopes};
 use super::token_names::TokenName;
@@ -10,27 +10,27 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use store::RecordStore;
 
-/// What is minted when there is no token at all: one for the operator, one for an agent.
+/// The tokens that are minted if there are none: one for the operator, one for an agent.
 const FIRST: [(&str, Scope); 2] = [("admin", Scope::Admin), ("run", Scope::Run)];
 
 /// Why the first tokens could not be minted.
 #[derive(Debug, thiserror::Error)]
 pub enum FirstTokensError {
-    /// The store or the randomness.
+    /// The store or the random number generator failed.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The files.
+    /// The files could not be written.
     #[error("write the first tokens: {0}")]
     File(#[from] io::Error),
 }
 
-/// Where the secret of a first token is, within a data directory.
+/// The file with the secret of a first token, in a data directory.
 pub fn secret_file(data_dir: &Path, name: &str) -> PathBuf {
     data_dir.join("tokens").join(name)
 }
 
-/// Mints an `admin` and a `run` token where there is none, and writes their secrets to files that only
-/// this user can read. Returns the folder if it did.
+/// Mints an `admin` and a `run` token if there are no tokens, and writes their secrets to files that only this user
+/// can read. Returns the folder if it did.
 pub async fn first_tokens(
     records: &dyn RecordStore,
     data_dir: &Path,
@@ -42,7 +42,7 @@ pub async fn first_tokens(
     let folder = data_dir.join("tokens");
     for (name, scope) in FIRST {
         let secret = MintedSecret::new()?;
-        // The file first: a token whose secret nobody can read would be worse than the reverse.
+        // The file is written first: a token whose secret is lost would be worse than the reverse.
         write_secret(data_dir, name, secret.text())?;
         let name = TokenName::parse(name)?;
         let scopes = (TokenScopes::from([scope].as_slice()), AnswerRole::Person);
@@ -61,7 +61,7 @@ pub fn write_secret(data_dir: &Path, name: &str, secret: &str) -> io::Result<()>
 pub(super) fn write_private_file(path: &Path, secret: &str) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was there before may have been readable by others.
+    // An existing file may have been readable by others.
     file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     writeln!(file, "{secret}")?;
     file.sync_all()

@@ -1,11 +1,11 @@
-//! Which names this server answers to.
+//! The host names that this server answers to.
 //!
-//! A name elsewhere can be made to point here (DNS rebinding); `Host` shows the name that was used.
+//! A foreign name can be made to resolve to this address (DNS rebinding); `Host` contains the name that was used.
 
 use super::origins::split_port;
 use std::net::{IpAddr, SocketAddr};
 
-/// The names of this server.
+/// The host names of this server.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowedHosts {
     listen: IpAddr,
@@ -18,7 +18,7 @@ impl AllowedHosts {
         Self { listen: listen.ip(), allowed }
     }
 
-    /// Whether a `Host` header names us. Ports do not count: tunnels and proxies change them.
+    /// Whether a `Host` header names this server. Ports are ignored: tunnels and proxies change them.
     pub(crate) fn is_ours(&self, host: &str) -> bool {
         let Some((name, _)) = split_port(host) else { return false };
         // The common case.

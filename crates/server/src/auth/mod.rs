@@ -1,4 +1,5 @@
-//! Who asks: the token names the caller; Host and Origin show whether a page elsewhere made the browser ask.
+//! Authentication: the token identifies the caller; Host and Origin reveal requests that a foreign page made the
+//! browser send.
 
 mod admission;
 mod first;
@@ -39,11 +40,11 @@ use sessions::{SessionClaim, SessionRefusal};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How callers are told apart.
+/// How callers are identified.
 pub(crate) enum AuthGate {
     /// By their tokens.
     Tokens,
-    /// Not at all: everybody may do everything.
+    /// Not at all: every caller has all rights.
     Open,
 }
 
@@ -80,7 +81,7 @@ async fn identify(parts: &Parts, app: &Arc<AppState>) -> Result<Caller, RequestE
     Ok(caller)
 }
 
-/// The caller of a browser session's request, or of one with a ticket; none where it claims to be neither.
+/// The caller of a request of a browser session, or of one with a ticket; none if the request claims neither.
 async fn session_caller(parts: &Parts, app: &AppState) -> Result<Option<Caller>, RequestError> {
     let ticket = ticket_in_url(parts);
     let claim = sessions::claim_in(&parts.headers);
@@ -118,24 +119,25 @@ async fn token_caller(parts: &Parts, app: &AppState) -> Result<Caller, RequestEr
 const ADMIN_IN_URL: &str = "A token with the scope admin does not count in a URL, because URLs are logged. Send it in \
      the header Authorization, or create another token: airlock token add NAME --scope run.";
 
-/// A secret that came with a request.
+/// A secret that was sent with a request.
 struct PresentedSecret<'p> {
     secret: Cow<'p, str>,
     is_in_url: bool,
 }
 
-/// The secret in the header, else in the query of the routes whose clients may have nothing but a URL.
+/// Returns the secret from the header, or from the query on routes whose clients may be unable to send headers.
 fn presented<'p>(parts: &'p Parts, doors: &[Arc<dyn Door>]) -> Option<PresentedSecret<'p>> {
     if parts.headers.contains_key(AUTHORIZATION) {
         return in_header(parts).map(|secret| PresentedSecret { secret, is_in_url: false });
     }
-    // Histories and logs store URLs, so a token in one counts only where a door says that its clients cannot send headers.
+    // Histories and logs store URLs, so a token in a URL is only accepted if a door declares that its clients cannot
+    // send headers.
     let takes_token = |door: &Arc<dyn Door>| door.takes_token_in_url(parts.uri.path());
     let in_url = in_query(parts).filter(|_| doors.iter().any(takes_token));
     in_url.map(|secret| PresentedSecret { secret, is_in_url: true })
 }
 
-/// The secret that came to a listener with one door and one token, made for that door: it may be in the URL.
+/// Returns the secret sent to a listener with one door and one token, made for that door: it may be in the URL.
 pub(crate) fn presented_to_lone_door(parts: &Parts) -> Option<Cow<'_, str>> {
     match parts.headers.contains_key(AUTHORIZATION) {
         true => in_header(parts),
@@ -155,7 +157,7 @@ fn in_query(parts: &Parts) -> Option<Cow<'_, str>> {
         .map(|(_, value)| value)
 }
 
-/// Lets administrators pass.
+/// Passes administrators only.
 pub(crate) fn require_admin(caller: &Caller) -> Result<(), RequestError> {
     caller.may_administer().map_err(|denied| RequestError::denied(denied, ""))
 }

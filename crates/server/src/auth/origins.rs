@@ -1,17 +1,18 @@
-//! Origins: whose pages may call this server, and the one origin of its own pages.
+//! Origins: which pages may call this server, and the one origin of its own pages.
 //!
 //! A page of another origin can make a browser send requests here, and a WebSocket from such a page can even read the
-//! answers. `Origin` names the page. Ports count: every program on the machine can serve pages on a loopback port.
+//! answers. `Origin` names the page's origin. Ports count: any program on the machine can serve pages on a loopback
+//! port.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Scheme, host and port of a page, as browsers write them in the header `Origin`.
+/// Scheme, host and port of a page, as browsers send them in the header `Origin`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
-/// A text that is not an origin.
+/// The text is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an origin is scheme://host or scheme://host:port, such as http://localhost:5173, without a path"
@@ -19,12 +20,12 @@ pub struct WebOrigin(String);
 pub struct BadOrigin;
 
 impl WebOrigin {
-    /// The text.
+    /// The origin as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Host and port, or the host alone where the port is the default of its scheme.
+    /// Host and port, or the host alone if the port is the default of its scheme.
     pub fn authority(&self) -> &str {
         self.0.split_once("://").map_or("", |(_, authority)| authority)
     }
@@ -34,7 +35,7 @@ impl WebOrigin {
         split_port(self.authority()).map_or("", |(host, _)| host)
     }
 
-    /// The port, which `http` and `https` have by default.
+    /// The port, which defaults to that of `http` or `https`.
     fn port(&self) -> Option<u16> {
         let (_, port) = split_port(self.authority())?;
         port.or(if self.0.starts_with("http://") {
@@ -54,7 +55,7 @@ impl WebOrigin {
 impl FromStr for WebOrigin {
     type Err = BadOrigin;
 
-    /// Lowercase and without a default port, so that equal origins have equal texts.
+    /// Converts to lowercase and removes a default port, so that equal origins have equal texts.
     fn from_str(text: &str) -> Result<Self, BadOrigin> {
         let text = text.to_ascii_lowercase();
         let (scheme, authority) = text.split_once("://").ok_or(BadOrigin)?;
@@ -79,12 +80,12 @@ impl fmt::Display for WebOrigin {
     }
 }
 
-/// Which pages may call, and where our own pages are.
+/// Which pages may call, and the origin of this server's pages.
 #[derive(Debug, Clone)]
 pub(crate) struct OriginRules {
     public: Option<WebOrigin>,
     named: Vec<WebOrigin>,
-    /// Names of `--allowed-host` whose pages may call, for as long as no origin is named.
+    /// Names of `--allowed-host`, whose pages may call as long as no origin is configured.
     host_names: Vec<String>,
     canonical: WebOrigin,
     listen: SocketAddr,
@@ -101,14 +102,14 @@ impl OriginRules {
         let host_names = allowed_hosts
             .iter()
             .map(|name| name.to_ascii_lowercase())
-            // The public URL says with which scheme and port that name is used.
+            // The public URL defines the scheme and port for that name.
             .filter(|name| named.is_empty() && !is_public(name))
             .collect();
         let canonical = public.cloned().unwrap_or_else(|| listening_origin(listen));
         Self { public: public.cloned(), named: named.to_vec(), host_names, canonical, listen }
     }
 
-    /// Whether a page of `origin` may send a request that has this `Host`, which has been checked.
+    /// Whether a page of `origin` may send a request with this `Host`, which was checked before.
     pub(crate) fn may_call(&self, origin: &str, host: &str) -> bool {
         let Ok(origin) = origin.parse::<WebOrigin>() else { return false };
         let is_this_origin = match &self.public {
@@ -118,21 +119,21 @@ impl OriginRules {
         is_this_origin || self.named.contains(&origin) || self.is_of_allowed_host(&origin)
     }
 
-    /// The origin under which people find our pages: links to them begin with it.
+    /// The origin under which people find this server's pages: links to them begin with it.
     pub(crate) const fn canonical(&self) -> &WebOrigin {
         &self.canonical
     }
 
-    /// The origin of the public URL, where there is one.
+    /// The origin of the public URL, if there is one.
     pub(crate) const fn public(&self) -> Option<&WebOrigin> {
         self.public.as_ref()
     }
 
-    /// Where a page that was asked for under this `Host` is to be opened instead: a sign-in counts for one origin, and
+    /// The URL to which a page requested under this `Host` is redirected: a sign-in is valid for one origin, and
     /// `localhost`, `127.0.0.1` and `[::1]` are three.
     ///
-    /// Only between loopback names, and only where the ports agree: behind a proxy or a tunnel, the canonical origin
-    /// leads back to the proxy or to nothing.
+    /// Only between loopback names, and only if the ports agree: behind a proxy or a tunnel, the canonical origin
+    /// would lead back to the proxy or to nothing.
     pub(crate) fn page_redirect(&self, host: &str) -> Option<&WebOrigin> {
         let asked: WebOrigin = format!("http://{host}").parse().ok()?;
         let is_direct = self.canonical.0.starts_with("http://")
@@ -150,7 +151,7 @@ impl OriginRules {
     }
 }
 
-/// The origin of a server that nobody named: its own address, or this machine's where it listens on all addresses.
+/// The default origin of a server: its own address, or this machine's if it listens on all addresses.
 fn listening_origin(listen: SocketAddr) -> WebOrigin {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -166,7 +167,7 @@ fn is_loopback_name(host: &str) -> bool {
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Splits `host[:port]`; none where it is not that.
+/// Splits `host[:port]`; none if the text has another form.
 pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let end = match authority.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,
@@ -217,9 +218,9 @@ mod tests {
                 ("http://127.0.0.1:4788", "127.0.0.1:4788", true),
                 ("http://[::1]:4788", "[::1]:4788", true),
                 ("http://localhost", "localhost:80", true),
-                // A tunnel: the browser sees another port than the one we listen on.
+                // A tunnel: the browser uses another port than the one on which this server listens.
                 ("http://localhost:9999", "localhost:9999", true),
-                // Another program of this machine.
+                // Another program on this machine.
                 ("http://localhost:3000", "localhost:4788", false),
                 ("http://127.0.0.1:5173", "127.0.0.1:4788", false),
                 ("http://127.0.0.1:4788", "localhost:4788", false),
@@ -248,7 +249,7 @@ mod tests {
                 ("https://box.example", "127.0.0.1:4788", true),
                 ("http://box.example", "box.example", false),
                 ("https://box.example:8443", "box.example:8443", false),
-                // A page on the visitor's own machine, by way of such a proxy.
+                // A page on the visitor's own machine, through such a proxy.
                 ("http://127.0.0.1:4788", "127.0.0.1:4788", false),
             ],
         );

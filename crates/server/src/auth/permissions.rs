@@ -1,5 +1,6 @@
-//! Who may use which route and which management tool. Each door states its routes beside them, in `routes.rs`; handlers
-//! check the same by themselves; `crates/airlock/tests/permissions.rs` walks every row with every scope and compares.
+//! Who may use which route and which management tool. Each door declares its routes' permissions beside them, in
+//! `routes.rs`; handlers check the same independently; `crates/airlock/tests/permissions.rs` requests every route
+//! with every scope and compares.
 
 use super::Scope;
 use crate::doors::{self, DoorSettings};
@@ -9,9 +10,9 @@ use lifecycle::ToolPath;
 /// What a request to a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteAccess {
-    /// Nothing: the route tells nothing that needs protection.
+    /// Nothing: the route reveals nothing that needs protection.
     Public,
-    /// No token, but a secret that was given out for this purpose: in the path, the query or the body.
+    /// No token, but a secret issued for this purpose: in the path, the query or the body.
     Secret,
     /// Any valid token or browser session.
     AnyCaller,
@@ -19,30 +20,30 @@ pub enum RouteAccess {
     Scoped(Scope),
     /// A token with `answer`. A browser session does not count: it could renew itself.
     AnswerToken,
-    /// To see an execution: its owner with `run`, `answer` if the execution has asked something, or `admin`.
+    /// To see an execution: its owner with `run`, `answer` if the execution has asked a question, or `admin`.
     SeeExecution,
-    /// To answer a question: `answer`, or the owner where the setting `answers` lets programs' owners answer. For a
+    /// To answer a question: `answer`, or the owner if the setting `answers` lets programs' owners answer. For a
     /// management tool also the scope of [`accept_scope`].
     AnswerQuestion,
     /// To end an execution: its owner with `run`, or `admin`.
     EndExecution,
-    /// A session of the enclave protocol by its name: the caller that gave the name, with `run`. Names are each caller's
-    /// own; `admin` reaches other callers' sessions by the ids of their executions.
+    /// A session of the enclave protocol by its name: the caller that chose the name, with `run`. Each caller has its
+    /// own names; `admin` reaches other callers' sessions by the ids of their executions.
     OwnSession,
 }
 
 /// A route and what a request to it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoutePermission {
-    /// The method, in capitals.
+    /// The HTTP method, in capitals.
     pub method: &'static str,
-    /// The path as the router has it.
+    /// The path as registered with the router.
     pub path: &'static str,
     /// What a request needs.
     pub access: RouteAccess,
 }
 
-/// A management tool and the route that does the same.
+/// A management tool and the equivalent route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManagementPermission {
     /// The tool's path.
@@ -51,17 +52,17 @@ pub struct ManagementPermission {
     pub route: (&'static str, &'static str),
 }
 
-/// Where management tools are found. A tool there without a row needs `admin`.
+/// The path prefixes of management tools. A tool there without a row requires `admin`.
 const MANAGEMENT_PREFIXES: [&str; 4] =
     ["executor.coreTools.", "executor.openapi.", "executor.graphql.", "executor.mcp."];
 
-/// Whether a path is where management tools are found.
+/// Whether a path belongs to the management tools.
 pub(crate) fn is_management(tool: &ToolPath) -> bool {
     MANAGEMENT_PREFIXES.iter().any(|prefix| tool.as_str().starts_with(prefix))
 }
 
-/// The scope that a token needs, besides the right to answer, so that its *accept* of a call of `tool` counts; none where
-/// the right to answer is enough.
+/// The scope that a token needs, besides the right to answer, so that its *accept* of a call of `tool` takes effect;
+/// none if the right to answer is sufficient.
 pub fn accept_scope(tool: &ToolPath) -> Option<Scope> {
     if !is_management(tool) {
         return None;
@@ -75,7 +76,7 @@ pub fn accept_scope(tool: &ToolPath) -> Option<Scope> {
     }
 }
 
-/// What a request to a route needs; none where there is no such route.
+/// What a request to a route needs; none if there is no such route.
 pub fn route_access(method: &str, path: &str) -> Option<RouteAccess> {
     let rows = route_permissions().into_iter();
     rows.filter(|row| row.method == method && row.path == path).map(|row| row.access).next()
@@ -122,7 +123,7 @@ pub const MANAGEMENT: [ManagementPermission; 21] = [
     tool("executor.mcp.refreshServer", "POST", "/api/integrations/{slug}/refresh"),
 ];
 
-/// Names for the rows of the doors' tables.
+/// Short names for the rows of the doors' tables.
 pub(crate) mod access {
     use super::{RouteAccess, RoutePermission, Scope};
 
@@ -138,7 +139,7 @@ pub(crate) mod access {
     pub(crate) const END: RouteAccess = RouteAccess::EndExecution;
     pub(crate) const OWN: RouteAccess = RouteAccess::OwnSession;
 
-    /// A row: a method in capitals, a path as the router has it, and what a request needs.
+    /// A row: a method in capitals, a path as registered with the router, and what a request needs.
     pub(crate) const fn route(
         method: &'static str,
         path: &'static str,
@@ -148,7 +149,7 @@ pub(crate) mod access {
     }
 }
 
-/// What a request to each route needs, of the server and of all its doors.
+/// What a request to each route needs, for the server and all its doors.
 pub fn route_permissions() -> Vec<RoutePermission> {
     let doors = doors::open(DoorSettings::default());
     let of_doors = doors.iter().flat_map(|door| door.permissions());
@@ -162,7 +163,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    /// The routes that the files `routes.rs` of the server and of its doors add.
+    /// The routes that are registered in the files `routes.rs` of the server and of its doors.
     fn served() -> BTreeSet<(String, String)> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let folders = std::fs::read_dir(source.join("doors")).unwrap();

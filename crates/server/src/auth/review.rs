@@ -1,6 +1,6 @@
-//! The review at the first start of this version. Earlier versions took answers to management calls from tokens that could
-//! not answer. This finds what such calls made: the policies among it that approve do not count until an administrator
-//! confirms them.
+//! The review at the first start of this version. Earlier versions accepted answers to management calls from tokens
+//! that could not answer. The review finds what such calls created: approving policies among it have no effect until
+//! an administrator confirms them.
 
 use super::Scope;
 use super::tokens;
@@ -15,39 +15,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::{Journal, ListFilter, RecordStore, StoreError};
 
-/// The kind of record in which the review is kept.
+/// The kind of record in which the review is stored.
 pub const KIND: &str = "management_review";
 
 /// The record's key.
 const KEY: &str = "1";
 
-/// Executions and entries that are read in one step.
+/// Number of executions and entries that are read in one step.
 const PAGE_MAX: usize = 500;
 
-/// The caller whose token is in the server's environment. It may do everything.
+/// The caller whose token is in the server's environment. It has all rights.
 const ENVIRONMENT: &str = lifecycle::BuiltinCaller::Environment.name();
 
-/// What was found, and when.
+/// The findings of the review, and its time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagementReview {
-    /// When.
+    /// When the review ran.
     pub at: Timestamp,
-    /// What was made and is still there.
+    /// Items that such calls created and that still exist.
     pub findings: Vec<ManagementFinding>,
 }
 
-/// Something that a management call made whose answer came from a token without `answer`, or from none.
+/// An item created by a management call whose answer came from a token without `answer`, or from no token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagementFinding {
-    /// What it is.
+    /// The kind of item.
     pub kind: FindingKind,
-    /// Its id, slug or `<source>/<owner>/<name>`.
+    /// The item's id, slug or `<source>/<owner>/<name>`.
     pub name: String,
-    /// The call that made it.
+    /// The call that created it.
     pub origin: ManagementOrigin,
 }
 
-/// What a management call made.
+/// The kind of item that a management call created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -60,7 +60,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The kind of record that it is, which is also its name.
+    /// The record kind of the item, which is also its name.
     pub const fn record_kind(self) -> &'static str {
         match self {
             Self::Policy => engine::policies::KIND,
@@ -70,8 +70,8 @@ impl FindingKind {
     }
 }
 
-/// Reviews what management calls made, unless that was done before. Must run before the engine starts, so that nothing
-/// goes on by a policy that does not count.
+/// Reviews what management calls created, unless this was done before. Must run before the engine starts, so that
+/// nothing continues under a policy that has no effect.
 pub async fn review_management<S: Journal + RecordStore + Clone + 'static>(
     store: &S,
     now: Timestamp,
@@ -105,12 +105,12 @@ pub async fn review_management<S: Journal + RecordStore + Clone + 'static>(
     Ok(Some(review))
 }
 
-/// The review as it is recorded; none before the first start of this version.
+/// Returns the recorded review; none before the first start of this version.
 pub fn recorded_review(records: &[store::StoredRecord]) -> Option<ManagementReview> {
     records.iter().find_map(|record| serde_json::from_str(&record.value).ok())
 }
 
-/// Names of callers whose tokens may answer.
+/// Names of the callers whose tokens may answer.
 async fn trusted(records: &dyn RecordStore) -> Result<BTreeSet<String>, StoreError> {
     let tokens = tokens::list(records).await?;
     let may_answer = tokens.iter().filter(|token| token.scopes.has(Scope::Answer));
@@ -118,7 +118,7 @@ async fn trusted(records: &dyn RecordStore) -> Result<BTreeSet<String>, StoreErr
     Ok(names.chain([ENVIRONMENT.to_owned()]).collect())
 }
 
-/// What there is that a management call may have made.
+/// The existing items that a management call may have created.
 struct ReviewItems {
     rules: Vec<KeptRule>,
     sources: BTreeSet<String>,
@@ -142,7 +142,7 @@ impl ReviewItems {
         self.rules.is_empty() && self.sources.is_empty() && self.connections.is_empty()
     }
 
-    /// What of this a call made.
+    /// Returns the items that a call created.
     fn made_by(&self, execution: ExecutionId, call: &ManagementCall) -> Vec<ManagementFinding> {
         let text = |name: &str| call.args[name].as_str().unwrap_or_default();
         let owner = call.args["owner"].as_str().unwrap_or("org");
@@ -178,7 +178,7 @@ impl ReviewItems {
     }
 }
 
-/// A management call that went to its tool.
+/// A management call that was passed to its tool.
 #[derive(Debug, Clone)]
 struct ManagementCall {
     tool: ToolPath,
@@ -191,21 +191,21 @@ struct ManagementCall {
 }
 
 impl ManagementCall {
-    /// Whether it said what a rule says now. A rule that was given again later, over HTTP or by another call, is not
-    /// this call's.
+    /// Whether the call defined the rule as it is now. A rule that was defined again later, over HTTP or by another
+    /// call, is not this call's.
     fn made(&self, rule: &KeptRule) -> bool {
         let Some(dispatched) = self.dispatched else { return false };
         let settled = self.settled.unwrap_or(Timestamp(i64::MAX));
         let is_named = match self.args["id"].as_str().or(self.policy.as_deref()) {
             Some(id) => rule.id == id,
-            // Its server died before the result was known.
+            // Its server stopped before the result was known.
             None => self.args["pattern"].as_str() == Some(&rule.pattern.to_string()),
         };
         is_named && dispatched <= rule.said && rule.said <= settled
     }
 }
 
-/// Every management call in the journal that went to its tool.
+/// Returns every management call in the journal that was passed to its tool.
 async fn management_calls(
     journal: &dyn Journal,
 ) -> Result<Vec<(ExecutionId, ManagementCall)>, StoreError> {
@@ -319,7 +319,7 @@ mod tests {
         Json::from_value(value).unwrap()
     }
 
-    /// Writes an execution of `caller` that called `tool` and got `data`, answered by `by`, from time `at` on.
+    /// Writes an execution of `caller` that called `tool` and got `data`, answered by `by`, starting at time `at`.
     async fn write_call(
         store: &SqliteStore,
         (tool, args, data): (&str, Value, Value),

@@ -1,12 +1,13 @@
-//! The secrets of tokens as a whole: recognised in the environment, and replaced where operator mode begins.
+//! Operations on all tokens' secrets: recognising one in the environment, and replacing them when operator mode
+//! begins.
 
 use super::tokens::{MintedSecret, TokenError};
 use super::{Scope, digest};
 use serde_json::Value;
 use store::RecordStore;
 
-/// Gives every admin token a secret that is not shown: the old ones open nothing any more, and a person signs in with
-/// `airlock sign-in` under the server's account. Returns how many there were.
+/// Gives every admin token a new secret that is not shown. The old secrets become invalid, and a person signs in with
+/// `airlock sign-in` under the server's account. Returns the number of tokens.
 pub async fn rotate_admin_tokens(records: &dyn RecordStore) -> Result<usize, TokenError> {
     let mut n_rotated = 0;
     for record in records.all("token").await? {
@@ -24,7 +25,7 @@ pub async fn rotate_admin_tokens(records: &dyn RecordStore) -> Result<usize, Tok
     Ok(n_rotated)
 }
 
-/// Whether this is the secret of a token. Such a secret must not be an administrator's from the environment too.
+/// Whether this is the secret of a token. The environment must not make such a secret an administrator's as well.
 pub async fn is_minted_secret(records: &dyn RecordStore, secret: &str) -> Result<bool, TokenError> {
     let sha256: String = digest(secret).iter().map(|byte| format!("{byte:02x}")).collect();
     let tokens = records.all("token").await?;

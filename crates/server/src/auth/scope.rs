@@ -1,4 +1,4 @@
-//! What a token is good for, and who may do what to whose execution.
+//! The rights of a token, and who may do what to whose execution.
 
 use super::sessions::SessionCredential;
 use super::tokens::TokenId;
@@ -7,12 +7,12 @@ use lifecycle::{AnswerRole, CallerName};
 use std::fmt;
 use std::str::FromStr;
 
-/// One thing a token is good for.
+/// One right of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Start executions, see and end one's own. What an agent gets.
+    /// Start executions, see and end one's own. Intended for agents.
     Run,
-    /// See and answer everybody's questions. What a person gets.
+    /// See and answer the questions of all callers. Intended for people.
     Answer,
     /// Spawn processes.
     Process,
@@ -21,10 +21,10 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them, weakest first.
+    /// All scopes, weakest first.
     pub const ALL: [Self; 4] = [Self::Run, Self::Answer, Self::Process, Self::Admin];
 
-    /// As it is written.
+    /// The scope's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -50,7 +50,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A word that is no scope.
+/// The word is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a token has at least one of the scopes run, answer, process and admin")]
 pub struct BadScope;
@@ -62,7 +62,7 @@ impl FromStr for Scope {
     }
 }
 
-/// What one token is good for.
+/// The scopes of one token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenScopes(u8);
 
@@ -74,12 +74,12 @@ impl TokenScopes {
         if scopes.is_empty() { Err(BadScope) } else { Ok(Self::from(scopes.as_slice())) }
     }
 
-    /// Whether it is good for `scope`; admin is good for all.
+    /// Whether it includes `scope`; `admin` includes all.
     pub const fn has(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// Those that were given, weakest first.
+    /// The scopes that were given, weakest first.
     pub fn given(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
@@ -97,20 +97,20 @@ impl fmt::Display for TokenScopes {
     }
 }
 
-/// Who asks, and what their token is good for.
+/// An authenticated caller, and the scopes of its token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub(crate) name: CallerName,
     pub(crate) scopes: TokenScopes,
-    /// Who may answer with this token at most: its own value, bounded by the server's.
+    /// The limit on who may answer with this token: its own value, bounded by the server's.
     pub(crate) answers: AnswerRole,
     pub(crate) credential: CallerCredential,
 }
 
-/// What a caller proved its identity with.
+/// The credential that identified a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallerCredential {
-    /// Nothing: the server asks for no token.
+    /// None: the server requires no token.
     NotAsked,
     /// A token's secret.
     Token(TokenId),
@@ -118,43 +118,43 @@ pub(crate) enum CallerCredential {
     Session(SessionCredential),
 }
 
-/// Why a caller may not.
+/// Why a caller lacks permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessDenied {
-    /// It belongs to somebody else: as if it did not exist.
+    /// It belongs to another caller: treated as if it did not exist.
     Hidden,
-    /// The token is not good for this.
+    /// The token lacks this scope.
     Needs(Scope),
-    /// A person answers, on the question's page or with a token that has the scope `answer`.
+    /// Only a person may answer, on the question's page or with a token that has the scope `answer`.
     PersonAnswers,
     /// Only a token with the scope `answer` may approve calls before they are asked about.
     NotInAdvance,
-    /// The caller may answer, and may accept this call only with this scope.
+    /// The caller may answer, but accepting this call also requires this scope.
     AcceptNeeds(Scope),
 }
 
 impl Caller {
-    /// The name of its token.
+    /// The caller name of the token.
     pub const fn name(&self) -> &CallerName {
         &self.name
     }
 
-    /// Lets callers pass whose token is good for `scope`.
+    /// Passes callers whose token has `scope`.
     pub fn require(&self, scope: Scope) -> Result<(), RequestError> {
         self.needs(scope).map_err(|denied| RequestError::denied(denied, ""))
     }
 
-    /// Start an execution.
+    /// Whether the caller may start an execution.
     pub(crate) const fn may_run(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Run)
     }
 
-    /// Spawn processes.
+    /// Whether the caller may spawn processes.
     pub(crate) const fn may_spawn(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Process)
     }
 
-    /// See an execution. Whoever answers questions sees those who ask.
+    /// Whether the caller may see an execution. A caller that answers questions sees the executions that asked one.
     pub(crate) fn may_see(&self, owner: &CallerName, has_asked: bool) -> Result<(), AccessDenied> {
         if self.sees_all() || (has_asked && self.scopes.has(Scope::Answer)) {
             return Ok(());
@@ -163,7 +163,7 @@ impl Caller {
         if self.scopes.has(Scope::Answer) { Ok(()) } else { self.needs(Scope::Run) }
     }
 
-    /// End an execution.
+    /// Whether the caller may end an execution.
     pub(crate) fn may_cancel(&self, owner: &CallerName) -> Result<(), AccessDenied> {
         if self.sees_all() {
             return Ok(());
@@ -172,7 +172,7 @@ impl Caller {
         self.needs(Scope::Run)
     }
 
-    /// Mint and remove tokens, read the metrics.
+    /// Whether the caller may mint and remove tokens and read the metrics.
     pub(crate) const fn may_administer(&self) -> Result<(), AccessDenied> {
         self.needs(Scope::Admin)
     }
@@ -184,17 +184,17 @@ impl Caller {
             && self.answers >= earlier.answers
     }
 
-    /// Whether everybody's executions are shown.
+    /// Whether the executions of all callers are shown.
     pub(crate) const fn sees_all(&self) -> bool {
         self.scopes.has(Scope::Admin)
     }
 
-    /// Whether everybody's questions are shown.
+    /// Whether the questions of all callers are shown.
     pub(crate) const fn sees_all_questions(&self) -> bool {
         self.scopes.has(Scope::Answer)
     }
 
-    /// Lets the owner of an execution pass; to others it is as if it did not exist.
+    /// Passes the owner of an execution; for others it is treated as if it did not exist.
     pub(crate) fn owns(&self, owner: &CallerName) -> Result<(), AccessDenied> {
         if self.name == *owner { Ok(()) } else { Err(AccessDenied::Hidden) }
     }

@@ -1,6 +1,6 @@
 //! The key that lets the server's own account mint sign-in codes without a token.
 //!
-//! A person who lost every secret regains access with `airlock sign-in`, run under the account of the server.
+//! A person who has lost every secret regains access with `airlock sign-in`, run under the account of the server.
 
 use super::first::write_private_file;
 use super::tokens::{MintedSecret, digest, same};
@@ -11,14 +11,14 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// How the key begins.
+/// The prefix of the key.
 const PREFIX: &str = "als_";
 
-/// The digest of the key of this run. It is good for `POST /api/sign-in/codes` from this machine and nothing else.
+/// The digest of the key of this run. The key is valid only for `POST /api/sign-in/codes` from this machine.
 #[derive(Clone)]
 pub struct SignInKey([u8; 32]);
 
-/// Where the other end of a request's connection is.
+/// The address of the peer of a request's connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) SocketAddr);
 
@@ -28,7 +28,7 @@ pub fn sign_in_key_file(data_dir: &Path) -> PathBuf {
 }
 
 impl SignInKey {
-    /// Writes a new key that only this account can read. Keys of earlier runs no longer count.
+    /// Writes a new key that only this account can read. Keys of earlier runs become invalid.
     pub fn create(data_dir: &Path) -> Result<Self, FirstTokensError> {
         let key = format!("{PREFIX}{}", MintedSecret::bare()?);
         write_private_file(&sign_in_key_file(data_dir), &key)?;
@@ -50,7 +50,7 @@ pub(crate) fn presents_sign_in_key(app: &AppState, parts: &Parts) -> bool {
         && in_header(parts).is_some_and(|secret| same(known, &digest(&secret)))
 }
 
-/// Whether a peer's address is this machine's own.
+/// Whether a peer's address is a loopback address.
 pub(crate) fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }

@@ -1,11 +1,11 @@
-//! Names of tokens: which there may be, which callers they speak for, and whose executions a new token would take over.
+//! Names of tokens: which are valid, which callers they identify, and whose executions a new token would take over.
 
 use super::tokens::{TOKENS_MAX, TokenError, list};
 use lifecycle::{BuiltinCaller, CallerName};
 use std::fmt;
 use store::{ListFilter, RecordStore};
 
-/// Longest name.
+/// Maximum length of a name.
 const NAME_CHARS_MAX: usize = 64;
 
 /// One to 64 letters, digits, `_`, `.` or `-`.
@@ -13,24 +13,24 @@ const NAME_CHARS_MAX: usize = 64;
 pub struct TokenName(String);
 
 impl TokenName {
-    /// Checks a name once, where it enters.
+    /// Validates a name, once at its entry.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_fine);
         if is_name { Ok(Self(text.into())) } else { Err(TokenError::BadName) }
     }
 
-    /// The text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The caller that a token of this name speaks for.
+    /// The caller that a token of this name identifies.
     pub fn caller(&self) -> CallerName {
         CallerName::of_token(&self.0)
     }
 
-    /// What finds an execution that a new token of this name would own.
+    /// The filter that finds an execution that a new token of this name would own.
     pub fn retained(&self) -> ListFilter {
         ListFilter { phases: vec![], caller: Some(self.caller()), after: None, n_max: 1 }
     }
@@ -42,7 +42,7 @@ impl fmt::Display for TokenName {
     }
 }
 
-/// Whether a new token may have this name now.
+/// Checks whether a new token may have this name now.
 pub async fn check_name(records: &dyn RecordStore, name: &TokenName) -> Result<(), TokenError> {
     if BuiltinCaller::reserves(&name.0) {
         return Err(TokenError::Reserved(name.clone()));
@@ -73,7 +73,7 @@ mod tests {
             let refused = add(&*store, &name, rights, &secret, Timestamp(5)).await.unwrap_err();
             assert!(matches!(refused, TokenError::Reserved(_)), "{name}: {refused}");
         }
-        // As earlier versions wrote it.
+        // In the format of earlier versions.
         let sha256: String = digest("alk_old").iter().map(|byte| format!("{byte:02x}")).collect();
         let old =
             format!(r#"{{"name":"terminal","scopes":["run"],"sha256":"{sha256}","created":1}}"#);

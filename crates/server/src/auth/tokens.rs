@@ -1,4 +1,4 @@
-//! Named, scoped tokens: minted once, kept as digests.
+//! Named, scoped tokens: minted once, stored as digests.
 
 use super::scope::{Caller, CallerCredential, Scope, TokenScopes};
 use super::token_names::{TokenName, check_name};
@@ -15,40 +15,40 @@ use store::{RecordStore, StoreError};
 
 const KIND: &str = "token";
 
-/// How secrets begin, so that people and scanners recognise one that leaked.
+/// The prefix of secrets, by which people and scanners recognise a leaked one.
 const PREFIX: &str = "alk_";
 
-/// Tokens that another server on the same store mints or removes count here this soon.
+/// Tokens that another server on the same store mints or removes take effect here within this time.
 const AGE_MAX: Duration = Duration::from_secs(2);
 
-/// More tokens than this are a mistake, and every request is compared with each.
+/// More tokens than this indicate a mistake, and every request is compared with each.
 pub(super) const TOKENS_MAX: usize = 1_000;
 
 /// Bytes of a token's id: two tokens never share 128 bits of a hash.
 const TOKEN_ID_BYTES: usize = 16;
 
-/// A token as it is shown to administrators. The secret is not here.
+/// A token as it is shown to administrators, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenInfo {
-    /// Its name: the caller that it speaks for.
+    /// Its name: the caller that it identifies.
     pub name: TokenName,
-    /// What it is good for.
+    /// Its scopes.
     pub scopes: TokenScopes,
-    /// Who may answer with it at most; the server's setting bounds it.
+    /// The limit on who may answer with it; the server's setting bounds it.
     pub answers: AnswerRole,
     /// When it was minted.
     pub created: Timestamp,
     digest: [u8; 32],
 }
 
-/// Identifies a token by its secret rather than by its name: a token that is minted again under a name
-/// that was removed has another id.
+/// Identifies a token by its secret rather than by its name: a token that is minted again under the name of a removed
+/// one has another id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct TokenId(String);
 
 impl TokenId {
-    /// Derived from the digest, so that tokens minted by earlier versions have one too. Hashed again: an
-    /// id is shown and stored in other records, the digest is not.
+    /// Derived from the digest, so that tokens minted by earlier versions have one too. Hashed again: an id is shown
+    /// and stored in other records, the digest is not.
     fn of_digest(digest: &[u8; 32]) -> Self {
         let hash =
             Sha256::new().chain_update(b"airlock token id\n").chain_update(digest).finalize();
@@ -59,33 +59,33 @@ impl TokenId {
 /// Why a token could not be minted or removed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
-    /// A name we do not keep.
+    /// The name is not valid.
     #[error("a token's name has 1 to 64 letters, digits, `_`, `.` or `-`")]
     BadName,
-    /// The name of a built-in caller.
+    /// The name belongs to a built-in caller.
     #[error(
         "{0} is the name of a caller that is part of Airlock, or begins with `token.`; choose another"
     )]
     Reserved(TokenName),
-    /// The name of a caller whose executions are retained.
+    /// The name belongs to a caller whose executions are retained.
     #[error(
         "the journal retains executions of an earlier caller {0}, which the new token would own; choose another name, or \
          take the name over with --take-over (takeOver in the API)"
     )]
     Retained(TokenName),
-    /// The name is taken.
+    /// The name is already used.
     #[error("there is a token {0} already")]
     Exists(TokenName),
-    /// No such token.
+    /// There is no such token.
     #[error("there is no token {0}")]
     Unknown(TokenName),
-    /// Nobody could mint another.
+    /// Without it, no further token could be minted.
     #[error("{0} is the last admin token; mint another one first")]
     LastAdmin(TokenName),
-    /// Too many.
+    /// There are too many tokens.
     #[error("there are {TOKENS_MAX} tokens already; remove one first")]
     TooMany,
-    /// No randomness.
+    /// The system has no randomness.
     #[error("the system has no randomness now; try again")]
     NoRandomness,
     /// The store failed.
@@ -93,23 +93,23 @@ pub enum TokenError {
     Store(#[from] StoreError),
 }
 
-/// A secret nobody has seen yet. It is shown once; we keep its digest.
+/// A newly created secret. It is shown once; only its digest is stored.
 pub struct MintedSecret(String);
 
 impl MintedSecret {
-    /// Thirty-two random bytes.
+    /// Creates a secret of thirty-two random bytes.
     pub fn new() -> Result<Self, TokenError> {
         Ok(Self(format!("{PREFIX}{}", Self::bare()?)))
     }
 
-    /// The same without the prefix, for secrets that are not tokens.
+    /// Creates a secret without the prefix, for purposes other than tokens.
     pub(crate) fn bare() -> Result<String, TokenError> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// The text to show.
+    /// The secret as text, to be shown.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -126,14 +126,14 @@ impl fmt::Debug for MintedSecret {
 struct TokenRecord {
     name: String,
     scopes: Vec<String>,
-    /// Left out for `person`, as records of earlier versions do.
+    /// Omitted for `person`, as in records of earlier versions.
     #[serde(default, skip_serializing_if = "AnswerRole::is_person")]
     answers: AnswerRole,
     sha256: String,
     created: i64,
 }
 
-/// Keeps a token for `secret`.
+/// Stores a token for `secret`.
 pub async fn add(
     records: &dyn RecordStore,
     name: &TokenName,
@@ -159,7 +159,7 @@ pub async fn add(
     }
 }
 
-/// Every token, by name.
+/// Returns every token, by name.
 pub async fn list(records: &dyn RecordStore) -> Result<Vec<TokenInfo>, StoreError> {
     let kept = records.all(KIND).await?;
     kept.iter()
@@ -188,7 +188,7 @@ pub async fn set_answers(
     Ok(token)
 }
 
-/// Removes a token, unless nobody could mint another then.
+/// Removes a token, unless no further token could be minted afterwards.
 pub async fn remove(records: &dyn RecordStore, name: &TokenName) -> Result<(), TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
     let tokens = list(records).await?;
@@ -201,7 +201,7 @@ pub async fn remove(records: &dyn RecordStore, name: &TokenName) -> Result<(), T
     Ok(records.remove(KIND, name.as_str(), record.version).await?)
 }
 
-/// Says who a secret speaks for.
+/// Identifies the caller of a secret.
 pub(crate) struct TokenRegistry {
     records: Arc<dyn RecordStore>,
     environment: Option<[u8; 32]>,
@@ -211,12 +211,12 @@ pub(crate) struct TokenRegistry {
 #[derive(Default)]
 struct CachedTokens {
     tokens: Option<(Instant, Arc<[TokenInfo]>)>,
-    /// Told apart by it: what was read before something changed and is known only after is known no more.
+    /// Incremented by `forget`: a list that was read before a change and arrives after it is discarded.
     n_forgotten: u64,
 }
 
 impl TokenRegistry {
-    /// `environment` is a secret that is good for everything.
+    /// `environment` is a secret with all rights.
     pub(crate) fn new(records: Arc<dyn RecordStore>, environment: Option<&str>) -> Self {
         Self { records, environment: environment.map(digest), known: Mutex::default() }
     }
@@ -225,13 +225,13 @@ impl TokenRegistry {
         &*self.records
     }
 
-    /// Who presents this secret; none where it is no token of ours.
+    /// Returns the caller that presents this secret; none if it is not a token of this server.
     pub(crate) async fn caller(&self, secret: &str) -> Result<Option<Caller>, StoreError> {
         let presented = digest(secret);
         if let Some(environment) = self.environment.filter(|known| same(known, &presented)) {
             return Ok(Some(environment_caller(&environment)));
         }
-        // Every token is compared, so that the time says nothing about which one matched.
+        // Every token is compared, so that the duration does not reveal which one matched.
         let mut found = None;
         for token in &*self.known().await? {
             if same(&token.digest, &presented) {
@@ -241,7 +241,7 @@ impl TokenRegistry {
         Ok(found)
     }
 
-    /// The caller that the token with this id speaks for; none where that token was removed.
+    /// Returns the caller that the token with this id identifies; none if that token was removed.
     pub(super) async fn caller_by_id(&self, id: &TokenId) -> Result<Option<Caller>, StoreError> {
         let environment = self.environment.filter(|digest| TokenId::of_digest(digest) == *id);
         if let Some(environment) = environment {
@@ -251,15 +251,15 @@ impl TokenRegistry {
         Ok(known.iter().find(|token| token.id() == *id).map(TokenInfo::caller))
     }
 
-    /// The digest of the minted token with this key; none where there is no such token. The environment's secret has no
-    /// key: it may be weak.
+    /// The digest of the minted token with this key; none if there is no such token. The environment's secret has no
+    /// key, because it may be weak.
     pub(crate) async fn digest_of_key(&self, key: &str) -> Result<Option<[u8; 32]>, StoreError> {
         let known = self.known().await?;
         let token = known.iter().find(|token| token_key(&token.digest) == key);
         Ok(token.map(|token| token.digest))
     }
 
-    /// The caller of the oldest token with the scope admin, or of the environment's; none where there is neither.
+    /// The caller of the oldest token with the scope `admin`, or of the environment's; none if there is neither.
     pub(crate) async fn operator(&self) -> Result<Option<Caller>, StoreError> {
         let known = self.known().await?;
         let admins = known.iter().filter(|token| token.scopes.has(Scope::Admin));
@@ -267,7 +267,7 @@ impl TokenRegistry {
         Ok(oldest.or_else(|| self.environment.as_ref().map(environment_caller)))
     }
 
-    /// Makes the next request look at the store.
+    /// Makes the next request read the store.
     pub(crate) fn forget(&self) {
         let mut known = self.lock();
         known.tokens = None;
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(tokens.caller(secret.text()).await.unwrap(), None);
     }
 
-    /// A store that reads at once and tells late.
+    /// A store that reads immediately and returns late.
     struct Late(Arc<SqliteStore>, Arc<Notify>);
 
     impl RecordStore for Late {

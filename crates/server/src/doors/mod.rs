@@ -15,22 +15,22 @@ use lifecycle::ToolPath;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which doors a server has, and the settings of those that have any.
+/// Which doors a server opens, and their settings.
 #[derive(Clone, Default)]
 pub struct DoorSettings {
-    /// Which of the server's own doors there are.
+    /// Which of the server's own doors are opened.
     pub which: DoorSelection,
-    /// Other names by which enclave's programs call tools of the catalogue.
+    /// Aliases by which enclave's programs call tools of the catalogue.
     pub enclave_tools: BTreeMap<ToolPath, ToolPath>,
-    /// What serves processes; without one `/exec` is closed.
+    /// Serves processes; without it `/exec` is closed.
     pub exec_server: Option<ExecServer>,
-    /// What the REPL's evaluators are given.
+    /// The settings of the REPL's evaluators.
     pub repl: repl::ReplSettings,
     /// Doors that the embedding program adds.
     pub added: Vec<Arc<dyn Door>>,
 }
 
-/// Makes a door of its settings; none where the server has no such door.
+/// Creates a door from its settings; none if the server does not open it.
 type OpenDoor = fn(&DoorSettings) -> Option<Arc<dyn Door>>;
 
 /// The function `open_door` of every module above. The build script writes this list.

@@ -1,4 +1,4 @@
-//! One connection: how far it is, whether its caller is known, and what it holds besides its place.
+//! One connection: its phase, whether its caller is authenticated, and what it holds besides its slot.
 
 use super::limits::ConnectionLimits;
 use super::peer::{PeerKey, RequestPeer};
@@ -18,17 +18,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use tokio_util::sync::CancellationToken;
 
-/// How far a connection is.
+/// The phase of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ConnectionPhase {
-    /// Nothing but a part of its first head has come.
+    /// At most a part of its first head has arrived.
     FirstHead = 0,
     /// A request is being answered.
     Request = 1,
-    /// Its last answer is given; another request may come.
+    /// Its last answer is complete; another request may come.
     Idle = 2,
-    /// A WebSocket, or an answer that goes on.
+    /// A WebSocket, or an answer that continues.
     Stream = 3,
 }
 
@@ -46,19 +46,19 @@ impl ConnectionPhase {
     }
 }
 
-/// One connection. Its fields change without a lock: each request changes some.
+/// One connection. Its fields change without a lock, because each request changes some.
 #[derive(Debug)]
 pub(crate) struct ConnectionEntry {
     pub(super) id: u64,
-    /// What it is counted by; none where it is not bounded.
+    /// The key that it is counted by; none if it is not limited.
     pub(super) peer: Option<PeerKey>,
-    /// Whether it was accepted although all places are taken.
+    /// Whether it was accepted from the reserve, because all slots were taken.
     is_reserve: bool,
     phase: AtomicU8,
     is_authenticated: AtomicBool,
     /// Whether its client reads too slowly for what is sent.
     is_blocked: AtomicBool,
-    /// When its phase changed last, in the order of all changes.
+    /// When its phase changed last, as a number in the order of all changes.
     changed: AtomicU64,
     table: Arc<ConnectionTable>,
     held: Mutex<ConnectionHold>,
@@ -66,18 +66,18 @@ pub(crate) struct ConnectionEntry {
     refusal: OnceLock<ConnectionRefusal>,
 }
 
-/// What a connection holds for the request that it serves, or for as long as it is a stream.
+/// Slots that a connection holds for its current request, or for as long as it is a stream.
 #[derive(Debug, Default)]
 struct ConnectionHold {
     stream: Option<StreamPlace>,
     address: Option<AddressPlace>,
 }
 
-/// A connection's place among all, until it is dropped.
+/// A connection's slot in the table, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionGuard(pub(crate) Arc<ConnectionEntry>);
 
-/// The connection by which a request came.
+/// The connection of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionHandle(pub(crate) Arc<ConnectionEntry>);
 
@@ -114,7 +114,7 @@ impl ConnectionEntry {
         self.is_authenticated.load(Ordering::Relaxed)
     }
 
-    /// Its caller is known.
+    /// Records that its caller is authenticated.
     pub(crate) fn authenticate(&self) {
         if !self.is_authenticated() {
             self.is_authenticated.store(true, Ordering::Relaxed);
@@ -125,8 +125,9 @@ impl ConnectionEntry {
         self.table.limits()
     }
 
-    /// Its place in the order in which connections give way; none for those that may stay. The first are those whose callers
-    /// are unknown: unfinished heads, then the others. Of each kind, the one that changed longest ago.
+    /// Its rank in the order in which connections are displaced; none for those that may not be. Connections of
+    /// unauthenticated callers come first: unfinished heads, then the others. Within each class, the one whose phase
+    /// changed longest ago comes first.
     pub(super) fn rank(&self) -> Option<(u8, u64)> {
         let class = match (self.phase(), self.is_authenticated()) {
             (ConnectionPhase::FirstHead, _) => 0,
@@ -143,12 +144,12 @@ impl ConnectionEntry {
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// The head of a request has arrived.
+    /// Records that the head of a request has arrived.
     pub(crate) fn begin_request(&self) {
         self.enter(ConnectionPhase::Request);
     }
 
-    /// Counts the request for the peer that a trusted proxy names, if one did.
+    /// Counts the request for the peer that a trusted proxy names, if it named one.
     pub(crate) fn admit_peer(&self, peer: RequestPeer) -> Result<(), ConnectionRefusal> {
         let Some(key) = peer.key() else { return Ok(()) };
         let place = self.table.admit_request(key)?;
@@ -165,12 +166,12 @@ impl ConnectionEntry {
         Ok(())
     }
 
-    /// Where the request comes from.
+    /// The origin of the request.
     pub(crate) fn request_peer(&self, peer: SocketAddr, headers: &HeaderMap) -> RequestPeer {
         RequestPeer::of(self.table.limits(), peer, headers)
     }
 
-    /// Follows an answer to its end, which an upgraded connection has only when it is closed.
+    /// Follows an answer to its end; an upgraded connection ends only when it is closed.
     pub(crate) fn follow(self: &Arc<Self>, mut response: Response) -> Response {
         if self.is_reserve {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -197,7 +198,7 @@ impl ConnectionEntry {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes whether the client takes what is sent.
+    /// Records whether the client accepts what is sent.
     pub(crate) fn set_blocked(&self, is_blocked: bool) {
         if self.is_blocked.load(Ordering::Relaxed) != is_blocked {
             self.is_blocked.store(is_blocked, Ordering::Relaxed);
@@ -217,7 +218,7 @@ impl ConnectionEntry {
         self.ending.cancelled().await;
     }
 
-    /// Why it is to end, where its client has seen no answer yet and can be told.
+    /// The reason for its end, if its client has received no answer yet and can still be informed.
     pub(crate) fn last_words(&self) -> Option<ConnectionRefusal> {
         self.refusal.get().copied().filter(|_| self.phase() == ConnectionPhase::FirstHead)
     }
@@ -226,7 +227,7 @@ impl ConnectionEntry {
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.table.remove(&self.0);
-        // Requests may hold the entry a little longer than the socket.
+        // Requests may hold the entry slightly longer than the socket.
         *self.0.held() = ConnectionHold::default();
     }
 }
@@ -240,7 +241,7 @@ impl Drop for RequestEnd {
     }
 }
 
-/// A body whose end is noted.
+/// A body whose end is recorded.
 struct FollowedBody {
     body: Body,
     _end: RequestEnd,

@@ -1,40 +1,40 @@
-//! The numbers, and whose word names a peer.
+//! Connection limits, and the proxies that may name a request's peer.
 
 use super::refusal::ANSWERED_MAX;
 use std::time::Duration;
 use tools::http::IpNetwork;
 
-/// How many connections a server takes.
+/// The limits on connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at a time, WebSockets included.
+    /// Maximum number of connections, WebSockets included.
     pub connections_max: usize,
-    /// Of them, from one address; of IPv6, from one /64. Loopback and trusted proxies are not bounded.
+    /// Maximum number from one address; of IPv6, from one /64. Loopback and trusted proxies are not limited.
     pub per_address_max: usize,
-    /// WebSockets and event streams of one caller.
+    /// Maximum number of WebSockets and event streams of one caller.
     pub streams_per_caller_max: usize,
-    /// Longest time for the first head on a connection.
+    /// Maximum time for the first head on a connection.
     pub head_time_max: Duration,
     /// Proxies whose `X-Forwarded-For` or `Forwarded` names the peer of a request.
     pub trusted_proxies: Vec<IpNetwork>,
 }
 
-/// Connections besides these that are accepted when all places are taken: for requests about health, and to say why others
+/// Additional connections that are accepted when all slots are taken: for health requests, and to explain why others
 /// are refused.
 pub(super) const HEALTH_CONNECTIONS_MAX: usize = 32;
 
-/// Connections that have lost their place and are not gone yet. No more are accepted until one is.
+/// Maximum number of connections that have lost their slot and are not closed yet. Above this, no more are accepted.
 pub(super) const CLOSING_MAX: usize = 64;
 
-/// Descriptors that the server needs for other things: files, runners, requests to other servers.
+/// File descriptors that the server needs for other purposes: files, runners, requests to other servers.
 const OTHER_DESCRIPTORS: usize = 256;
 
-/// Connections that are taken however few descriptors there are.
+/// Minimum number of connections, regardless of the available descriptors.
 const CONNECTIONS_MIN: usize = 16;
 
 impl ConnectionLimits {
-    /// No more connections than this process can have beside everything else: without a descriptor none could be accepted,
-    /// not even for health.
+    /// Reduces the number of connections to the available descriptors: without a descriptor no connection could be
+    /// accepted, not even for health.
     pub(crate) fn within_descriptors(mut self, n_descriptors: Option<usize>) -> Self {
         let Some(n_descriptors) = n_descriptors else { return self };
         let beside = OTHER_DESCRIPTORS + HEALTH_CONNECTIONS_MAX + CLOSING_MAX + ANSWERED_MAX;
@@ -51,7 +51,7 @@ impl ConnectionLimits {
     }
 }
 
-/// How many descriptors this process may have open; none where the system does not say.
+/// The maximum number of descriptors of this process; none if the system does not report it.
 pub(crate) fn descriptors_max() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;

@@ -1,5 +1,5 @@
-//! The edge: how many connections there may be, whose they are, and which give way when places run out. Counts; reads and
-//! answers nothing itself.
+//! The edge: how many connections there may be, who owns them, and which are displaced when slots run out. It only
+//! counts, and neither reads nor answers requests.
 
 mod entry;
 mod limits;

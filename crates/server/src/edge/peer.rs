@@ -1,4 +1,4 @@
-//! Whose connection or request it is: the address at the other end, or the one that a trusted proxy names.
+//! The peer of a connection or request: the address at the other end, or the one that a trusted proxy names.
 
 use super::limits::ConnectionLimits;
 use axum::http::HeaderMap;
@@ -6,13 +6,13 @@ use axum::http::header::FORWARDED;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Proxies in a row that a request may have passed.
+/// Maximum number of consecutive proxies that a request may have passed.
 const HOPS_MAX: usize = 32;
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// What connections are counted by: an IPv4 address, or the first half of an IPv6 address. A household or a machine has all
-/// addresses of one such half.
+/// The key by which connections are counted: an IPv4 address, or the first half of an IPv6 address. A household or a
+/// machine has all addresses of one such half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PeerKey(IpAddr);
 
@@ -34,14 +34,14 @@ impl fmt::Display for PeerKey {
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPeer {
-    /// From the other end of its connection, which was counted when it was accepted.
+    /// The other end of its connection, which was counted when it was accepted.
     Connection(SocketAddr),
-    /// From the address that a trusted proxy names.
+    /// The address that a trusted proxy names.
     Named(IpAddr),
-    /// From a trusted proxy whose headers contradict each other or name nobody: counted as the proxy's own.
+    /// A trusted proxy whose headers contradict each other or name no address: counted as the proxy's own.
     Unnamed(IpAddr),
 }
 
@@ -58,12 +58,12 @@ impl RequestPeer {
             (None, None) => Self::Connection(peer),
             (Some(Some(ip)), None) | (None, Some(Some(ip))) => Self::Named(ip),
             (Some(Some(one)), Some(Some(other))) if one == other => Self::Named(one),
-            // A proxy sets one of them. The client wrote the other, and might write anything.
+            // A proxy sets one of these headers. The other is the client's, and may contain anything.
             (Some(_), _) | (_, Some(_)) => Self::Unnamed(peer.ip()),
         }
     }
 
-    /// What this request is counted by, besides its connection.
+    /// The key by which this request is counted, besides its connection.
     pub(crate) fn key(self) -> Option<PeerKey> {
         match self {
             Self::Connection(_) => None,
@@ -72,7 +72,7 @@ impl RequestPeer {
         }
     }
 
-    /// The address, where it is known.
+    /// The address, if it is known.
     pub(crate) fn address(self) -> Option<SocketAddr> {
         match self {
             Self::Connection(peer) => Some(peer),
@@ -87,14 +87,14 @@ impl ConnectionLimits {
         self.trusted_proxies.iter().any(|network| network.contains(ip))
     }
 
-    /// What connections from an address are counted by; none for those that are not bounded.
+    /// The key by which connections from an address are counted; none if they are not limited.
     pub(super) fn counted_key(&self, ip: IpAddr) -> Option<PeerKey> {
         let is_exempt = ip.to_canonical().is_loopback() || self.is_trusted_proxy(ip);
         (!is_exempt).then(|| PeerKey::of(ip))
     }
 }
 
-/// The members of a header, over all its lines; none where there is no such header.
+/// The members of a header, from all its lines; none if there is no such header.
 fn listed<'h>(headers: &'h HeaderMap, name: &str) -> Option<Vec<&'h str>> {
     headers.contains_key(name).then(|| {
         let lines = headers.get_all(name).iter().map(|line| line.to_str().unwrap_or_default());
@@ -102,7 +102,7 @@ fn listed<'h>(headers: &'h HeaderMap, name: &str) -> Option<Vec<&'h str>> {
     })
 }
 
-/// The address nearest to us that is no trusted proxy: what stands before it was written by others.
+/// The last address in the list that is not a trusted proxy: the addresses before it were written by others.
 fn named_last(limits: &ConnectionLimits, listed: Vec<&str>) -> Option<IpAddr> {
     let mut named = None;
     for text in listed.into_iter().rev().take(HOPS_MAX) {
@@ -157,7 +157,7 @@ mod tests {
         type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], Option<&'c str>);
         let cases: [Case<'_>; 15] = [
             ("127.0.0.1:9", &[("x-forwarded-for", "192.0.2.1")], Some("192.0.2.1")),
-            // What the client wrote stands first.
+            // The client's own value comes first.
             ("127.0.0.1:9", &[("x-forwarded-for", "6.6.6.6, 192.0.2.1")], Some("192.0.2.1")),
             ("127.0.0.1:9", &[("x-forwarded-for", "192.0.2.1, 10.1.1.1")], Some("192.0.2.1")),
             (
@@ -172,7 +172,7 @@ mod tests {
                 Some("2001:db8::/64"),
             ),
             ("[fd00::1]:9", &[("x-forwarded-for", "2001:db8::7")], Some("2001:db8::/64")),
-            // One that is contradicted, or that names nobody, counts as the proxy's own.
+            // A contradictory request, or one that names no address, counts as the proxy's own.
             (
                 "127.0.0.1:9",
                 &[("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=6.6.6.6")],
@@ -186,9 +186,9 @@ mod tests {
                 Some("192.0.2.1"),
             ),
             ("127.0.0.1:9", &[], None),
-            // From this machine, by way of the proxy.
+            // From this machine, through the proxy.
             ("127.0.0.1:9", &[("x-forwarded-for", "127.0.0.2")], None),
-            // Others may write what they like.
+            // An untrusted peer may send any header.
             ("192.0.2.9:9", &[("x-forwarded-for", "192.0.2.1")], None),
             ("127.0.0.3:9", &[("forwarded", "for=192.0.2.1")], None),
         ];

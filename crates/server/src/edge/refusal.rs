@@ -1,4 +1,4 @@
-//! Why a connection or a request is refused, and how that is said on a socket that no HTTP library reads.
+//! Why a connection or a request is refused, and how the refusal is written to a socket that no HTTP library reads.
 
 use super::peer::PeerKey;
 use crate::error::RequestError;
@@ -9,30 +9,30 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-/// Refused connections that still get an answer; others are closed without one.
+/// Maximum number of refused connections that are being answered; others are closed without an answer.
 pub(super) const ANSWERED_MAX: usize = 64;
 
-/// How long a refused connection may take to read its answer, and what is read of it meanwhile.
+/// How long a refused connection may take to read its answer, and how much of its input is discarded meanwhile.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 const IGNORED_BYTES_MAX: u64 = 16 << 10;
 
-/// Why there is no place.
+/// Why there is no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionRefusal {
-    /// All places are taken by connections that may stay.
+    /// All slots are taken by connections that may not be displaced.
     Places(usize),
-    /// It had not sent a request, or was idle, and another connection needed its place.
+    /// It had not sent a request, or was idle, and another connection needed its slot.
     Displaced(usize),
-    /// One address has as many as it may have.
+    /// One address has reached its limit.
     Address(PeerKey, usize),
-    /// One caller has as many WebSockets and streams as it may have.
+    /// One caller has reached the limit of WebSockets and streams.
     Caller(usize),
     /// The head of its first request did not arrive in time.
     Head(Duration),
 }
 
 impl ConnectionRefusal {
-    /// What the metrics call each of them.
+    /// The metrics' names of the reasons.
     pub(crate) const REASONS: [&str; 5] = ["places", "displaced", "address", "caller", "head"];
 
     const fn reason_idx(self) -> usize {
@@ -71,7 +71,7 @@ impl ConnectionRefusal {
         }
     }
 
-    /// What clients of the enclave protocol read beside the message.
+    /// The code that clients of the enclave protocol read beside the message.
     const fn code(self) -> &'static str {
         match self {
             Self::Places(_) | Self::Displaced(_) => "SERVICE_UNAVAILABLE",
@@ -80,8 +80,8 @@ impl ConnectionRefusal {
         }
     }
 
-    /// The same as bytes, for a socket on which nothing was sent yet. Nobody knows which protocol its client speaks: the body
-    /// has the members of all.
+    /// The answer as bytes, for a socket on which nothing was sent yet. The client's protocol is unknown: the body
+    /// has the members of all protocols.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let problem = self.problem().with_code(self.code());
         let (status, body) = (problem.status(), problem.body());
@@ -95,7 +95,7 @@ impl ConnectionRefusal {
     }
 }
 
-/// Counts refusals by reason, and answers connections that never got a place.
+/// Counts refusals by reason, and answers connections that never got a slot.
 #[derive(Debug)]
 pub(crate) struct RefusedConnections {
     counts: [AtomicU64; ConnectionRefusal::REASONS.len()],
@@ -113,14 +113,14 @@ impl RefusedConnections {
         self.counts[refusal.reason_idx()].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were, by reason.
+    /// The number of refusals, by reason.
     pub(crate) fn counts(&self) -> [(&'static str, u64); ConnectionRefusal::REASONS.len()] {
         std::array::from_fn(|idx| {
             (ConnectionRefusal::REASONS[idx], self.counts[idx].load(Ordering::Relaxed))
         })
     }
 
-    /// Answers a connection that is refused, as long as there are not too many of them.
+    /// Answers a refused connection, unless too many are being answered.
     pub(crate) fn answer(
         &self,
         mut stream: TcpStream,
@@ -131,11 +131,11 @@ impl RefusedConnections {
             let answering = async {
                 stream.write_all(&refusal.bytes()).await?;
                 stream.shutdown().await?;
-                // A socket that is closed with unread bytes resets the connection, and the answer may be lost.
+                // Closing a socket with unread bytes resets the connection, and the answer may be lost.
                 tokio::io::copy(&mut (&mut stream).take(IGNORED_BYTES_MAX), &mut tokio::io::sink())
                     .await
             };
-            // Whoever does not take it goes without.
+            // A client that does not read the answer in time does not get it.
             let _ = tokio::time::timeout(ANSWER_TIME_MAX, answering).await;
             drop(place);
         })

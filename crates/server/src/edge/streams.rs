@@ -1,4 +1,4 @@
-//! WebSockets and event streams, counted by caller: each may last for days, and one caller must not have them all.
+//! WebSockets and event streams, counted by caller: each may last for days, and one caller must not use all slots.
 
 use super::refusal::ConnectionRefusal;
 use axum::http::header::{ACCEPT, UPGRADE};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The streams of all callers.
 #[derive(Debug)]
 pub(super) struct CallerStreams {
-    /// Callers with at least one.
+    /// Callers with at least one stream.
     open: Mutex<HashMap<CallerName, usize>>,
     per_caller_max: usize,
 }
@@ -41,7 +41,7 @@ impl CallerStreams {
         Ok(StreamPlace { streams: Arc::clone(self), caller: caller.clone() })
     }
 
-    /// How many there are.
+    /// The number of streams.
     pub(super) fn n_open(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
@@ -57,8 +57,8 @@ impl Drop for StreamPlace {
     }
 }
 
-/// Whether a request asks for a WebSocket or for events that go on: the answer then holds its connection. `POST /mcp` is not
-/// among them: its answer ends with the program that it started.
+/// Whether a request asks for a WebSocket or an event stream, whose answer occupies its connection. `POST /mcp` is
+/// not one: its answer ends with the program that it started.
 pub(crate) fn opens_stream(parts: &Parts) -> bool {
     let says = |header: HeaderName, word: &str| contains(&parts.headers, &header, word);
     let path = parts.uri.path();

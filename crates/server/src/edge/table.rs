@@ -1,4 +1,4 @@
-//! All connections of a listener. Decides who gets a place, and who loses one when there is none left.
+//! All connections of a listener. Decides which connection gets a slot, and which loses one when there is none left.
 
 use super::entry::{ConnectionEntry, ConnectionGuard, ConnectionPhase};
 use super::limits::{CLOSING_MAX, ConnectionLimits, HEALTH_CONNECTIONS_MAX};
@@ -22,22 +22,22 @@ pub(crate) struct ConnectionTable {
     refused: RefusedConnections,
     n_accepted: AtomicU64,
     n_changes: AtomicU64,
-    /// Notified when a connection that had lost its place is gone.
+    /// Notified when a connection that had lost its slot is closed.
     closed: Notify,
 }
 
-/// As many entries as there are places, at most.
+/// Has at most as many entries as there are slots.
 #[derive(Debug, Default)]
 struct OpenConnections {
-    /// Those that have a place, or one of the reserve.
+    /// Connections that have a slot, or one of the reserve.
     entries: HashMap<u64, Arc<ConnectionEntry>>,
     n_reserve: usize,
-    /// Those that have lost theirs and are not gone.
+    /// Connections that have lost theirs and are not closed.
     n_closing: usize,
     by_address: HashMap<PeerKey, usize>,
 }
 
-/// One request that a trusted proxy brings from one address, until it is dropped.
+/// One request of one address, through a trusted proxy, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct AddressPlace {
     table: Arc<ConnectionTable>,
@@ -65,7 +65,7 @@ impl ConnectionTable {
         &self.refused
     }
 
-    /// Gives a new connection a place, or says why it has none. Another connection may lose its place for it.
+    /// Gives a new connection a slot, or returns why it gets none. Another connection may lose its slot to it.
     pub(crate) fn admit(
         self: &Arc<Self>,
         peer: SocketAddr,
@@ -84,7 +84,7 @@ impl ConnectionTable {
             && open.by_address.get(&key).is_some_and(|n| *n >= self.limits.per_address_max)
         {
             let refusal = ConnectionRefusal::Address(key, self.limits.per_address_max);
-            // An address's own connections give way before it is refused another one.
+            // An address's own connections are displaced before it is refused another one.
             let own = |entry: &ConnectionEntry| entry.peer == Some(key);
             open.displace(own, refusal).ok_or(refusal)?;
         }
@@ -105,7 +105,7 @@ impl ConnectionTable {
         Ok(ConnectionGuard(open.insert(entry)))
     }
 
-    /// Counts a request that a trusted proxy brings.
+    /// Counts a request from a trusted proxy.
     pub(super) fn admit_request(
         self: &Arc<Self>,
         key: PeerKey,
@@ -129,7 +129,7 @@ impl ConnectionTable {
         self.streams.admit(caller).inspect_err(|refusal| self.refused.count(*refusal))
     }
 
-    /// Frees the place of a connection that is gone.
+    /// Frees the slot of a closed connection.
     pub(super) fn remove(&self, entry: &ConnectionEntry) {
         let mut open = self.lock();
         if open.forget(entry).is_none() {
@@ -138,18 +138,19 @@ impl ConnectionTable {
         }
     }
 
-    /// Takes a connection's place when the system has no descriptor for another one, and waits a moment until it is gone.
+    /// Takes away a connection's slot when the system has no descriptor for another one, and waits briefly until it
+    /// is closed.
     pub(crate) async fn make_way(&self, patience: Duration) {
         let n_max = self.limits.connections_max;
         let displaced = self.lock().displace(|_| true, ConnectionRefusal::Displaced(n_max));
         match displaced {
-            // Whatever else frees a descriptor is not noticed: then the next attempt fails too.
+            // Other events that free a descriptor are not noticed: then the next attempt fails too.
             Some(()) => drop(tokio::time::timeout(patience, self.closed.notified()).await),
             None => tokio::time::sleep(patience).await,
         }
     }
 
-    /// Waits while too many connections have lost their places and are not gone yet.
+    /// Waits while too many connections have lost their slots and are not closed yet.
     pub(crate) async fn ready(&self) {
         while self.lock().n_closing >= CLOSING_MAX {
             self.closed.notified().await;
@@ -160,19 +161,19 @@ impl ConnectionTable {
         self.n_changes.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How many connections there are, by what they do.
+    /// The number of connections, by phase.
     pub(crate) fn counts(&self) -> [(&'static str, u64); ConnectionPhase::ALL.len()] {
         let open = self.lock();
         let n_in = |phase| open.entries.values().filter(|entry| entry.phase() == phase).count();
         ConnectionPhase::ALL.map(|(phase, name)| (name, n_in(phase) as u64))
     }
 
-    /// How many there were.
+    /// The number of connections that were accepted.
     pub(crate) fn n_accepted(&self) -> u64 {
         self.n_accepted.load(Ordering::Relaxed)
     }
 
-    /// WebSockets and event streams whose callers are known.
+    /// WebSockets and event streams of authenticated callers.
     pub(crate) fn n_streams(&self) -> u64 {
         self.streams.n_open() as u64
     }
@@ -209,8 +210,8 @@ impl OpenConnections {
         }
     }
 
-    /// Takes the place of the first connection that gives way among those that `may` lose theirs. Looks at all of them: it
-    /// is done only when places run out.
+    /// Takes the slot of the first connection in displacement order among those for which `may` is true. Examines all
+    /// connections, because it runs only when slots run out.
     fn displace(
         &mut self,
         may: impl Fn(&ConnectionEntry) -> bool,
@@ -251,7 +252,7 @@ mod tests {
         table.admit(SocketAddr::new(ip.parse().unwrap(), 1_000))
     }
 
-    /// Sends a connection as far as a whole request and its answer.
+    /// Advances a connection through a whole request and its answer.
     fn idle(guard: &ConnectionGuard, is_authenticated: bool) {
         guard.0.begin_request();
         if is_authenticated {
@@ -332,7 +333,8 @@ mod tests {
             let found: Vec<_> = (0..all.len()).filter(is_new).collect();
             order.extend(found);
         }
-        // Heads, the older one first; the unknown caller; the idle one. A request that is at work stays.
+        // Heads, the older one first; the unauthenticated caller; the idle one. A request in progress is not
+        // displaced.
         assert_eq!(order, [2, 4, 1, 0]);
         assert!(!is_ended(&working));
         // From now on there is only the reserve.

@@ -37,12 +37,12 @@ impl Listening {
         stream
     }
 
-    /// The status of an answer, on a connection of its own that is closed afterwards.
+    /// The status of an answer, on a separate connection that is closed afterwards.
     async fn status(&self, path: &str) -> String {
         status(&mut self.ask(path, "Connection: close\r\n").await).await
     }
 
-    /// Becomes a WebSocket, or not.
+    /// Tries to upgrade to a WebSocket.
     async fn upgrade(&self, more: &str) -> (String, TcpStream) {
         let mut stream = self.ask("/ws", &format!("{UPGRADE}{more}")).await;
         (status(&mut stream).await, stream)
@@ -80,7 +80,7 @@ async fn status(stream: &mut TcpStream) -> String {
     String::from_utf8(line.to_vec()).unwrap()
 }
 
-/// All that comes until the server closes the connection.
+/// Reads until the server closes the connection.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
@@ -118,7 +118,7 @@ async fn health_is_answered_beside_any_number_of_half_sent_heads() {
     }
     assert_eq!(server.status("/readyz").await, OK);
     assert_eq!(server.status("/").await, OK, "half a head is no reason to refuse a whole one");
-    // The oldest gave way, with an answer; the newest are still there.
+    // The oldest was displaced, with an answer; the newest are still open.
     let first = rest(&mut halves[0]).await;
     assert!(first.starts_with(UNAVAILABLE) && first.contains("it gave way to another"), "{first}");
     let newest = halves.last_mut().unwrap();

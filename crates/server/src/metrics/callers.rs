@@ -1,10 +1,10 @@
-//! What each caller uses of its quotas, as Prometheus text. The engine names a bounded number of callers and sums up
-//! the others, so the number of labels is bounded.
+//! Each caller's use of its quotas, as Prometheus text. The engine names a bounded number of callers and sums up the
+//! others, so the number of labels is bounded.
 
 use engine::CallerReport;
 use lifecycle::QuotaKind;
 
-/// The label of those that are not named. No token has such a name.
+/// The label of the callers that are not named. No token has such a name.
 const OTHERS: &str = "(others)";
 
 /// Name, kind, help and lines of a metric.
@@ -61,7 +61,7 @@ fn used(line: &CallerReport, kind: QuotaKind) -> u64 {
     line.used.get(&kind).copied().unwrap_or(0)
 }
 
-/// A caller's name as a label's value. Names of callers come from tokens, but those in old journals are not checked.
+/// A caller's name as a label value. Callers' names come from tokens, but those in old journals are not validated.
 fn label(line: &CallerReport) -> String {
     let Some(caller) = &line.caller else { return OTHERS.to_owned() };
     let mut label = String::with_capacity(caller.0.len());

@@ -1,4 +1,4 @@
-//! What freeing capacity for programs that waited for a runner has cost, as Prometheus text. The engine names a bounded
+//! The cost of freeing capacity for programs that waited for a runner, as Prometheus text. The engine names a bounded
 //! number of callers and sums up the others, so the number of labels is bounded.
 
 use engine::CapacityUse;

@@ -1,4 +1,4 @@
-//! The shell of the console and its assets: files of ours, compiled in, the same for everybody.
+//! The shell of the console and its assets: static files, compiled in, the same for all callers.
 //!
 //! They hold no data: the scripts fetch it from the public API with the browser's own session.
 
@@ -18,7 +18,7 @@ const SHELL: &str = include_str!("console/shell.html");
 /// The page where a person enters a secret.
 const HANDOFF: &str = include_str!("console/handoff.html");
 
-/// What a browser sees where there is nothing.
+/// The page for an unknown path.
 const MISSING: &str = include_str!("console/missing.html");
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -48,7 +48,7 @@ pub(crate) async fn shell() -> Response {
     page(StatusCode::OK, "text/html; charset=utf-8", SHELL)
 }
 
-/// `/connect`: the secret of whoever is expected is in the fragment, which browsers keep to themselves.
+/// `/connect`: the secret of the handoff is in the fragment, which browsers do not send.
 pub(crate) async fn handoff() -> Response {
     page(StatusCode::OK, "text/html; charset=utf-8", HANDOFF)
 }

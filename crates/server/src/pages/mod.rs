@@ -1,4 +1,4 @@
-//! What a person sees: an inbox of open questions, and the page where one is decided.
+//! The pages for people: an inbox of open questions, and the page where one is decided.
 
 mod console;
 mod questions;

@@ -1,4 +1,4 @@
-//! `GET /api/questions`: what waits for a person, once or as it changes.
+//! `GET /api/questions`: the questions that wait for a person, once or as a stream of changes.
 
 use crate::app::AppState;
 use crate::auth::Caller;
@@ -18,13 +18,13 @@ use std::time::Duration;
 use store::ListFilter;
 use tokio::sync::watch;
 
-/// Executions that are looked through for open questions: an inbox is read by a person.
+/// Maximum number of executions that are searched for open questions: an inbox is read by a person.
 const EXECUTIONS_LOOKED_AT_MAX: usize = 100;
 
-/// A storm of questions is told in pictures this far apart.
+/// Minimum interval between two lists, which coalesces bursts of questions.
 const BETWEEN_TWO_LISTS: Duration = Duration::from_millis(200);
 
-/// Proxies close connections that say nothing for a minute; some after half of that.
+/// Proxies close connections that are silent for a minute; some after half of that.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) async fn questions(
@@ -41,7 +41,7 @@ pub(crate) async fn questions(
     Ok(Sse::new(lists(app, caller)).keep_alive(heartbeat).into_response())
 }
 
-/// A stream of lists on its way.
+/// The state of a stream of lists.
 struct QuestionListStream {
     app: Arc<AppState>,
     caller: Caller,
@@ -49,8 +49,8 @@ struct QuestionListStream {
     is_first: bool,
 }
 
-/// The list now, and again whenever a question was asked or closed, until the server stops or the caller's
-/// credential ends.
+/// Sends the current list, and a new one after each question that was asked or closed, until the server stops or the
+/// caller's credential ends.
 fn lists(
     app: Arc<AppState>,
     caller: Caller,
@@ -68,15 +68,15 @@ impl QuestionListStream {
         if !std::mem::take(&mut self.is_first) {
             tokio::time::sleep(BETWEEN_TWO_LISTS).await;
         }
-        // Before the list is made: what changes meanwhile is told with the next one.
+        // Marked before the list is built: later changes are sent with the next list.
         self.changes.borrow_and_update();
-        // A store that fails ends the stream; the page comes again.
+        // A store error ends the stream; the page reconnects.
         let list = open(&self.app, &self.caller).await.ok()?;
         Some((Ok(Event::default().data(list.to_string())), self))
     }
 }
 
-/// How many questions are open, and whether that is all of them.
+/// The number of open questions, and whether all were counted.
 pub(crate) async fn count_open_questions(
     app: &AppState,
     caller: &Caller,
@@ -95,7 +95,7 @@ async fn open(app: &AppState, caller: &Caller) -> Result<Value, RequestError> {
     for listed in listed {
         let overview = match app.engine.overview(listed.execution).await {
             Ok(overview) if overview.has_asked => overview,
-            // It asked nothing, or was forgotten since it was listed.
+            // It has asked nothing, or was removed since it was listed.
             Ok(_) | Err(engine::Error::Rejected(_)) => continue,
             Err(error) => return Err(error.into()),
         };
@@ -112,7 +112,7 @@ async fn open(app: &AppState, caller: &Caller) -> Result<Value, RequestError> {
         }
     }
     let mut list = json!({ "questions": open, "complete": is_all, "time": app.clock.now() });
-    // For those who decide: what of the configuration does not count, and what to do about it.
+    // For callers that decide: which part of the configuration has no effect, and what to do about it.
     let notice = app.sources.as_ref().and_then(SourceRegistry::trouble);
     if let Some(notice) = notice.filter(|_| caller.sees_all_questions()) {
         list["notice"] = notice.into();

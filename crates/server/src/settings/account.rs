@@ -1,9 +1,9 @@
-//! Whether the server's account is also the account of its clients. Under one account nothing protects the server: its
-//! store, its process and the person's browser profile all belong to the agent.
+//! Whether the server's account is also the account of its clients. Under one account nothing protects the server:
+//! its store, its process and the person's browser profile all belong to the agent.
 
 use std::os::unix::fs::MetadataExt as _;
 
-/// What is known about the account of this process.
+/// The known facts about the account of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountFacts {
     /// The effective user id.
@@ -14,13 +14,13 @@ pub struct AccountFacts {
     pub entry: Option<(String, String)>,
 }
 
-/// Shells with which no one can log in.
+/// Shells that permit no login.
 const NO_LOGIN: [&str; 2] = ["nologin", "false"];
 
 /// The audit subsystem's value for a process outside of any login session.
 const UNSET: u32 = u32::MAX;
 
-/// Reads what is known about the account of this process.
+/// Reads the facts about the account of this process.
 pub fn server_account() -> AccountFacts {
     let uid = std::fs::metadata("/proc/self").map_or(0, |data| data.uid());
     let login_uid = std::fs::read_to_string("/proc/self/loginuid").ok();

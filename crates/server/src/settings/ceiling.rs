@@ -1,4 +1,4 @@
-//! Who may answer at most, as it is now: a change counts from the next decision on.
+//! The current limit on who may answer: a change takes effect with the next decision.
 
 use lifecycle::AnswerRole;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,5 +1,5 @@
-//! The settings that name this machine: one JSON file in the data directory, readable by its owner only, replaced as a
-//! whole.
+//! The settings that refer to this machine: one JSON file in the data directory, readable by its owner only, and
+//! replaced as a whole.
 
 use super::records::StoredSetting;
 use super::rules::SettingName;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// The file's name within the data directory.
 pub const MACHINE_FILE: &str = "settings.json";
 
-/// Longest file that is read: eleven settings.
+/// Maximum size of the file, which has eleven settings.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The version of the file's format. A file of a later version is refused.
@@ -25,8 +25,8 @@ struct MachineFileContents {
     settings: BTreeMap<String, StoredSetting>,
 }
 
-/// Reads the file; empty where there is none. A file that cannot be understood is an error: a server that ignored it
-/// would run without its settings.
+/// Reads the file; empty if there is none. A file that cannot be parsed is an error: a server that ignored it would
+/// run without its settings.
 pub(super) fn read(data_dir: &Path) -> io::Result<BTreeMap<SettingName, StoredSetting>> {
     let mut text = String::new();
     match File::open(data_dir.join(MACHINE_FILE)) {
@@ -48,7 +48,7 @@ pub(super) fn read(data_dir: &Path) -> io::Result<BTreeMap<SettingName, StoredSe
     contents.settings.into_iter().map(read).collect()
 }
 
-/// Replaces the file. It is on the disk when this returns.
+/// Replaces the file. It is synced to disk when this returns.
 pub(super) fn write(
     data_dir: &Path,
     settings: &BTreeMap<SettingName, StoredSetting>,

@@ -1,6 +1,6 @@
 //! Settings that outlive the server that was started with them: those that bind the service are records in the store,
-//! those that name this machine are a file in the data directory. They apply to every server of the directory, whoever
-//! starts it; a flag may tighten them and never loosens them.
+//! those that refer to this machine are a file in the data directory. They apply to every server of the directory,
+//! regardless of who starts it; a flag may tighten them but never loosen them.
 
 mod account;
 mod ceiling;

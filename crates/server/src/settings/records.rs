@@ -14,7 +14,7 @@ use store::{RecordStore, StoreError, StoredRecord};
 const SETTING: &str = "setting";
 const CHANGE: &str = "setting_change";
 
-/// Changes in the history; the oldest are removed first.
+/// Maximum number of changes in the history; the oldest are removed first.
 const CHANGES_MAX: usize = 1_000;
 
 /// A setting as it is recorded.
@@ -24,7 +24,7 @@ pub struct StoredSetting {
     pub value: SettingValue,
     /// Who set it.
     pub by: String,
-    /// When.
+    /// When it was set.
     pub at: Timestamp,
 }
 
@@ -33,35 +33,35 @@ pub struct StoredSetting {
 pub struct SettingChange {
     /// The setting's name.
     pub name: String,
-    /// Its value before; none where it had none.
+    /// Its value before; none if it had none.
     pub old: Option<SettingValue>,
-    /// Its value since then.
+    /// Its value after the change.
     pub new: SettingValue,
     /// Who changed it.
     pub by: String,
-    /// When.
+    /// When it was changed.
     pub at: Timestamp,
 }
 
-/// Who changes settings, and when.
+/// The author and the time of a change.
 #[derive(Debug, Clone)]
 pub struct SettingAuthor {
     /// A token's name, or the command and the account that ran it.
     pub by: String,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
 /// Why settings could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The machine's file.
+    /// The machine's file could not be read or written.
     #[error("use the settings file {0}: {1}")]
     File(PathBuf, io::Error),
-    /// A record that this program does not understand.
+    /// A record has a format that this program does not know.
     #[error("read the recorded setting {0}; nothing was changed")]
     Unreadable(String),
-    /// The value, or the change, is not possible.
+    /// The value or the change is invalid.
     #[error("{0}")]
     Refused(String),
     /// The store failed.
@@ -81,7 +81,7 @@ pub async fn read_settings(
     merged(&stored, data_dir)
 }
 
-/// The same without owning the directory: a server may have it open. Blocks for a millisecond.
+/// Reads the settings without owning the directory: a server may have it open. Blocks for a millisecond.
 pub fn look_up_settings(
     data_dir: &Path,
 ) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
@@ -107,7 +107,7 @@ fn read_file(data_dir: &Path) -> Result<BTreeMap<SettingName, StoredSetting>, Se
     machine_file::read(data_dir).map_err(failed)
 }
 
-/// Records new values, each with its entry in the history. All of it is on the disk when this returns.
+/// Records new values, each with its entry in the history. Everything is synced to disk when this returns.
 pub async fn write_settings(
     records: &dyn RecordStore,
     data_dir: &Path,
@@ -116,7 +116,7 @@ pub async fn write_settings(
 ) -> Result<(), SettingsError> {
     let before = read_settings(records, data_dir).await?;
     for (name, value) in values {
-        // The history first: a change without its entry would be one that no one can explain.
+        // The history is written first: a change without its entry would be unexplained.
         let change = SettingChange {
             name: name.name().to_owned(),
             old: before.get(name).map(|setting| setting.value.clone()),
@@ -165,7 +165,7 @@ async fn append_change(
     Ok(())
 }
 
-/// The changes of settings, the oldest first.
+/// Returns the changes of settings, the oldest first.
 pub async fn read_history(records: &dyn RecordStore) -> Result<Vec<SettingChange>, SettingsError> {
     let read = |record: &StoredRecord| {
         serde_json::from_str(&record.value)

@@ -1,4 +1,4 @@
-//! The settings of a running server: listed, changed one at a time, and applied where that is possible at once.
+//! The settings of a running server: listed, changed one at a time, and applied immediately if that is possible.
 
 use super::records::{
     SettingAuthor, SettingChange, SettingsError, StoredSetting, read_history, read_settings,
@@ -20,16 +20,16 @@ pub struct SettingsRegistry(Arc<SettingsInner>);
 struct SettingsInner {
     records: Arc<dyn RecordStore>,
     data_dir: PathBuf,
-    /// One change at a time.
+    /// Serialises changes.
     changing: Mutex<()>,
 }
 
 /// A change that was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedSetting {
-    /// The setting.
+    /// The name of the setting.
     pub name: SettingName,
-    /// As it is recorded now.
+    /// Its new record.
     pub setting: StoredSetting,
     /// Whether a running server applies it without a restart.
     pub is_live: bool,
@@ -47,12 +47,12 @@ impl SettingsRegistry {
         read_settings(&*self.0.records, &self.0.data_dir).await
     }
 
-    /// The recorded changes, the oldest first.
+    /// Returns the recorded changes, the oldest first.
     pub async fn history(&self) -> Result<Vec<SettingChange>, SettingsError> {
         read_history(&*self.0.records).await
     }
 
-    /// Records a new value, in either direction: this is the explicit action that a flag is not.
+    /// Records a new value, stricter or looser: unlike a flag, this is an explicit action.
     pub async fn set(
         &self,
         name: SettingName,
@@ -71,8 +71,8 @@ impl SettingsRegistry {
         Ok(AppliedSetting { name, setting, is_live })
     }
 
-    /// Ends the access of those who have an admin secret. Refuses where the server could not start afterwards: the secrets
-    /// would be gone for nothing.
+    /// Ends the access of all holders of an admin secret. Refuses if the server could not start afterwards: the
+    /// secrets would be revoked for nothing.
     async fn enter_operator_mode(&self) -> Result<(), SettingsError> {
         if let Some(why) = shared_account(&server_account()) {
             return Err(SettingsError::Refused(format!(

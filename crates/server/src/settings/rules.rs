@@ -1,4 +1,4 @@
-//! Which settings there are, which change loosens each, and what a command line makes of the recorded ones. No I/O.
+//! Which settings exist, which changes loosen each, and how a command line combines with the recorded ones. No I/O.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use tools::http::IpNetwork;
 /// A setting that outlives the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SettingName {
-    /// Who may answer questions at most.
+    /// The limit on who may answer questions.
     Answers,
     /// Host names that the server answers to, besides its own.
     AllowedHosts,
@@ -18,13 +18,13 @@ pub enum SettingName {
     AllowedOrigins,
     /// Proxies that name the peers of their requests.
     TrustedProxies,
-    /// Whether the server has an account of its own and gives its clients no administrator.
+    /// Whether the server has its own account and gives its clients no administrator rights.
     OperatorMode,
     /// The configuration file named with `--config`, or `usual`.
     Config,
-    /// The user's own configuration file, as it was resolved.
+    /// The user's own configuration file, as a resolved path.
     UserConfig,
-    /// Project files that were found from the directories where servers were started.
+    /// Project files found from the directories where servers were started.
     ProjectFiles,
     /// The file with the vault's key.
     VaultKey,
@@ -42,14 +42,14 @@ pub enum SettingName {
 pub enum SettingValue {
     /// One text.
     Text(String),
-    /// Several, in the order in which they were given.
+    /// Several texts, in the order in which they were given.
     List(Vec<String>),
 }
 
-/// What a new value does to a setting.
+/// The effect of a new value of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingEffect {
-    /// Nothing.
+    /// No change.
     Same,
     /// It permits no more than before.
     Tightens,
@@ -60,9 +60,9 @@ pub enum SettingEffect {
 /// The settings that a start of the server names.
 #[derive(Debug, Clone, Default)]
 pub struct StartFlags {
-    /// Those with a flag, or with a variable that stands for one.
+    /// Settings with a flag, or with an environment variable in its place.
     pub named: BTreeMap<SettingName, SettingValue>,
-    /// The values that count where neither a flag nor a record names one.
+    /// The values that apply if neither a flag nor a record names one.
     pub defaults: BTreeMap<SettingName, SettingValue>,
     /// Recorded settings that nothing depends on yet, such as a key file that does not exist: another value loosens
     /// nothing.
@@ -71,12 +71,12 @@ pub struct StartFlags {
     pub replaces: bool,
 }
 
-/// What counts for a server that starts.
+/// The effective settings of a server that starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledSettings {
     /// Every setting.
     pub values: BTreeMap<SettingName, SettingValue>,
-    /// Those whose value differs from the record, or that have no record.
+    /// Settings whose value differs from the record, or that have no record.
     pub changed: Vec<SettingName>,
 }
 
@@ -94,16 +94,16 @@ pub struct LooseningFlag {
 /// The values of `answers`, the strictest first.
 const ANSWERS: [&str; 3] = ["person", "client", "model"];
 
-/// Members of a list, and characters of each: people write these.
+/// Maximum number of members of a list, and of characters of each: people write these.
 const LIST_MAX: usize = 100;
 const TEXT_CHARS_MAX: usize = 4_096;
 
-/// The value of `config` where no file is named, and of settings that name nothing.
+/// The value of `config` if no file is named, and of settings that name nothing.
 const USUAL: &str = "usual";
 const NONE: &str = "none";
 
 impl SettingName {
-    /// All of them, in the order in which they are listed.
+    /// All settings, in the order in which they are listed.
     pub const ALL: [Self; 12] = [
         Self::Answers,
         Self::AllowedHosts,
@@ -137,7 +137,7 @@ impl SettingName {
         }
     }
 
-    /// Whether it names something of this machine, and is recorded in the data directory's file.
+    /// Whether it refers to this machine, and is recorded in the data directory's file.
     pub const fn is_of_machine(self) -> bool {
         match self {
             Self::Answers
@@ -163,7 +163,7 @@ impl SettingName {
         )
     }
 
-    /// Reads a value as people write it: lists with commas, `none` for an empty one.
+    /// Parses a value as people write it: lists with commas, `none` for an empty one.
     pub fn parse_value(self, text: &str) -> Result<SettingValue, String> {
         let text = text.trim();
         if text.chars().count() > TEXT_CHARS_MAX {
@@ -225,7 +225,7 @@ impl FromStr for SettingName {
 }
 
 impl SettingValue {
-    /// The text; the empty one for a list.
+    /// The text; empty for a list.
     pub fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -258,19 +258,19 @@ impl fmt::Display for SettingValue {
     }
 }
 
-/// What `new` does to the setting `name`, whose value is `old`.
+/// The effect of changing the setting `name` from `old` to `new`.
 pub fn effect(name: SettingName, old: &SettingValue, new: &SettingValue) -> SettingEffect {
     if old == new {
         return SettingEffect::Same;
     }
     let loosens = match name {
         SettingName::Answers => rank(new.text()) > rank(old.text()),
-        // A trusted proxy is not bounded, and names whose requests count for whom.
+        // A trusted proxy is not limited, and determines the peers of its requests.
         SettingName::AllowedHosts | SettingName::AllowedOrigins | SettingName::TrustedProxies => {
             has_more(old, new)
         }
         SettingName::OperatorMode => new.text() != "on",
-        // Another file or key may say anything.
+        // Another file or key may have any content.
         SettingName::Config
         | SettingName::UserConfig
         | SettingName::VaultKey
@@ -292,8 +292,8 @@ fn has_more(old: &SettingValue, new: &SettingValue) -> bool {
     new.list().iter().any(|item| !old.list().contains(item))
 }
 
-/// A loopback address is reached from this machine only, whatever the port. Any other address that differs may be
-/// reached from elsewhere.
+/// A loopback address is only reachable from this machine, on any port. Any other address that differs may be
+/// reachable from elsewhere.
 fn reaches_more(old: &str, new: &str) -> bool {
     let ip = |text: &str| text.parse::<SocketAddr>().map(|address| address.ip()).ok();
     match (ip(old), ip(new)) {
@@ -308,7 +308,7 @@ fn is_unspecified_for(old: IpAddr, new: IpAddr) -> bool {
     old.is_unspecified() && old.is_ipv4() == new.is_ipv4()
 }
 
-/// What counts for a server that starts with these flags on a directory with this record.
+/// The effective settings of a server that starts with these flags on a directory with this record.
 pub fn settle(
     recorded: &BTreeMap<SettingName, SettingValue>,
     flags: &StartFlags,
@@ -321,7 +321,7 @@ pub fn settle(
         let value = match (before, named) {
             (None, named) => named.or_else(default),
             (Some(_), Some(flag)) if flags.replaces => Some(flag),
-            // No flag switches it, so no command line can leave it out by mistake.
+            // No flag sets it, so no command line can omit it by mistake.
             (Some(before), None) if name == SettingName::OperatorMode => Some(before.clone()),
             (Some(before), None) if flags.replaces => default().or_else(|| Some(before.clone())),
             (Some(before), None) => Some(before.clone()),

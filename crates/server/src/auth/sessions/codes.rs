@@ -1,7 +1,7 @@
 //! One-use codes: a sign-in code starts a browser session, an elevation code raises one for an hour.
 //!
-//! A code travels behind `#` in a link, which no server and no log sees. A used code is retained until it would
-//! have expired, so that the page can say what is wrong with a link.
+//! A code is sent behind `#` in a link, which no server and no log sees. A used code is retained until it would have
+//! expired, so that the page can explain why a link does not work.
 
 use super::expiring::{ExpiringKind, ExpiringValue, ExpiryTime, secret_key, to_json};
 use crate::auth::tokens::{MintedSecret, TokenError, TokenId};
@@ -9,21 +9,21 @@ use lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
 use store::{RecordStore, StoreError};
 
-/// How long a used or expired code can be told from an unknown one.
+/// How long a used or expired code can be distinguished from an unknown one.
 const RETAINED_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Codes at a time, those that were used included.
+/// Maximum number of codes, including used ones.
 const CODES_MAX: usize = 1_000;
 
 /// Kinds of records of the previous version, whose sessions were bound to the name of a token.
 const PREVIOUS_KINDS: [&str; 2] = ["browser_code", "browser_bearer"];
 
-/// What a code is for.
+/// The purpose of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodePurpose {
     /// Starts a session.
     SignIn,
-    /// Raises a session to what the token that made the code may do.
+    /// Raises a session to the rights of the token that created the code.
     Elevation,
 }
 
@@ -39,7 +39,7 @@ impl CodePurpose {
     }
 }
 
-/// A code that was not used yet.
+/// A code that has not been used yet.
 pub(crate) struct MintedCode {
     pub(crate) code: String,
     pub(crate) expires: Timestamp,
@@ -48,7 +48,7 @@ pub(crate) struct MintedCode {
 /// Why a code is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeRefusal {
-    /// Never made by this server, or long ago.
+    /// This server never created it, or did so long ago.
     Unknown,
     /// Used before.
     Used,
@@ -65,7 +65,7 @@ struct CodeRecord {
     is_used: bool,
 }
 
-/// Makes a code that acts for a token.
+/// Creates a code that acts for a token.
 pub(crate) async fn mint_code(
     records: &dyn RecordStore,
     purpose: CodePurpose,
@@ -78,7 +78,7 @@ pub(crate) async fn mint_code(
     Ok(MintedCode { code, expires })
 }
 
-/// Uses a code up, and returns the token that made it.
+/// Marks a code as used, and returns the token that created it.
 pub(super) async fn redeem(
     records: &dyn RecordStore,
     purpose: CodePurpose,
@@ -105,8 +105,8 @@ pub(super) async fn redeem(
     }
 }
 
-/// Ends every browser session, and removes all that could start or raise one: after the store lost entries nobody knows
-/// which of them were ended before.
+/// Ends every browser session, and removes all codes that could start or raise one: after the store lost entries, it
+/// is unknown which sessions were ended before.
 pub async fn end_all_sessions(records: &dyn RecordStore) -> Result<(), StoreError> {
     for kind in super::SESSION_KINDS {
         for record in records.all(kind).await? {

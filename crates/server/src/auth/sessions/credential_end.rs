@@ -8,13 +8,13 @@ use lifecycle::Timestamp;
 use std::time::Duration;
 use store::StoreError;
 
-/// How soon a connection notices what another server on the same store has ended. What this server ends, it
-/// announces.
+/// How soon a connection notices what another server on the same store has ended. Changes by this server are
+/// announced.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl BrowserSessions {
     /// Resolves when `caller`, which was admitted earlier, would no longer be admitted as the same caller with the
-    /// same rights. Never resolves where no credential is asked for.
+    /// same rights. Never resolves if the server requires no credential.
     pub(crate) async fn credential_end(
         &self,
         tokens: &TokenRegistry,
@@ -29,7 +29,8 @@ impl BrowserSessions {
                     tracing::info!(caller = %caller.name, "a connection ends with its credential");
                     return;
                 }
-                // A store that fails briefly must not cut off every client; one that fails for long stops the rest.
+                // A brief store failure must not disconnect every client; a permanent one stops everything else
+                // anyway.
                 Err(error) => {
                     tracing::warn!(%error, "could not check the credential of a connection");
                     RECHECK_INTERVAL
@@ -42,7 +43,7 @@ impl BrowserSessions {
         }
     }
 
-    /// How long the credential lasts if nobody ends it; none where it no longer admits `caller`.
+    /// How long the credential is valid unless it is ended earlier; none if it no longer admits `caller`.
     async fn valid_time(
         &self,
         tokens: &TokenRegistry,

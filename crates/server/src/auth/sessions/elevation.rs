@@ -1,5 +1,5 @@
-//! Elevations: for an hour a tab may do what the token may that made its code. The browser holds the id in the
-//! memory of one tab and stores it nowhere.
+//! Elevations: for an hour, a browser tab has the rights of the token that created its code. The browser holds the id
+//! in the memory of one tab and stores it nowhere.
 
 use super::expiring::{ExpiringKind, secret_key};
 use super::session::BrowserSessionId;
@@ -55,7 +55,7 @@ pub(super) struct ValidElevation {
     pub(super) expires: Timestamp,
 }
 
-/// The elevation under a key; none where it ended or belongs to another session.
+/// Returns the elevation under a key; none if it ended or belongs to another session.
 pub(super) async fn find(
     records: &dyn RecordStore,
     key: &ElevationKey,

@@ -1,7 +1,7 @@
 //! Records that expire: codes, sessions, elevations and tickets. Expired ones are removed when the next is written.
 //!
-//! They expire by the wall clock. If the clock was set back, they would last too long: those that were written before have
-//! ended.
+//! They expire by the wall clock. If the clock was set back they would be valid too long, so records written before
+//! that are invalid.
 
 use crate::auth::tokens::{TokenError, digest};
 use lifecycle::Timestamp;
@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::{RecordStore, StoreError};
 
-/// One kind of record, how long it is valid, and how many there are at most.
+/// One kind of record, how long a record is valid, and the maximum number of records.
 #[derive(Clone, Copy)]
 pub(super) struct ExpiringKind {
     pub(super) name: &'static str,
     pub(super) age_ms_max: i64,
-    /// How long after its end a record is retained, to tell "expired" or "used" from "unknown".
+    /// How long after its end a record is retained, to distinguish "expired" or "used" from "unknown".
     pub(super) retained_ms: i64,
-    /// Beyond this, those that expire first are removed.
+    /// Above this number, the records that expire first are removed.
     pub(super) n_max: usize,
 }
 
@@ -37,7 +37,7 @@ struct ExpiryOnly {
 }
 
 impl<T> ExpiringValue<T> {
-    /// Whether it is not expired, by a clock that was not set back since it was written.
+    /// Whether it has not expired, by a clock that was not set back since it was written.
     pub(super) const fn is_valid(&self, now: ExpiryTime) -> bool {
         self.expires > now.at.0 && self.generation == now.generation
     }
@@ -81,7 +81,7 @@ impl ExpiringKind {
         Ok(Timestamp(expires))
     }
 
-    /// The record under a key and its version, whether it is still valid or not.
+    /// Returns the record under a key and its version, even if it is no longer valid.
     pub(super) async fn get<T: DeserializeOwned>(
         self,
         records: &dyn RecordStore,
@@ -91,7 +91,7 @@ impl ExpiringKind {
         Ok(serde_json::from_str(&record.value).ok().map(|value| (value, record.version)))
     }
 
-    /// The record under a key, while it is valid.
+    /// Returns the record under a key while it is valid.
     pub(super) async fn valid<T: DeserializeOwned>(
         self,
         records: &dyn RecordStore,
@@ -103,7 +103,7 @@ impl ExpiringKind {
         Ok(record.is_valid(now).then_some(record))
     }
 
-    /// Removes expired records and, where too many are left, those that expire first.
+    /// Removes expired records and, if too many are left, those that expire first.
     async fn purge(self, records: &dyn RecordStore, now: Timestamp) -> Result<(), StoreError> {
         let mut all: Vec<_> = records
             .all(self.name)
@@ -143,7 +143,7 @@ pub(super) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts and numbers can be written as JSON")
 }
 
-/// The key of a record that belongs to a secret: the store holds no secret.
+/// The key of a record that belongs to a secret: the store contains no secret.
 pub(super) fn secret_key(secret: &str) -> String {
     digest(secret).iter().map(|byte| format!("{byte:02x}")).collect()
 }

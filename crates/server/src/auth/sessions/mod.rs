@@ -1,5 +1,5 @@
 //! Browser sessions: a link with a one-use code signs a browser in, and its requests are signed with a key that
-//! cannot be read out of it. No cookie: those ignore ports, and every local server would receive it.
+//! cannot be extracted from it. There is no cookie: cookies ignore ports, and every local server would receive it.
 //!
 //! The long-lived token never reaches the browser. A session reads and answers; for anything else a person enters a
 //! code that raises one tab for an hour.
@@ -39,25 +39,25 @@ use tokio::sync::watch;
 /// The header with the id of an elevation. The signature covers it.
 const ELEVATION_HEADER: &str = "airlock-elevation";
 
-/// What a session may do unless it is elevated, whatever its token may do.
+/// The rights of a session that is not elevated, regardless of its token's scopes.
 const SESSION_SCOPES: [Scope; 1] = [Scope::Answer];
 
 /// Kinds of records of browser sessions: sessions, codes, elevations and tickets.
 const SESSION_KINDS: [&str; 5] =
     ["browser_session", "sign_in_code", "elevation_code", "browser_elevation", "browser_ticket"];
 
-/// What the server holds of browser sessions in memory; the sessions themselves are in the store.
+/// The in-memory state of browser sessions; the sessions themselves are in the store.
 pub(crate) struct BrowserSessions {
-    /// Different in each run of the server; none where the system had no randomness.
+    /// Different in each run of the server; none if the system has no randomness.
     nonce: Option<String>,
     /// The port on which the server listens.
     port: u16,
     replays: Mutex<ReplayGuard>,
-    /// Rises when a session or a token may have ended, or may do less.
+    /// Incremented when a session or a token may have ended, or may have lost rights.
     endings: watch::Sender<u64>,
 }
 
-/// How a session proved itself.
+/// How a session authenticated a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionCredential {
     pub(crate) id: BrowserSessionId,
@@ -67,17 +67,17 @@ pub(crate) struct SessionCredential {
 }
 
 impl SessionCredential {
-    /// Whether the request counts as the token's that raised the session.
+    /// Whether the request has the rights of the token that raised the session.
     pub(crate) const fn is_elevated(&self) -> bool {
         self.elevation.is_some()
     }
 }
 
-/// What a request claims about its session.
+/// The credential that a request presents for its session.
 pub(super) enum SessionClaim<'a> {
-    /// A signature, after the scheme.
+    /// The signature, without the scheme.
     Signed(&'a str),
-    /// A tab's bearer.
+    /// A tab's bearer secret.
     Bearer(&'a str),
     /// A ticket in the URL.
     Ticket(&'a str),
@@ -86,7 +86,7 @@ pub(super) enum SessionClaim<'a> {
 /// Why a session's request is refused.
 #[derive(Debug)]
 pub(super) enum SessionRefusal {
-    /// It does not prove that it belongs to a session that lasts.
+    /// The request does not prove that it belongs to a valid session.
     Unknown,
     /// The session sends more requests than are admitted.
     TooMany,
@@ -109,7 +109,7 @@ impl BrowserSessions {
         }
     }
 
-    /// What signatures must cover in this run of the server.
+    /// The nonce that signatures must cover in this run of the server.
     pub(crate) fn nonce(&self) -> Result<&str, TokenError> {
         self.nonce.as_deref().ok_or(TokenError::NoRandomness)
     }
@@ -134,7 +134,7 @@ impl BrowserSessions {
         Ok(Ok((started, caller)))
     }
 
-    /// Raises a session for a code.
+    /// Raises a session with a code.
     pub(crate) async fn elevate(
         &self,
         tokens: &TokenRegistry,
@@ -153,8 +153,8 @@ impl BrowserSessions {
         elevation::grant(records, session, token, now).await.map(Ok)
     }
 
-    /// The sessions of one token, or of all, newest first, each with the name of its token. Sessions of removed
-    /// tokens ended with them.
+    /// Returns the sessions of one token, or of all, newest first, each with the name of its token. Sessions of
+    /// removed tokens ended with those tokens.
     pub(crate) async fn list(
         &self,
         tokens: &TokenRegistry,
@@ -173,7 +173,7 @@ impl BrowserSessions {
         Ok(listed)
     }
 
-    /// Ends a session and its streams; false where there is none.
+    /// Ends a session and its streams; false if it does not exist.
     pub(crate) async fn end(
         &self,
         tokens: &TokenRegistry,
@@ -189,7 +189,7 @@ impl BrowserSessions {
         self.endings.send_modify(|n| *n += 1);
     }
 
-    /// Issues a ticket for one path; none for a caller that was asked for nothing and needs no ticket.
+    /// Issues a ticket for one path; none for a caller that needs no credential and therefore no ticket.
     pub(crate) async fn issue_ticket(
         &self,
         tokens: &TokenRegistry,
@@ -260,7 +260,7 @@ impl BrowserSessions {
     ) -> Result<(BrowserSessionId, ExpiringValue<SessionRecord>), SessionRefusal> {
         let (id, digest) = session::read_tab_bearer(text).ok_or(SessionRefusal::Unknown)?;
         let session = self.find(tokens, &id, now).await?.ok_or(SessionRefusal::Unknown)?;
-        // Digests of random secrets: the time that a comparison takes tells nothing.
+        // These are digests of random secrets: the duration of the comparison reveals nothing.
         match &session.value.proof {
             SessionProof::Tab(known) if *known == digest => Ok((id, session)),
             SessionProof::Tab(_) | SessionProof::Key(_) => Err(SessionRefusal::Unknown),
@@ -299,8 +299,8 @@ impl BrowserSessions {
         Ok((id, session))
     }
 
-    /// The caller that a session acts for; none where its token may no longer answer. An elevation that ended raises
-    /// nothing: the request counts as the session's own.
+    /// The caller that a session acts for; none if its token may no longer answer. After an elevation has ended, the
+    /// request has the session's own rights.
     async fn session_caller(
         tokens: &TokenRegistry,
         (id, session): (BrowserSessionId, ExpiringValue<SessionRecord>),
@@ -337,10 +337,10 @@ pub(super) fn claim_in(headers: &HeaderMap) -> Option<SessionClaim<'_>> {
     is_bearer.then_some(SessionClaim::Bearer(rest))
 }
 
-/// The digest that a signed request claims for its body; none where it is not signed.
+/// The digest that a signed request claims for its body; none if it is not signed.
 pub(crate) fn claimed_body_digest(headers: &HeaderMap) -> Option<[u8; 32]> {
     let Some(SessionClaim::Signed(text)) = claim_in(headers) else { return None };
-    // A header that cannot be read is refused by its caller's check; no body has this digest.
+    // A header that cannot be read is refused by the caller's authentication; no body has this digest.
     let claimed =
         SignedHeader::parse(text).and_then(|header| signature::claimed_digest(header.body));
     Some(claimed.unwrap_or_default())

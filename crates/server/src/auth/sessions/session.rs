@@ -9,28 +9,28 @@ use store::{RecordStore, StoreError};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Sessions at a time; those that expire first make room.
+/// Maximum number of sessions; those that expire first are removed to make space.
 const SESSIONS_MAX: usize = 1_000;
 
 const NAME: &str = "browser_session";
 
-/// A session whose key cannot be read out of the browser. Nothing renews it.
+/// A session whose key cannot be extracted from the browser. It is not renewed.
 const KEY_SESSION: ExpiringKind =
     ExpiringKind { name: NAME, age_ms_max: 7 * DAY_MS, retained_ms: 0, n_max: SESSIONS_MAX };
 
-/// A session of one tab, whose bearer script can read: a working day.
+/// A session of one tab, whose bearer secret scripts can read: valid for a working day.
 const TAB_SESSION: ExpiringKind = ExpiringKind { age_ms_max: DAY_MS / 2, ..KEY_SESSION };
 
-/// How ids begin.
+/// The prefix of session ids.
 const ID_PREFIX: &str = "web_";
 
-/// How bearers of tabs begin, so that people and scanners recognise one that leaked.
+/// The prefix of tabs' bearer secrets, by which people and scanners recognise a leaked one.
 const BEARER_PREFIX: &str = "alb_";
 
-/// Longest description of a browser that is stored.
+/// Maximum length of a stored browser description.
 const AGENT_CHARS_MAX: usize = 200;
 
-/// Names a session. Not a secret.
+/// Identifies a session. Not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct BrowserSessionId(String);
 
@@ -53,30 +53,30 @@ impl BrowserSessionId {
 /// A session as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct SessionRecord {
-    /// The token that it acts for.
+    /// The token that the session acts for.
     pub(super) token: TokenId,
     pub(super) proof: SessionProof,
     pub(super) created: i64,
     /// The port on which the server listened. A process that listens there later could forward requests to this
-    /// server elsewhere; they do not count.
+    /// server at its new port; such requests are not valid.
     pub(super) port: u16,
-    /// What the browser called itself.
+    /// The browser's description of itself.
     pub(super) agent: String,
 }
 
-/// How requests of a session show that they are its own.
+/// How requests prove that they belong to a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SessionProof {
     /// Signed with the private half of this key, in base64url.
     Key(String),
-    /// A bearer with this digest, where the browser has no keys.
+    /// A bearer secret with this digest, for browsers without keys.
     Tab(String),
 }
 
-/// What a browser brings to start a session.
+/// The values that a browser sends to start a session.
 pub(crate) struct NewSession<'a> {
-    /// Its public key; none where it has no keys.
+    /// Its public key; none if it has no keys.
     pub(crate) key: Option<&'a str>,
     pub(crate) agent: &'a str,
 }
@@ -85,7 +85,7 @@ pub(crate) struct NewSession<'a> {
 pub(crate) struct StartedSession {
     pub(crate) id: BrowserSessionId,
     pub(crate) expires: Timestamp,
-    /// For a tab without keys.
+    /// The bearer secret, for a tab without keys.
     pub(crate) bearer: Option<String>,
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn start(
     Ok(StartedSession { id, expires, bearer })
 }
 
-/// The session of this id, while it lasts.
+/// Returns the session of this id while it is valid.
 pub(super) async fn find(
     records: &dyn RecordStore,
     id: &BrowserSessionId,
@@ -130,7 +130,7 @@ pub(super) async fn find(
     KEY_SESSION.valid(records, &id.0, now).await
 }
 
-/// Every session that lasts, newest first.
+/// Returns every valid session, newest first.
 pub(super) async fn list(
     records: &dyn RecordStore,
     now: Timestamp,
@@ -157,7 +157,7 @@ pub(super) async fn list(
     Ok(sessions)
 }
 
-/// Ends a session; false where there is none.
+/// Ends a session; false if it does not exist.
 pub(super) async fn end(
     records: &dyn RecordStore,
     id: &BrowserSessionId,
@@ -168,12 +168,12 @@ pub(super) async fn end(
     }
 }
 
-/// Whether a bearer is that of a tab.
+/// Whether a bearer secret is that of a tab.
 pub(super) fn is_tab_bearer(secret: &str) -> bool {
     secret.starts_with(BEARER_PREFIX)
 }
 
-/// The session that a tab's bearer names, and the digest to compare.
+/// Returns the session that a tab's bearer secret names, and the digest to compare.
 pub(super) fn read_tab_bearer(bearer: &str) -> Option<(BrowserSessionId, String)> {
     let (id, secret) = bearer.strip_prefix(BEARER_PREFIX)?.split_once('.')?;
     Some((BrowserSessionId(id.to_owned()), secret_key(secret)))

@@ -1,8 +1,8 @@
-//! How a browser signs a request with its session's key, and how a signature is checked. Pure, but for the list of
-//! values that were seen.
+//! How a browser signs a request with its session's key, and how a signature is checked. Free of side effects except
+//! for the list of used values.
 //!
-//! The key cannot be read out of the browser. The signature covers a nonce of the current run of the server, so that
-//! one made for another process on the same port, or before a restart, does not count.
+//! The key cannot be extracted from the browser. The signature covers a nonce of the current run of the server, so
+//! that one made for another process on the same port, or before a restart, is invalid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,13 +14,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// The scheme in the header `Authorization`.
 pub(super) const SCHEME: &str = "airlock-session";
 
-/// The first line of what is signed; a later version of the protocol has another.
+/// The first line of the signed text; it changes with the version of the protocol.
 const VERSION_LINE: &str = "airlock-session-v1";
 
-/// How far the time of a request may be from the server's. The browser learns the server's time with the nonce.
+/// Maximum difference between a request's time and the server's. The browser learns the server's time with the nonce.
 const TIME_DIFFERENCE_MS_MAX: i64 = 60 * 1_000;
 
-/// Signed requests of one session within twice that time; one person's tabs stay far below.
+/// Maximum number of signed requests of one session within twice that time; one person's tabs send far fewer.
 const VALUES_MAX: usize = 4_000;
 
 /// Bytes of the random value that makes each request unique.
@@ -41,18 +41,18 @@ pub(super) struct SignedHeader<'a> {
     pub(super) signature: &'a str,
 }
 
-/// What a signature covers besides the header's own members.
+/// The signed data besides the header's own members.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SignedRequest<'a> {
     pub(super) method: &'a str,
     /// Path and query as they were sent.
     pub(super) target: &'a str,
-    /// The header `Airlock-Elevation`, or nothing.
+    /// The header `Airlock-Elevation`, or an empty text.
     pub(super) elevation: &'a str,
 }
 
 impl<'a> SignedHeader<'a> {
-    /// Reads what follows the scheme: `id=…,nonce=…,time=…,value=…,body=…,signature=…`, in any order.
+    /// Parses the text after the scheme: `id=…,nonce=…,time=…,value=…,body=…,signature=…`, in any order.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let members = text.split(',').map(|member| member.trim().split_once('='));
         let members: HashMap<&str, &str> = members.collect::<Option<_>>()?;
@@ -106,12 +106,12 @@ impl<'a> SignedHeader<'a> {
     }
 }
 
-/// The digest that the header claims for the body; none where it is unreadable.
+/// The digest that the header claims for the body; none if it is unreadable.
 pub(super) fn claimed_digest(text: &str) -> Option<[u8; 32]> {
     URL_SAFE_NO_PAD.decode(text).ok()?.try_into().ok()
 }
 
-/// Whether a text is a public key that requests can be signed with.
+/// Whether a text is a public key that can verify request signatures.
 pub(crate) fn is_public_key(text: &str) -> bool {
     parse_key(text).is_some()
 }
@@ -121,28 +121,28 @@ fn parse_key(text: &str) -> Option<VerifyingKey> {
     VerifyingKey::from_sec1_bytes(&bytes).ok()
 }
 
-/// The values of requests that could be sent again, by session.
+/// The random values of requests that could still be replayed, by session.
 #[derive(Default)]
 pub(super) struct ReplayGuard(HashMap<String, SeenValues>);
 
 #[derive(Default)]
 struct SeenValues {
     values: HashSet<[u8; VALUE_BYTES]>,
-    /// In the order of their ends.
+    /// Ordered by expiry.
     ends: VecDeque<(i64, [u8; VALUE_BYTES])>,
 }
 
-/// Why a request that is signed correctly is refused.
+/// Why a correctly signed request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayRefusal {
-    /// It was seen before.
+    /// It was received before.
     Replayed,
-    /// The session sends more than can be remembered.
+    /// The session sends more requests than can be remembered.
     TooMany,
 }
 
 impl ReplayGuard {
-    /// Remembers a request until its time is too old to count.
+    /// Remembers a request until its time is too old to be accepted.
     pub(super) fn admit(
         &mut self,
         session: &str,
@@ -154,19 +154,19 @@ impl ReplayGuard {
         if seen.values.contains(&value) {
             return Err(ReplayRefusal::Replayed);
         }
-        // To forget one would let it be sent again.
+        // Forgetting a value would allow it to be replayed.
         if seen.values.len() >= VALUES_MAX {
             return Err(ReplayRefusal::TooMany);
         }
         seen.values.insert(value);
-        // Its time is at most this far ahead of ours, and counts this long after.
+        // The request's time is at most this far ahead of the server's, and is accepted this long after.
         seen.ends.push_back((now.0.saturating_add(2 * TIME_DIFFERENCE_MS_MAX), value));
         Ok(())
     }
 }
 
 impl SeenValues {
-    /// Whether any are left.
+    /// Removes expired values; returns whether any are left.
     fn forget_before(&mut self, now: Timestamp) -> bool {
         while let Some((_, value)) = self.ends.pop_front_if(|(end, _)| *end < now.0) {
             self.values.remove(&value);

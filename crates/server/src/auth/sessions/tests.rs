@@ -103,7 +103,7 @@ impl Fixture {
         self.sessions.caller(&self.tokens, claim, parts, Timestamp(now)).await.ok()
     }
 
-    /// Who a correctly signed request of a session is.
+    /// The caller of a correctly signed request of a session.
     async fn seen(
         &self,
         id: &BrowserSessionId,
@@ -285,7 +285,7 @@ async fn a_tab_without_keys_has_a_bearer_for_a_working_day() {
     );
 }
 
-/// What ends the connection of a caller that was admitted at the time 0.
+/// Checks what ends the connection of a caller that was admitted at time 0.
 async fn check_connection_end(
     fixture: &Fixture,
     caller: &Caller,
@@ -388,7 +388,7 @@ async fn codes_are_bounded_and_those_of_the_previous_version_end() {
     assert_eq!(fixture.store.all("browser_bearer").await.unwrap().len(), 0);
 }
 
-/// What the engine notes when it finds that the clock was set back.
+/// Records the entry that the engine writes when it finds that the clock was set back.
 async fn set_clock_back(fixture: &Fixture) {
     let noted = r#"{"generation":1}"#.to_owned();
     fixture.store.put("clock", "this_server", noted, 0).await.unwrap();
@@ -406,14 +406,14 @@ async fn sessions_codes_and_tickets_end_when_the_clock_was_set_back() {
     let ticket = fixture.sessions.issue_ticket(&fixture.tokens, &caller, "/mcp", Timestamp(now));
     let ticket = ticket.await.unwrap().unwrap().ticket;
     set_clock_back(&fixture).await;
-    // By this clock all of them would last for long.
+    // By this clock all of them would be valid for a long time.
     assert_eq!(fixture.seen(&started.id, earlier, "").await, None);
     assert_eq!(fixture.redeem(&code, earlier).await.err(), Some(CodeRefusal::Expired));
     let holder = tickets::redeem(&*fixture.store, &ticket, "/mcp", Timestamp(earlier)).await;
     assert!(holder.unwrap().is_none());
     let listed = fixture.sessions.list(&fixture.tokens, None, Timestamp(earlier)).await.unwrap();
     assert!(listed.is_empty());
-    // Those that begin now are good.
+    // Sessions that begin now are valid.
     let again = fixture.sign_in(earlier).await;
     assert!(fixture.seen(&again.id, earlier, "").await.is_some());
 }

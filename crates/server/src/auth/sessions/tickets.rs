@@ -1,5 +1,5 @@
-//! Tickets: a browser cannot send headers with a WebSocket or an `EventSource`, so it puts a ticket into the URL,
-//! which counts once, for one path, for half a minute.
+//! Tickets: a browser cannot send headers with a WebSocket or an `EventSource`, so it puts a ticket into the URL. A
+//! ticket is valid once, for one path, for half a minute.
 
 use super::elevation::ElevationKey;
 use super::expiring::{ExpiringKind, ExpiryTime, remove, secret_key};
@@ -12,10 +12,10 @@ use store::{RecordStore, StoreError};
 const TICKET: ExpiringKind =
     ExpiringKind { name: "browser_ticket", age_ms_max: 30 * 1_000, retained_ms: 0, n_max: 1_000 };
 
-/// Longest path of a ticket.
+/// Maximum length of a ticket's path.
 pub(crate) const TICKET_PATH_BYTES_MAX: usize = 1_024;
 
-/// For whom a ticket counts.
+/// The credential for which a ticket is valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TicketHolder {
@@ -29,7 +29,7 @@ struct TicketRecord {
     holder: TicketHolder,
 }
 
-/// A ticket that was not used yet.
+/// A ticket that has not been used yet.
 pub(crate) struct IssuedTicket {
     pub(crate) ticket: String,
     pub(crate) expires: Timestamp,
@@ -47,7 +47,7 @@ pub(super) async fn issue(
     Ok(IssuedTicket { ticket, expires })
 }
 
-/// Uses a ticket up, also where it is for another path.
+/// Marks a ticket as used, even if it is for another path.
 pub(super) async fn redeem(
     records: &dyn RecordStore,
     ticket: &str,

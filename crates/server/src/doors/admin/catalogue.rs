@@ -1,5 +1,5 @@
-//! `/api/tools`, `/api/integrations`, `/api/connections` and their kin: what programs can call, and where it
-//! comes from. Looking is for whoever may run programs, changing for administrators.
+//! `/api/tools`, `/api/integrations`, `/api/connections` and related routes: what programs can call, and where it
+//! comes from. Reading requires the right to run programs, changing requires an administrator.
 
 use super::{json_response, require_admin};
 use crate::app::AppState;
@@ -23,13 +23,13 @@ use tools::{
     TokenSource,
 };
 
-/// Tools in one answer; clients of larger catalogues search.
+/// Maximum number of tools in one answer; clients of larger catalogues search.
 const TOOLS_MAX: usize = 20_000;
 
-/// Largest body with such a description: JSON writes quotation marks and line breaks as two characters.
+/// Maximum size of a body with such a description: JSON encodes quotation marks and line breaks as two characters.
 const SPEC_BODY_BYTES_MAX: usize = 2 * SENT_BYTES_MAX + (1 << 20);
 
-/// Longest address that is looked at.
+/// Maximum length of an address that is examined.
 const URL_BYTES_MAX: usize = 2_048;
 
 /// `GET /api/tools`.
@@ -118,7 +118,7 @@ pub(crate) async fn show(
     Ok(json_response(StatusCode::OK, &integration(&app, card, n_tools)))
 }
 
-/// `DELETE /api/integrations/{slug}`. One that is not there is gone already.
+/// `DELETE /api/integrations/{slug}`. Succeeds if it is already gone.
 pub(crate) async fn remove(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -163,7 +163,7 @@ pub(crate) async fn detect(
             "kind": found.kind, "confidence": "high", "endpoint": found.url, "name": found.title,
             "slug": snake_slug(&found.title).or(found.slug.map(|slug| slug.to_string())),
         }]),
-        // For people: what was tried, and what came of it.
+        // For people: what was tried, and with which result.
         Err(why) if member::<bool>(&members, "explain", "true or false")? == Some(true) => {
             return Err(RequestError::bad_request(format!(
                 "Nothing was recognised at {url}: {why}."
@@ -177,7 +177,7 @@ pub(crate) async fn detect(
     Ok(json_response(StatusCode::OK, &found))
 }
 
-/// The tag of a description that is no OpenAPI description.
+/// The error tag for a text that is not an OpenAPI description.
 const PARSE_ERROR: &str = "OpenApiParseError";
 
 /// `POST /api/openapi/preview {spec}`: a text, an address, or what `POST /api/openapi/specs` takes.
@@ -241,7 +241,7 @@ pub(crate) async fn add_server(
     add(&app, &members, McpKind.config_from_http(&members)?).await
 }
 
-/// `POST /api/sources {slug, connect?, …}`: a source as a configuration file would name it.
+/// `POST /api/sources {slug, connect?, …}`: adds a source in the format of a configuration file.
 pub(crate) async fn add_source(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -294,7 +294,7 @@ fn place(found: &FoundTool) -> (&str, &str) {
         .map_or(BUILT_IN_PLACE, |connection| (connection.owner.as_str(), connection.name.as_str()))
 }
 
-/// A tool's address. Those of built-in tools do not begin with `tools.`: Executor's clients browse by them.
+/// A tool's address. Addresses of built-in tools do not begin with `tools.`: Executor's clients navigate by them.
 fn address(found: &FoundTool) -> String {
     match found.connection() {
         Some(_) => format!("tools.{}", found.path()),
@@ -302,14 +302,14 @@ fn address(found: &FoundTool) -> String {
     }
 }
 
-/// The slug that Executor proposes for a title: `Harness Items` is `harness_items`.
+/// The slug that Executor proposes for a title: `Harness Items` becomes `harness_items`.
 fn snake_slug(title: &str) -> Option<String> {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let slug = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
     IntegrationSlug::parse(&slug).ok().map(|slug| slug.to_string())
 }
 
-/// When something happened; null where it never did.
+/// When something happened; null if it never did.
 fn time(at: Timestamp) -> Option<Timestamp> {
     (Timestamp(0) < at && at < Timestamp(i64::MAX)).then_some(at)
 }
@@ -338,7 +338,7 @@ fn integration(app: &AppState, card: &SourceCard, n_tools: usize) -> Value {
     })
 }
 
-/// Where tokens come from, as a description says.
+/// The source of tokens, from a description.
 fn tokens(said: &TokenSource) -> Value {
     let flow = |flow: &TokenFlow| {
         json!({
@@ -376,7 +376,7 @@ pub(super) fn parse_slug(text: &str) -> Result<IntegrationSlug, RequestError> {
         .map_err(|bad| RequestError::bad_request(format!("The slug is wrong: {bad}.")))
 }
 
-/// Whose it is, as a member says: everybody's, where it says nothing.
+/// The owner that a member names: the shared owner if the member is missing.
 pub(super) fn owner(members: &ObjectMembers<'_>, name: &str) -> Result<String, RequestError> {
     Ok(member(members, name, "a string")?.unwrap_or_else(|| "org".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! What administrators change about integrations and connections that are there: names, addresses, credentials.
+//! Changes to existing integrations and connections: names, addresses, credentials.
 
 use super::{catalogue, json_response, require_admin};
 use crate::app::AppState;
@@ -42,8 +42,8 @@ pub(crate) async fn config(
     Ok(json_response(StatusCode::OK, &shown(&slug, &spec)))
 }
 
-/// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: what is not
-/// named stays with `merge`, which is usual, and goes with `replace`.
+/// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: members
+/// that are not named are retained with `merge`, the default, and removed with `replace`.
 pub(crate) async fn configure(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -96,7 +96,7 @@ fn named(members: &ObjectMembers<'_>, spec: &mut SourceConfig) -> Result<(), Req
     Ok(())
 }
 
-/// Where it is read and where its calls go. A file's path and a program's variables are nobody's business here.
+/// The address of the description and of the API. A file's path and a program's variables are not shown.
 fn shown(slug: &str, spec: &SourceConfig) -> Value {
     json!({
         "slug": slug,

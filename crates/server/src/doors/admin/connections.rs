@@ -1,5 +1,5 @@
-//! Connections over HTTP: made, changed, checked, removed, and handed to a person who enters their secret. Secrets go
-//! in and never come out.
+//! Connections over HTTP: created, changed, checked, removed, and handed off to a person who enters their secret.
+//! Secrets are only written, never returned.
 
 use super::{catalogue, json_response, require_admin};
 use crate::app::AppState;
@@ -22,10 +22,10 @@ use tools::{ConnectionName, IntegrationSlug};
 /// Owner, integration and name.
 type ConnectionPath = Path<(String, String, String)>;
 
-/// Where values can be besides the vault.
+/// The providers of secret values.
 const PROVIDERS: [&str; 4] = ["vault", "env", "file", "cmd"];
 
-/// A value that is somewhere else.
+/// A value that is stored with another provider.
 #[derive(Deserialize)]
 struct ValueOrigin {
     provider: String,
@@ -83,7 +83,7 @@ pub(crate) async fn create(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// Refuses where there is a connection of this name with a credential: `replace: false` says that none may be written over.
+/// Refuses if there is a connection of this name with a credential: `replace: false` prevents overwriting one.
 async fn refuse_existing(
     sources: &SourceRegistry,
     slug: &IntegrationSlug,
@@ -93,7 +93,7 @@ async fn refuse_existing(
     let name = ConnectionName::normalised(name).map(|name| name.to_string()).unwrap_or_default();
     match sources.connection_view(slug, owner, &name).await {
         None => Ok(()),
-        // It holds nothing that could be lost: a source that is added has one at first.
+        // It holds no credential that could be lost: a newly added source has such a connection.
         Some(view) if view.template == "none" => Ok(()),
         Some(_) => Err(RequestError::tagged_conflict(
             "ConnectionExistsError",
@@ -154,7 +154,7 @@ pub(crate) async fn remove(
     Ok(json_response(StatusCode::OK, &json!({ "removed": removed })))
 }
 
-/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: its tools.
+/// `POST /api/connections/{owner}/{integration}/{name}/refresh`: reloads its tools.
 pub(crate) async fn refresh(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -168,7 +168,7 @@ pub(crate) async fn refresh(
     Ok(json_response(StatusCode::OK, &tools.map(|found| catalogue::tool(&found)).collect()))
 }
 
-/// `POST /api/connections/{owner}/{integration}/{name}/health`: whether its source takes it.
+/// `POST /api/connections/{owner}/{integration}/{name}/health`: checks whether its source accepts the credential.
 pub(crate) async fn health(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -181,7 +181,8 @@ pub(crate) async fn health(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// `POST /api/connections/{owner}/{integration}/{name}/handoff`: an address by which a person enters its secret.
+/// `POST /api/connections/{owner}/{integration}/{name}/handoff`: creates an address at which a person enters its
+/// secret.
 pub(crate) async fn hand_off(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -193,7 +194,7 @@ pub(crate) async fn hand_off(
     Ok(json_response(StatusCode::OK, &json!({ "url": url })))
 }
 
-/// `GET /api/handoffs/{state}`: what is to be entered. No token: whoever has the address was sent here.
+/// `GET /api/handoffs/{state}`: what is to be entered. Needs no token: the address itself is the authorization.
 pub(crate) async fn handed_off(
     State(app): State<Arc<AppState>>,
     Path(state): Path<String>,
@@ -205,7 +206,7 @@ pub(crate) async fn handed_off(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// `POST /api/handoffs/{state} {values}`: what was entered, once.
+/// `POST /api/handoffs/{state} {values}`: accepts the entered values, once.
 pub(crate) async fn enter(
     State(app): State<Arc<AppState>>,
     Path(state): Path<String>,
@@ -226,7 +227,7 @@ pub(crate) async fn providers(caller: Caller) -> Result<Response, RequestError> 
     Ok(json_response(StatusCode::OK, &json!(PROVIDERS)))
 }
 
-/// `GET /api/providers/{key}/items`: what a provider is known to hold; only the vault can be listed.
+/// `GET /api/providers/{key}/items`: the known items of a provider; only the vault can be listed.
 pub(crate) async fn items(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -264,7 +265,7 @@ fn offer(members: &ObjectMembers<'_>) -> Result<CredentialOffer, RequestError> {
     let oauth: Option<OAuthConfig> =
         member(members, "oauth", "a table as in airlock.toml").map_err(bad)?;
     let is_oauth = oauth.is_some() || template.as_deref() == Some("oauth");
-    // Without a proof there is no value: clients of Executor send an empty one.
+    // With the template `none`, an empty value counts as no value: clients of Executor send one.
     let value = value.filter(|value| !(value.is_empty() && template.as_deref() == Some("none")));
     let names_place = matches!(template.as_deref(), Some("header" | "query" | "cookie"));
     let is_twofold = values.is_some() && !names_place && (value.is_some() || from.is_some());

@@ -1,4 +1,4 @@
-//! `/api/executions/{id}/journal`: what is recorded, as it is recorded, so that it can be replayed elsewhere.
+//! `/api/executions/{id}/journal`: the journal as it is recorded, so that it can be replayed elsewhere.
 
 use crate::app::AppState;
 use crate::auth::Caller;
@@ -13,10 +13,10 @@ use lifecycle::{ExecutionId, ExecutionPhase, QuestionId, Seq};
 use std::sync::Arc;
 use store::ExecutionOverview;
 
-/// Entries of one page, unless its bytes are reached before.
+/// Maximum number of entries of one page, unless its byte limit is reached first.
 const PAGE_ENTRIES_MAX: usize = 200;
 
-/// Bytes of one page, give or take an entry.
+/// Approximate maximum size of one page: the last entry may exceed it.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
 /// `GET /api/executions/{id}/journal?after=SEQ`: `{"entries":[…],"last":SEQ}`.
@@ -34,7 +34,7 @@ pub(crate) async fn journal(
     let may = caller.may_see(&listed.standing.caller, has_asked);
     may.map_err(|denied| RequestError::denied(denied, &id))?;
     if listed.standing.phase != ExecutionPhase::Finished {
-        // The seed is among it, which foretells what a program will take for chance.
+        // The journal includes the seed, which predicts the random values of a running program.
         let message = format!("{execution} is not over; its journal can be read once it is.");
         return Err(RequestError::conflict(message));
     }

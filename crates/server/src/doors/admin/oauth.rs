@@ -1,4 +1,4 @@
-//! OAuth over HTTP: begins a visit to an authorization server, and takes the browser that comes back.
+//! OAuth over HTTP: starts an authorization flow, and handles the browser's return from it.
 
 use super::oauth_clients::said;
 use super::{catalogue, json_response, require_admin};
@@ -17,15 +17,16 @@ use sources::ConnectionView;
 use std::sync::Arc;
 use tools::IntegrationSlug;
 
-/// What clients know the trouble by.
+/// The error tag that clients know.
 const START: &str = "OAuthStartError";
 const COMPLETE: &str = "OAuthCompleteError";
 
-/// What the end of a visit calls itself.
+/// The type of the message that reports the end of a flow.
 const RESULT: &str = "executor:oauth-result";
 
-/// `POST /api/oauth/start {integration, owner?, name?, client?, clientOwner?, template?, scopes?}`: where a person agrees,
-/// or that nobody has to. With `client` the connection uses that one, and is made where there is none.
+/// `POST /api/oauth/start {integration, owner?, name?, client?, clientOwner?, template?, scopes?}`: returns the URL
+/// where a person consents, or that no consent is needed. With `client` the connection uses that client, and is
+/// created if it does not exist.
 pub(crate) async fn start(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -66,7 +67,7 @@ pub(crate) async fn start(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// `POST /api/oauth/complete {state, code, iss?}`: what a browser brought to somebody else.
+/// `POST /api/oauth/complete {state, code, iss?}`: completes a flow whose browser was redirected to another address.
 pub(crate) async fn complete(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -95,7 +96,7 @@ pub(crate) async fn complete(
     }
 }
 
-/// `GET /api/oauth/await/{state}`: how a visit ended, once and within ten minutes; null while it goes on.
+/// `GET /api/oauth/await/{state}`: the result of a flow, once and within ten minutes; null while it is in progress.
 pub(crate) async fn ended(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -110,7 +111,7 @@ pub(crate) async fn ended(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// `POST /api/oauth/cancel {state}` or `{integration, owner?, name?}`: nobody needs to go there any more.
+/// `POST /api/oauth/cancel {state}` or `{integration, owner?, name?}`: cancels the flow.
 pub(crate) async fn cancel(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -129,8 +130,8 @@ pub(crate) async fn cancel(
     Ok(json_response(StatusCode::OK, &json!({ "cancelled": cancelled })))
 }
 
-/// `GET /api/oauth/callback`. No token: a browser comes here, led by the authorization server, and the secret in
-/// `state` is good once.
+/// `GET /api/oauth/callback`. Needs no token: the authorization server redirects a browser here, and the secret in
+/// `state` is valid once.
 pub(crate) async fn callback(
     State(app): State<Arc<AppState>>,
     RawQuery(query): RawQuery,

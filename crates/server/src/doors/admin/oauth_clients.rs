@@ -1,5 +1,5 @@
-//! Clients that authorization servers know, over HTTP: kept by name, introduced, listed and forgotten. Their secrets go in
-//! and never come out.
+//! OAuth clients over HTTP: stored by name, registered, listed and removed. Their secrets are only written, never
+//! returned.
 
 use super::{catalogue, json_response, require_admin};
 use crate::app::AppState;
@@ -44,8 +44,8 @@ pub(crate) async fn add(
     Ok(json_response(StatusCode::OK, &json!({ "client": made.slug })))
 }
 
-/// `POST /api/oauth/clients/register-dynamic {owner?, slug, registrationEndpoint, authorizationUrl, tokenUrl, resource?}`:
-/// introduces ourselves there.
+/// `POST /api/oauth/clients/register-dynamic {owner?, slug, registrationEndpoint, authorizationUrl, tokenUrl,
+/// resource?}`: registers this server dynamically.
 pub(crate) async fn introduce(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -62,7 +62,7 @@ pub(crate) async fn introduce(
     Ok(json_response(StatusCode::OK, &json!({ "client": slug })))
 }
 
-/// `DELETE /api/oauth/clients/{slug} {owner?}`. One that is gone already is gone.
+/// `DELETE /api/oauth/clients/{slug} {owner?}`. Succeeds if it is already gone.
 pub(crate) async fn remove(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -76,7 +76,7 @@ pub(crate) async fn remove(
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
 }
 
-/// `POST /api/oauth/probe {url}`: who guards an address.
+/// `POST /api/oauth/probe {url}`: returns the authorization servers of an address.
 pub(crate) async fn probe(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -106,7 +106,8 @@ pub(crate) async fn probe(
     Ok(json_response(StatusCode::OK, &told))
 }
 
-/// `GET /api/oauth/client-id-metadata.json`. No token: authorization servers read here who we are.
+/// `GET /api/oauth/client-id-metadata.json`. Needs no token: authorization servers read this server's client metadata
+/// here.
 pub(crate) async fn document(State(app): State<Arc<AppState>>) -> Result<Response, RequestError> {
     let about = catalogue::sources(&app)?.credentials().client_document().await;
     let about =
@@ -158,7 +159,7 @@ fn shown(kept: &RegisteredClient) -> Value {
     })
 }
 
-/// What a client knows the trouble by.
+/// Converts a source error into a response with a tag that clients know.
 pub(super) fn said(error: impl Into<SourceError>, tag: &'static str) -> RequestError {
     match error.into() {
         SourceError::Wrong(why) => RequestError::tagged(tag, why),

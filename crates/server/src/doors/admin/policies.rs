@@ -1,4 +1,4 @@
-//! `/api/policies`: who may call what. For administrators: an agent must not be able to approve itself.
+//! `/api/policies`: which calls are permitted. For administrators: an agent must not be able to approve itself.
 
 use super::{json_response, require_admin};
 use crate::app::AppState;
@@ -86,7 +86,8 @@ pub(crate) async fn remove(
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
 }
 
-/// `POST /api/policies/{id}/confirm`: lets a policy count that a management call made without a proper answer.
+/// `POST /api/policies/{id}/confirm`: confirms a policy that a management call created without a valid answer, so
+/// that it takes effect.
 pub(crate) async fn confirm(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -97,7 +98,7 @@ pub(crate) async fn confirm(
     Ok(json_response(StatusCode::OK, &shown(&rule)))
 }
 
-/// `GET /api/policies/test?tool=…`: what would happen to a call, and why.
+/// `GET /api/policies/test?tool=…`: returns the decision for a call, and the reason.
 pub(crate) async fn test(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -136,7 +137,7 @@ pub(crate) async fn test(
     ))
 }
 
-/// Why an approval does not count, in a word.
+/// Why an approval has no effect, as one word.
 const fn reason(why: IgnoredApproval) -> &'static str {
     match why {
         IgnoredApproval::Outdated => "outdated",

@@ -1,4 +1,4 @@
-//! The administrator's routes: who asks, settings, policies, tools and where they come from, connections and secrets.
+//! The administrator's routes: sessions, settings, policies, tools and their sources, connections and secrets.
 
 use super::{
     catalogue, changes, connections, journal, oauth, oauth_clients, policies, server_proof,
@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 /// The administrator's door.
 struct AdminDoor {
-    /// Beside a REPL alone it only proves to clients that the server is theirs.
+    /// Beside a REPL alone, the door only proves to clients that the server is theirs.
     which: DoorSelection,
 }
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     Some(Arc::new(AdminDoor { which: settings.which }))
 }
@@ -41,7 +41,7 @@ impl Door for AdminDoor {
     }
 }
 
-/// Who asks, what they may do, and the server's settings.
+/// The caller's identity and rights, and the server's settings.
 fn callers() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/status", get(status::status))
@@ -97,7 +97,7 @@ fn source_kinds() -> Router<Arc<AppState>> {
         .route("/api/mcp/servers/{slug}/config", post(changes::configure))
 }
 
-/// Connections, and what is secret about them.
+/// Connections and their secrets.
 fn secrets() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/connections", get(connections::list).post(connections::create))
@@ -126,11 +126,11 @@ fn secrets() -> Router<Arc<AppState>> {
         .route("/api/vault/import", post(vault::import))
 }
 
-/// What each of these routes needs.
+/// The access requirement of each of these routes.
 const PERMISSIONS: &[RoutePermission] = &[
-    // Pages, and what tells whether the server works.
+    // Pages and health.
     route("GET", "/api/status", ADMIN),
-    // Who asks.
+    // The caller's identity.
     route("GET", "/api/session", ANY),
     route("DELETE", "/api/session", ANY),
     route("POST", "/api/session/elevation", ANY),
@@ -150,14 +150,14 @@ const PERMISSIONS: &[RoutePermission] = &[
     route("GET", "/api/settings/history", ADMIN),
     // Executions and their questions.
     route("GET", "/api/executions/{id}/journal", SEE),
-    // Who may call what.
+    // Which calls are permitted.
     route("GET", "/api/policies", ADMIN),
     route("POST", "/api/policies", ADMIN),
     route("GET", "/api/policies/test", ADMIN),
     route("PATCH", "/api/policies/{id}", ADMIN),
     route("DELETE", "/api/policies/{id}", ADMIN),
     route("POST", "/api/policies/{id}/confirm", ADMIN),
-    // Tools and where they come from.
+    // Tools and their sources.
     route("GET", "/api/tools", RUN),
     route("GET", "/api/tools/schema", RUN),
     route("POST", "/api/sources", ADMIN),

@@ -1,7 +1,9 @@
-//! `POST /api/prove`: shows a client that this server knows its token, before the client sends it. Needs no token.
+//! `POST /api/prove`: proves to a client that this server knows its token, before the client sends it. Needs no
+//! token.
 //!
-//! It is no oracle: a token is named by a hash of its secret, which has 256 random bits. The secret that an operator chose
-//! takes no part, because it may be weak. The address is the connection's own: see [`protocols::server_proof`].
+//! It cannot be used as an oracle: a token is identified by a hash of its secret, which has 256 random bits. The
+//! secret that an operator chose is excluded, because it may be weak. The address is the connection's own: see
+//! [`protocols::server_proof`].
 
 use super::json_response;
 use crate::app::AppState;
@@ -42,7 +44,7 @@ pub(crate) async fn prove_token(
     Ok(json_response(StatusCode::OK, &body))
 }
 
-/// The address of this connection's end, and that of the public URL, whose proxy the operator trusts.
+/// The local address of this connection, and that of the public URL, whose proxy the operator trusts.
 fn own_addresses(app: &AppState, local: Option<SocketAddr>) -> Vec<String> {
     let local = local.map(endpoint);
     let public = app.admission.public_origin().map(|public| public.authority().to_owned());
@@ -59,7 +61,7 @@ fn prove_address(
         return ProofAnswer { reason: Some(ProofRefusal::UnknownToken), ..ProofAnswer::default() };
     };
     let Some(address) = challenge.addresses.iter().find(|address| ours.contains(address)) else {
-        // Only a client with a token learns which addresses are ours.
+        // Only a client with a token learns which addresses belong to this server.
         let reason = Some(ProofRefusal::OtherAddress);
         return ProofAnswer { reason, addresses: ours, ..ProofAnswer::default() };
     };

@@ -1,4 +1,4 @@
-//! `/api/session`, `/api/sessions` and `/api/tickets`: what a browser session is, ends and opens.
+//! `/api/session`, `/api/sessions` and `/api/tickets`: shows, ends and elevates browser sessions, and issues tickets.
 
 use super::json_response;
 use super::sign_in::refused_code;
@@ -18,7 +18,7 @@ use protocols::executor::{member, members};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// `GET /api/session`: who I am, and where people find the pages.
+/// `GET /api/session`: the caller's identity, and the address of the pages.
 pub(crate) async fn session(caller: Caller, PageOrigin(origin): PageOrigin) -> Response {
     let scopes: Vec<_> = caller.scopes.given().map(Scope::name).collect();
     let may_answer = caller.scopes.has(Scope::Answer);

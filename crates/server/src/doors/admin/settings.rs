@@ -1,4 +1,4 @@
-//! `/api/settings`: what binds every server of this data directory. For administrators.
+//! `/api/settings`: the settings of every server of this data directory. For administrators.
 
 use super::{json_response, require_admin};
 use crate::app::AppState;

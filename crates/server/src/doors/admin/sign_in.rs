@@ -15,7 +15,7 @@ use protocols::executor::{member, members};
 use serde_json::json;
 use std::sync::Arc;
 
-/// `GET /api/sign-in`: what signatures must cover in this run of the server, and its time.
+/// `GET /api/sign-in`: the nonce that signatures must cover in this run of the server, and the server's time.
 pub(crate) async fn nonce(State(app): State<Arc<AppState>>) -> Result<Response, RequestError> {
     let body = json!({ "nonce": app.sessions.nonce()?, "time": app.clock.now().0 });
     Ok(json_response(StatusCode::OK, &body))
@@ -63,7 +63,7 @@ async fn minting_caller(app: &Arc<AppState>, parts: &mut Parts) -> Result<Caller
     Caller::from_request_parts(parts, app).await
 }
 
-/// An elevation is worth something only to a session, which answers as well.
+/// An elevation is only useful with a session, which also requires `answer`.
 fn may_mint(caller: &Caller, purpose: CodePurpose) -> Result<(), RequestError> {
     if !caller.scopes.has(Scope::Answer) {
         return Err(RequestError::needs(Scope::Answer));
@@ -104,7 +104,7 @@ pub(crate) async fn sign_in(
     Ok(json_response(StatusCode::OK, &body))
 }
 
-/// What is wrong with a code, and how to get another.
+/// Why a code is refused, and how to get another.
 pub(super) fn refused_code(what: &str, refusal: CodeRefusal) -> RequestError {
     let why = match refusal {
         CodeRefusal::Unknown => "is not one of this server's",

@@ -1,4 +1,4 @@
-//! `GET /api/status`: how the server is, for administrators. What is wrong is named, so that one look is enough.
+//! `GET /api/status`: the server's state, for administrators. Every known problem is listed in one answer.
 
 use super::{json_response, require_admin};
 use crate::app::AppState;
@@ -12,7 +12,7 @@ use lifecycle::ExecutionPhase;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Executions of a phase are counted up to this many.
+/// Executions of a phase are counted up to this number.
 const COUNTED_MAX: usize = 10_000;
 
 /// `GET /api/status`.
@@ -42,7 +42,7 @@ pub(crate) async fn status(
     Ok(json_response(StatusCode::OK, &shown))
 }
 
-/// The sources that are not ready, each with what is known of the reason.
+/// The sources that are not ready, each with the known reason.
 async fn sources(app: &AppState) -> Value {
     let Some(sources) = &app.sources else { return json!({ "loading": [], "unavailable": [] }) };
     let loading = sources.loading();
@@ -69,7 +69,7 @@ async fn store(app: &AppState) -> Value {
         (Ok(bytes), Ok(Some(loss))) => {
             json!({ "ok": false, "bytes": bytes, "problem": loss.cause.to_string() })
         }
-        // What the disk says may name paths: the log has it.
+        // The disk's error may contain paths; the log has it.
         (Err(_), _) | (_, Err(_)) => {
             json!({ "ok": false, "problem": "it cannot be read; the server's log says why" })
         }

@@ -1,4 +1,4 @@
-//! `/api/tokens`: for administrators, who have no other way while a server owns the store.
+//! `/api/tokens`: for administrators, who cannot change tokens otherwise while a server owns the store.
 
 use super::{json_response, require_admin};
 use crate::app::AppState;
@@ -70,7 +70,7 @@ pub(crate) async fn change(
     })?;
     let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
     app.tokens.forget();
-    // Connections that were opened with the right to more end.
+    // Connections that were opened with more rights are closed.
     app.sessions.announce_endings();
     Ok(json_response(StatusCode::OK, &shown(&token)))
 }
@@ -84,7 +84,7 @@ pub(crate) async fn remove(
     require_admin(&caller)?;
     auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
     app.tokens.forget();
-    // Its connections end with it, and so do the sessions of browsers that it signed in.
+    // Its connections are closed, and the browser sessions that it signed in end.
     app.sessions.announce_endings();
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
 }

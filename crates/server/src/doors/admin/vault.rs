@@ -1,4 +1,5 @@
-//! The vault over HTTP, for administrators: how it is, new keys, and a backup that only its passphrase opens.
+//! The vault over HTTP, for administrators: its status, key rotation, and a backup that is encrypted with a
+//! passphrase.
 
 use super::{catalogue, json_response, require_admin};
 use crate::app::AppState;
@@ -21,7 +22,7 @@ pub(crate) async fn status(
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let vault = catalogue::sources(&app)?.vault();
-    // A key that was put back is found without a restart.
+    // A restored key is found without a restart.
     if vault.status().await?.trouble.is_some() {
         vault.unlock().await.map_err(engine::Fault::from)?;
     }
@@ -50,7 +51,7 @@ pub(crate) async fn export(
     Ok(json_response(StatusCode::OK, &json!({ "export": backup })))
 }
 
-/// `POST /api/vault/import {passphrase, export}`. What it brings counts after the next start.
+/// `POST /api/vault/import {passphrase, export}`. The imported values take effect at the next start.
 pub(crate) async fn import(
     State(app): State<Arc<AppState>>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! One reader of one session: what it missed, what comes, and a sign of life in between; each event once.
+//! One reader of one session: past events, new events, and heartbeats in between; each event once.
 
 use super::EnclaveState;
 use super::sessions::{ReaderLease, random};
@@ -22,17 +22,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that are collected before they are sent on, if more is there at once.
+/// How many bytes are collected into one batch if more are already available.
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
-/// A client that hears no heartbeat for half a minute takes the stream for dead, also if it asked for none. So one
-/// that filters them out still hears some.
+/// A client that receives no heartbeat for half a minute considers the stream dead, even if it requested none. A
+/// client that filters heartbeats out therefore still receives some at this interval.
 const HEARTBEAT_FILTERED: Duration = Duration::from_secs(20);
 
-/// How often somebody who wants no heartbeats is looked after: the catalogue may have changed.
+/// How often a reader without heartbeats checks for changes of the catalogue.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Tools that are named in one word about a changed catalogue.
+/// Maximum number of tools in one notification about a changed catalogue.
 const ACTIONS_MAX: usize = 1_000;
 
 /// One reader of one session.
@@ -41,11 +41,11 @@ pub(super) struct SessionReader {
     execution: ExecutionId,
     session: EnclaveSessionId,
     telling: EventRenderer,
-    /// The last entry that it has heard.
+    /// The last entry that it has processed.
     entry: Seq,
-    /// The last event that it has from others.
+    /// The last event that it has taken from the shared tape.
     heard: u64,
-    /// Whether it wants what others want: everything, in clear.
+    /// Whether it receives the same as other readers: everything, unencrypted.
     shares: bool,
     entries: BoxStream<'static, Result<Entry, Fault>>,
     /// Resolves when the stream must end: with its caller's credential, or with the server.
@@ -59,19 +59,19 @@ pub(super) struct SessionReader {
     catalogue: Arc<tools::CatalogueSnapshot>,
 }
 
-/// The connection is to be broken, so that the client comes back at once.
+/// The connection must be aborted, so that the client reconnects immediately.
 #[derive(Debug, thiserror::Error)]
 #[error("the session goes on elsewhere")]
 pub(super) struct StreamBroken;
 
-/// What a reader wants.
+/// The options of a reader.
 pub(super) struct ReaderOptions {
     pub(super) from: u64,
     pub(super) filter: Option<EventFilter>,
 }
 
 impl SessionReader {
-    /// Begins to read, until the session is over or `ended` resolves. `None` where there is no such session.
+    /// Starts reading, until the session is over or `ended` resolves. `None` if there is no such session.
     pub(super) async fn open(
         door: &EnclaveState,
         execution: ExecutionId,
@@ -112,12 +112,12 @@ impl SessionReader {
         &self.session
     }
 
-    /// The next lines, each with its line break; `None` after the last event.
+    /// Returns the next lines, each with its line break; `None` after the last event.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, StreamBroken>> {
         if self.reading.over {
             return None;
         }
-        // A session that says much is read from the tape for a long time.
+        // A long session is read from the tape for a long time.
         if self.ended.as_mut().now_or_never().is_some() {
             return Some(Err(StreamBroken));
         }
@@ -154,7 +154,7 @@ impl SessionReader {
         }
     }
 
-    /// What another reader has written already and this one has not heard.
+    /// Returns the lines that another reader has already rendered and this one has not sent.
     fn taped(&mut self) -> Option<Bytes> {
         if !self.shares || self.app.stopping.is_cancelled() {
             return None;
@@ -165,19 +165,19 @@ impl SessionReader {
         let from = self.from.max(heard + 1);
         if let Some((lines, last)) = tape.lines(from) {
             self.heard = last;
-            // The end of a session that is over is the last thing on its tape.
+            // The end of a finished session is the last event on its tape.
             self.reading.over = last == tape.last() && tape.is_over();
             return Some(lines);
         }
         let end = tape.end_after(self.telling.last())?;
         drop(tape);
-        // From here on it reads the journal by itself; all that the tape has is behind it.
+        // From here on it reads the journal itself, because it has sent everything on the tape.
         self.entries = self.app.engine.follow(self.execution, end.entry).boxed();
         (self.telling, self.entry) = (end.telling, end.entry);
         None
     }
 
-    /// Leaves to the others what it has written, if nothing is missing in it.
+    /// Adds rendered lines to the shared tape, if they are complete.
     fn share(&self, first: u64, lines: &Bytes) {
         if !self.shares || self.from > first || self.telling.last() < first {
             return;
@@ -191,7 +191,7 @@ impl SessionReader {
         tape.add(first, lines, end);
     }
 
-    /// What is there already goes into the same batch.
+    /// Entries that are already available go into the same batch.
     async fn take_more(&mut self, lines: &mut Vec<u8>) -> Result<(), StreamBroken> {
         while lines.len() < BATCH_BYTES_MAX && !self.reading.over {
             let Some(entry) = self.entries.next().now_or_never() else { return Ok(()) };
@@ -207,7 +207,7 @@ impl SessionReader {
     ) -> Result<(), StreamBroken> {
         let entry = match entry {
             Some(Ok(entry)) => entry,
-            // The journal failed, or the session was taken away: whoever comes back is told.
+            // The journal failed, or the session was removed: a client that reconnects receives the reason.
             Some(Err(_)) | None => return Err(StreamBroken),
         };
         let told = self.telling.hear(&entry);
@@ -219,7 +219,7 @@ impl SessionReader {
         let over = self.reading.over;
         let n_told = told.len();
         for (at, told) in told.iter().enumerate() {
-            // Whoever asks for what comes after the end hears the end.
+            // A client that asks for events after the end receives the end again.
             let is_last = over && at + 1 == n_told;
             if told.seq >= self.from || is_last {
                 self.write(told, lines)?;
@@ -228,11 +228,11 @@ impl SessionReader {
         Ok(())
     }
 
-    /// What could not be brought back is ended, so that nobody waits for it.
+    /// An execution that could not be restored is ended, so that no client waits for it.
     async fn give_up(&mut self) {
         let by = lifecycle::BuiltinCaller::EnclaveRecovery.into();
         if let Err(error) = self.app.engine.cancel(self.execution, by).await {
-            tracing::warn!(%error, execution = %self.execution, "a parked session goes on");
+            tracing::warn!(%error, execution = %self.execution, "could not end a parked session");
         }
     }
 
@@ -259,7 +259,7 @@ impl SessionReader {
         }
         let policies = self.app.engine.policies().live();
         let paths = |snapshot: &tools::CatalogueSnapshot| -> BTreeSet<String> {
-            // What is blocked does not exist.
+            // Blocked tools are treated as if they did not exist.
             let seen = snapshot.tools().filter(|it| policies.shows(&it.path(), it.traits()));
             seen.map(|found| found.path()).collect()
         };
@@ -287,10 +287,10 @@ impl SessionReader {
     fn line(&mut self, told: &EnclaveEvent, lines: &mut Vec<u8>) -> Result<(), StreamBroken> {
         let mut inner = vec![];
         told.write(&self.session, &mut inner);
-        // Once it is sealed nobody sees what is in it, and a socket is not looked through.
+        // Redacted before sealing, because sealed content cannot be redacted later, and sockets are not filtered.
         let inner = discreet::frame(inner);
         match &mut self.sealer {
-            // The first event carries what it takes to open the others.
+            // The first event carries the keys needed to open the others.
             Some(sealer) if told.kind != protocols::enclave::EnclaveEventKind::SessionInit => {
                 let envelope = sealer.seal(told.seq, &inner).map_err(|_| StreamBroken)?;
                 serde_json::to_writer(&mut *lines, &envelope)
@@ -302,7 +302,7 @@ impl SessionReader {
         Ok(())
     }
 
-    /// The same as a stream of batches.
+    /// Like `next`, as a stream of batches.
     pub(super) fn batches(
         self,
     ) -> impl Stream<Item = Result<Bytes, StreamBroken>> + Send + 'static {
@@ -316,7 +316,7 @@ impl SessionReader {
     }
 }
 
-/// How long the session of this first entry goes on while nobody listens.
+/// How long the session of this first entry continues without readers.
 pub(super) fn grace_ms(first: &Entry) -> u64 {
     if let Event::Started { limits, .. } = &first.event { limits.grace_ms_max } else { 0 }
 }
@@ -327,13 +327,13 @@ fn sealer(
 ) -> Result<Option<StreamSealer>, Fault> {
     let Some(sealed) = &note.sealed else { return Ok(None) };
     let keys = sealed.keys(session).map_err(|error| Fault::new(error, "the keys are lost"))?;
-    // New randomness for each stream: no nonce comes twice, before or after a restart.
+    // New randomness for each stream: no nonce is used twice, before or after a restart.
     let mut prefix = [0; 8];
     random(&mut prefix)?;
     Ok(Some(StreamSealer::new(&keys.s2c, prefix, &sealed.hello.key_id, session)))
 }
 
-/// How often this reader hears that we are there.
+/// How often this reader receives a heartbeat.
 fn heartbeat(
     note: &EnclaveSessionRecord,
     filter: Option<&EventFilter>,

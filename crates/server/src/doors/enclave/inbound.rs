@@ -1,4 +1,4 @@
-//! What clients ask for: which session is meant, what is in an envelope, and what becomes of it in the engine.
+//! Client requests: resolves the session, opens the envelope, and passes the intent to the engine.
 
 use super::EnclaveState;
 use super::refusals::EnclaveRequestError;
@@ -19,7 +19,7 @@ use protocols::enclave::{EnclaveSessionId, EnclaveSessionRecord, SealingRecord, 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Starts a session; it is in the journal when this returns.
+/// Starts a session; it is recorded in the journal when this returns.
 pub(super) async fn start(
     door: &EnclaveState,
     caller: &CallerName,
@@ -32,7 +32,7 @@ pub(super) async fn start(
     let mut note = EnclaveSessionRecord::new(&session, create.heartbeat_ms);
     note.sealed = seal(door, &session, create.encryption).await?;
     let aliases = aliases(door);
-    // A server that has tools of its own is the broker: what it does not have, no one has.
+    // A server with tools of its own is the broker: a tool that it does not have does not exist.
     let usual = if aliases.is_empty() { CallerRuns::Anything } else { CallerRuns::Nothing };
     let terms = CallRules {
         caller_runs: create.caller_runs.unwrap_or(usual),
@@ -41,7 +41,7 @@ pub(super) async fn start(
         note: Some(note.json()),
     };
     let execution = execution_of(caller, &session);
-    // What no request can say is as the server says.
+    // Limits that a request cannot set are the server's.
     let usual = door.app.engine.limits();
     let limits = ExecutionLimits {
         memory_bytes_max: usual.memory_bytes_max,
@@ -49,7 +49,7 @@ pub(super) async fn start(
         ..create.limits
     };
     let start = ExecutionStart { program: create.program, caller: caller.clone(), limits };
-    // A client that leaves now has a session all the same: it can come back for it.
+    // A client that disconnects now has a session nevertheless: it can return to it.
     let engine = door.app.engine.clone();
     let started =
         door.app.tasks.spawn(async move { engine.submit_as(execution, start, terms).await });
@@ -58,7 +58,7 @@ pub(super) async fn start(
     Ok(execution)
 }
 
-/// Other names for tools: those that the server was started with go over those in its files.
+/// Aliases of tools: those that the server was started with take precedence over those in its files.
 pub(super) fn aliases(door: &EnclaveState) -> BTreeMap<ToolPath, ToolPath> {
     let configured = door.app.sources.as_ref().map(|sources| sources.aliases()).unwrap_or_default();
     let mut aliases = Arc::unwrap_or_clone(configured);
@@ -86,7 +86,7 @@ pub(super) async fn seal(
     Ok(Some(SealingRecord::new(required, hello, client.client_key, &secret)))
 }
 
-/// Whether the caller had such a session, and its events are no longer kept.
+/// Whether the caller had such a session, and its events are no longer retained.
 pub(super) async fn is_gone(
     door: &EnclaveState,
     caller: &Caller,
@@ -96,7 +96,7 @@ pub(super) async fn is_gone(
     Ok(is_theirs && door.app.engine.was_forgotten(meant(caller, id)?).await?)
 }
 
-/// The first event wanted. What is no number is none, as upstream has it.
+/// The first requested event. A text that is not a number counts as none, as in the upstream implementation.
 pub(super) fn from(query: &QueryMembers, headers: &HeaderMap) -> u64 {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let from = query.text("from").and_then(number).or(query.text("fromSeq").and_then(number));
@@ -113,7 +113,7 @@ pub(super) struct VisibleSession {
 }
 
 impl VisibleSession {
-    /// Whether nothing may be said in clear.
+    /// Whether unencrypted messages are refused.
     pub(super) fn is_required(&self) -> bool {
         self.note.sealed.as_ref().is_some_and(|sealed| sealed.required)
     }
@@ -136,7 +136,8 @@ pub(super) async fn find(
     Ok(VisibleSession { execution, owner: owner.clone(), session, note })
 }
 
-/// The execution that a caller's word for a session means. Whoever sees everybody's names them by their executions.
+/// Returns the execution that a caller's session name refers to. Callers that see all sessions name them by their
+/// executions.
 pub(super) fn meant(caller: &Caller, id: &str) -> Result<ExecutionId, EnclaveRequestError> {
     if let Ok(execution) = id.parse::<ExecutionId>() {
         return Ok(execution);
@@ -157,7 +158,7 @@ pub(super) fn read_result(
     }
 }
 
-/// What is in an envelope; none where the body is no envelope.
+/// Returns the content of an envelope; none if the body is not an envelope.
 pub(super) fn opened(
     door: &EnclaveState,
     found: &VisibleSession,
@@ -197,7 +198,7 @@ pub(super) fn read_reason(
         return match inbound::message(&opened)? {
             SealedMessage::Cancel { reason } => Ok(reason),
             SealedMessage::ToolResult(_) => {
-                let message = "What is in the envelope is no wish to end the session.";
+                let message = "The envelope does not contain a request to end the session.";
                 Err(EnclaveRequestError::new(StatusCode::BAD_REQUEST, "INVALID_REQUEST", message))
             }
         };
@@ -217,7 +218,7 @@ pub(super) async fn end(
     let id = found.session.as_str();
     caller.may_cancel(&found.owner).map_err(|denied| EnclaveRequestError::denied(denied, id))?;
     match door.app.engine.cancel_because(found.execution, caller.name.clone(), reason).await {
-        // It is over, which is what was wanted.
+        // It is already over, as requested.
         Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
         Err(error) => Err(error.into()),
     }

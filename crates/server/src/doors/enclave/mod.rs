@@ -14,5 +14,5 @@ pub(super) use routes::open_door;
 use crate::door::DoorState;
 use sessions::EnclaveSessions;
 
-/// What the handlers of this door share.
+/// The state that the handlers of this door share.
 type EnclaveState = DoorState<EnclaveSessions>;

@@ -1,4 +1,4 @@
-//! What clients are answered: a session's events as they come, or how it is now.
+//! Answers to clients: a session's events as a stream, or its current state.
 
 use super::EnclaveState;
 use super::follow::{ReaderOptions, SessionReader};
@@ -28,7 +28,7 @@ pub(super) async fn streamed(
     let reader = reader.ok_or_else(|| EnclaveRequestError::not_found(id))?;
     let session = HeaderValue::from_str(reader.session().as_str()).ok();
     let body = Body::from_stream(reader.batches());
-    // Upstream's word. A stream must not be stored either, but its client looks for this one.
+    // The upstream implementation's value. A stream must not be stored either, but its client checks for this one.
     let headers = [(CONTENT_TYPE, "application/x-ndjson"), (CACHE_CONTROL, "no-cache")];
     let mut response = (headers, body).into_response();
     if let Some(session) = session {
@@ -42,7 +42,7 @@ pub(super) fn done(found: &VisibleSession) -> Response {
     json(StatusCode::OK, &body)
 }
 
-/// A session as its journal tells it now.
+/// Describes a session's current state from its journal.
 pub(super) async fn described(
     door: &EnclaveState,
     execution: ExecutionId,
@@ -78,7 +78,7 @@ pub(super) async fn described(
     })))
 }
 
-/// An answer in JSON.
+/// A JSON answer.
 pub(super) fn json(status: StatusCode, body: &serde_json::Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

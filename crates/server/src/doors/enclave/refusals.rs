@@ -1,4 +1,4 @@
-//! Every "no" of this door, as its clients read it: `{code, message}`.
+//! Every refusal of this door in its clients' format: `{code, message}`.
 
 use super::outbound::json;
 use crate::auth::AccessDenied;
@@ -11,12 +11,12 @@ use lifecycle::Rejection;
 use protocols::enclave::inbound::EnclaveRefusal;
 use protocols::enclave::sealing::{BadHello, BadKey, UnsealError};
 
-/// Why a request was not done as asked.
+/// Why a request was refused.
 #[derive(Debug)]
 pub(super) enum EnclaveRequestError {
-    /// In this door's words.
+    /// With this door's code and message.
     Said(StatusCode, &'static str, String),
-    /// In the server's.
+    /// With the server's error.
     Other(RequestError),
 }
 
@@ -29,15 +29,15 @@ impl EnclaveRequestError {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("There is no session {id}."))
     }
 
-    /// To somebody who says in clear what must be sealed.
+    /// For a client that sends unencrypted what must be sealed.
     pub(super) fn in_clear() -> Self {
-        let message = "Encryption is required: what is said in clear is not taken.";
+        let message = "Encryption is required: unencrypted messages are refused.";
         Self::new(StatusCode::BAD_REQUEST, "ENCRYPTION_REQUIRED", message)
     }
 
-    /// To somebody who comes back too late.
+    /// For a client that returns too late.
     pub(super) fn gone(id: &str) -> Self {
-        let message = format!("The events of session {id} are no longer kept.");
+        let message = format!("The events of session {id} are no longer retained.");
         Self::new(StatusCode::GONE, "EVENTS_GONE", message)
     }
 
@@ -51,7 +51,7 @@ impl EnclaveRequestError {
         }
     }
 
-    /// Code and sentence, for those who hear it over a socket.
+    /// Code and sentence, for clients of a socket.
     pub(super) fn words(&self) -> (&'static str, String) {
         match self {
             Self::Said(_, code, message) => (code, message.clone()),
@@ -79,10 +79,10 @@ fn status_code(status: StatusCode) -> &'static str {
     }
 }
 
-/// Longest refusal that is read again to be put into this door's words: all of ours are far shorter.
+/// Maximum size of a refusal that is converted into this door's format: all refusals of this server are far shorter.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Whether a path is this door's.
+/// Whether a path belongs to this door.
 pub(crate) fn is_enclave_path(path: &str) -> bool {
     let under = |root: &str| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -90,8 +90,8 @@ pub(crate) fn is_enclave_path(path: &str) -> bool {
     ["/sessions", "/execute", "/enclave"].into_iter().any(under)
 }
 
-/// A refusal of the server's, such as of a caller without a token or with a method that is not taken, as this door's
-/// clients read it. What has a code and a message already stays as it is.
+/// Converts a refusal by the server, such as of a missing token or an unsupported method, into this door's format. A
+/// body that already has a code and a message is unchanged.
 pub(crate) async fn in_enclave_words(response: Response) -> Response {
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {

@@ -29,19 +29,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ListFilter;
 
-/// Sessions in one list.
+/// Maximum number of sessions in one list.
 const LISTED_MAX: usize = 100;
 
-/// Largest result of a tool, in an envelope and in base64.
+/// Maximum size of a tool's result, in an envelope and in base64.
 const RESULT_BODY_BYTES_MAX: usize = 24 << 20;
 
-/// The door of enclave's clients.
+/// The door for enclave clients.
 struct EnclaveDoor {
-    /// Other names by which programs call tools of the catalogue.
+    /// Aliases by which programs call tools of the catalogue.
     aliases: BTreeMap<ToolPath, ToolPath>,
 }
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     (settings.which == DoorSelection::All)
         .then(|| Arc::new(EnclaveDoor { aliases: settings.enclave_tools.clone() }) as _)
@@ -78,7 +78,7 @@ impl Door for EnclaveDoor {
     }
 }
 
-/// What each of these routes needs.
+/// The access requirement of each of these routes.
 const PERMISSIONS: &[RoutePermission] = &[
     route("GET", "/sessions", RUN),
     route("POST", "/sessions", RUN),
@@ -146,7 +146,7 @@ async fn tool_result(
     Ok(done(&found))
 }
 
-/// `POST /sessions/{id}/cancel`, whatever the body is: it could only hold a reason, or one in an envelope.
+/// `POST /sessions/{id}/cancel`, with any body: it could only contain a reason, or one in an envelope.
 async fn cancel(
     State(door): State<EnclaveState>,
     caller: Caller,
@@ -159,7 +159,7 @@ async fn cancel(
     Ok(done(&found))
 }
 
-/// `DELETE /sessions/{id}`: ended and forgotten.
+/// `DELETE /sessions/{id}`: ends and removes the session.
 async fn remove(
     State(door): State<EnclaveState>,
     caller: Caller,
@@ -168,13 +168,13 @@ async fn remove(
     let found = find(&door, &caller, &id).await?;
     end(&door, &caller, &found, None).await?;
     let (kept, execution) = (door.clone(), found.execution);
-    // A client that leaves now has asked for it all the same.
+    // The session is removed even if the client disconnects now.
     let forgotten = door.app.tasks.spawn(async move {
         kept.own.until_unread(execution).await;
         kept.app.engine.forget(execution).await
     });
     match forgotten.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)? {
-        // Somebody else was first.
+        // Another request was first.
         Ok(()) | Err(engine::Error::Rejected(Rejection::UnknownExecution(_))) => Ok(done(&found)),
         Err(error) => Err(error.into()),
     }
@@ -210,7 +210,7 @@ async fn list(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult
     Ok(json(StatusCode::OK, &serde_json::json!({ "sessions": shown, "total": total })))
 }
 
-/// `GET /enclave/identity`: what a client that wants to know whom it talks to pins.
+/// `GET /enclave/identity`: the server's public key, which clients pin to authenticate it.
 async fn identity(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult {
     caller.may_run().map_err(|denied| EnclaveRequestError::denied(denied, ""))?;
     let key = protocols::enclave::sealing::public_of(&door.own.identity().await?)?;

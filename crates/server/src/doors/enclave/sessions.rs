@@ -1,5 +1,5 @@
-//! Who listens to which session, and what happens to those that nobody listens to. What is here can be lost: the
-//! journal has the sessions.
+//! The readers of sessions, and the expiry of sessions without readers. This state may be lost: the journal has the
+//! sessions.
 
 use super::follow::grace_ms;
 use super::tape::SessionTape;
@@ -16,21 +16,21 @@ use tokio::sync::{Notify, OnceCell};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Executions that are looked at, at once, for sessions that a former server left.
+/// Number of executions that are read in one step to find sessions that an earlier server left.
 const LISTED_PER_READ_MAX: usize = 1_000;
 
-/// How often a lost race for the identity is run again.
+/// How often a lost race for the identity is retried.
 const IDENTITY_TRIES_MAX: usize = 10;
 
-/// Readers of a session that is removed hear its end; those that take longer find it gone.
+/// Readers of a session that is removed can receive its end for this long; slower ones find it gone.
 const HEARING_MAX: Duration = Duration::from_secs(2);
 
-/// All sessions that somebody listens to or nobody does any more.
+/// All sessions that have readers, or whose last reader has left.
 pub(crate) struct EnclaveSessions {
     pub(super) aliases: BTreeMap<ToolPath, ToolPath>,
     live: Mutex<HashMap<ExecutionId, LiveSession>>,
     changed: Notify,
-    /// Told when the last reader of a session has left.
+    /// Notified when the last reader of a session has left.
     unread: Notify,
     records: Arc<dyn RecordStore>,
     identity: OnceCell<[u8; 32]>,
@@ -39,22 +39,22 @@ pub(crate) struct EnclaveSessions {
 
 struct LiveSession {
     n_readers: usize,
-    /// When patience with nobody listening ends.
+    /// When the grace period without readers ends.
     until: Option<Timestamp>,
-    /// What the client has said under seal. Boxed: it is large, and most sessions have none.
+    /// Opens the client's sealed messages. Boxed: it is large, and most sessions have none.
     opener: Option<Box<StreamOpener>>,
-    /// What its readers have in common.
+    /// The lines that its readers share.
     tape: Option<Arc<Mutex<SessionTape>>>,
 }
 
-/// One reader of a session. While there is one, the session goes on.
+/// One reader of a session. The session continues while it has one.
 pub(super) struct ReaderLease {
     sessions: Arc<EnclaveSessions>,
     execution: ExecutionId,
     grace_ms: u64,
-    /// Nothing is left to wait for.
+    /// Whether the session is over.
     pub(super) over: bool,
-    /// What all readers of the session have in common.
+    /// The lines that all readers of the session share.
     pub(super) tape: Arc<Mutex<SessionTape>>,
 }
 
@@ -75,10 +75,10 @@ impl EnclaveSessions {
         })
     }
 
-    /// Ends sessions that nobody has listened to for too long, until the server stops.
+    /// Ends sessions that have had no reader for too long, until the server stops.
     pub(crate) async fn watch(self: Arc<Self>, engine: Engine, stopping: CancellationToken) {
         if let Err(fault) = self.take_over(&engine).await {
-            tracing::warn!(%fault, "could not look for sessions without readers");
+            tracing::warn!(%fault, "could not list sessions without readers");
         }
         loop {
             let next = self.lock().values().filter_map(|live| live.until).min();
@@ -96,7 +96,7 @@ impl EnclaveSessions {
         }
     }
 
-    /// Whoever listened before a restart has its time to come back.
+    /// Readers from before a restart get the grace period to return.
     async fn take_over(&self, engine: &Engine) -> Result<(), Fault> {
         let mut after = None;
         loop {
@@ -127,13 +127,13 @@ impl EnclaveSessions {
         for execution in due {
             match engine.expire(execution, LimitKind::Grace).await {
                 Ok(()) | Err(engine::Error::Rejected(_)) => {}
-                Err(error) => tracing::warn!(%execution, %error, "an abandoned session goes on"),
+                Err(error) => tracing::warn!(%execution, %error, "could not end an idle session"),
             }
             self.lock().remove(&execution);
         }
     }
 
-    /// Somebody listens from now on.
+    /// Registers a reader.
     pub(super) fn read(self: &Arc<Self>, execution: ExecutionId, grace_ms: u64) -> ReaderLease {
         let mut live = self.lock();
         let nobody = LiveSession { n_readers: 0, until: None, opener: None, tape: None };
@@ -145,7 +145,7 @@ impl EnclaveSessions {
         ReaderLease { sessions: Arc::clone(self), execution, grace_ms, over: false, tape }
     }
 
-    /// Waits until everybody who listens has heard the end, or has had time enough.
+    /// Waits until every reader has received the end, or the time limit has passed.
     pub(super) async fn until_unread(&self, execution: ExecutionId) {
         let unread = async {
             loop {
@@ -159,7 +159,7 @@ impl EnclaveSessions {
         let _ = tokio::time::timeout(HEARING_MAX, unread).await;
     }
 
-    /// What is inside an envelope from the client.
+    /// Returns the content of an envelope from the client.
     pub(super) fn open(
         &self,
         execution: ExecutionId,
@@ -172,7 +172,7 @@ impl EnclaveSessions {
         let new = || Box::new(StreamOpener::messages(&c2s, &sealed.hello.key_id, session));
         match live.get_mut(&execution) {
             Some(live) => Ok(live.opener.get_or_insert_with(new).open(envelope)?),
-            // Nobody listens, so nothing is remembered; the journal takes each result once anyway.
+            // There is no reader, so nothing is remembered; the journal accepts each result only once anyway.
             None => Ok(new().open(envelope)?),
         }
     }
@@ -229,7 +229,7 @@ impl Drop for ReaderLease {
     }
 }
 
-/// A fresh private key. One number in four billion billion billion is none; then the next is taken.
+/// Creates a private key. One number in four billion billion billion is invalid; then the next one is used.
 pub(super) fn secret() -> Result<[u8; 32], Fault> {
     loop {
         let mut bytes = [0; 32];
@@ -240,12 +240,12 @@ pub(super) fn secret() -> Result<[u8; 32], Fault> {
     }
 }
 
-/// Fresh randomness.
+/// Fills a buffer with random bytes.
 pub(super) fn random(bytes: &mut [u8]) -> Result<(), Fault> {
     getrandom::fill(bytes).map_err(|error| Fault::new(error, "no randomness; try again"))
 }
 
-/// A fresh id.
+/// Creates a random id.
 pub(super) fn uuid() -> Result<Uuid, Fault> {
     let mut bytes = [0; 16];
     random(&mut bytes)?;

@@ -23,13 +23,13 @@ use transport::{
     accept_upgrade,
 };
 
-/// Sessions that one socket listens to.
+/// Maximum number of sessions that one socket follows.
 const SESSIONS_MAX: usize = 64;
 
-/// Largest frame: a tool's result in an envelope and in base64.
+/// Maximum size of a frame: a tool's result in an envelope and in base64.
 const FRAME_BYTES_MAX: usize = 24 << 20;
 
-/// What a client has not read. Beyond this neither it nor its sessions are listened to.
+/// Maximum number of bytes that a client has not read. Above this, neither it nor its sessions are read.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 
 /// `GET /enclave/ws`.
@@ -60,7 +60,7 @@ struct SocketConversation {
 }
 
 impl SocketConversation {
-    /// Until the client leaves or the server stops. Sessions go on for their grace.
+    /// Runs until the client leaves or the server stops. Its sessions continue for their grace period.
     async fn hold(mut self, mut reader: impl MessageReader, mut writer: impl MessageWriter) {
         loop {
             let unsent = writer.unsent().bytes;
@@ -90,7 +90,7 @@ impl SocketConversation {
         transport::close(&mut reader, &mut writer, Some(CloseReason::AWAY), CLOSE_TIME_MAX).await;
     }
 
-    /// Does what a frame asks for, and says what is to be said at once.
+    /// Performs the request in a frame, and returns what is to be sent immediately.
     async fn hear(&mut self, frame: &[u8]) -> Vec<u8> {
         let done = match inbound::frame(frame) {
             Ok(frame) => self.act(frame).await,
@@ -144,7 +144,7 @@ impl SocketConversation {
         self.listen(found.execution, ReaderOptions { from, filter }).await
     }
 
-    /// A result may name no session: its call does.
+    /// A result may name no session, because its call identifies it.
     async fn settle(&mut self, result: CallerToolResult) -> Result<(), EnclaveRequestError> {
         let found = find(&self.door, &self.caller, &result.execution.to_string()).await?;
         if found.is_required() {
@@ -153,7 +153,7 @@ impl SocketConversation {
         settle(&self.door, &self.caller, &found, result).await
     }
 
-    /// What is in an envelope: a result or the wish to end.
+    /// Opens an envelope: a result or a request to cancel.
     async fn open(&mut self, envelope: &SealedEnvelope) -> Result<(), EnclaveRequestError> {
         let found = find(&self.door, &self.caller, &envelope.session_id).await?;
         let body = serde_json::to_vec(envelope).unwrap_or_default();

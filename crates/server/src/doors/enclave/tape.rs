@@ -1,58 +1,58 @@
-//! What readers of one session have in common: the lines that one of them has written, for the others. A tape is there
-//! while somebody listens; the journal has it all anyway.
+//! The lines that readers of one session share: one reader renders them for the others. A tape exists while the
+//! session has readers; the journal has all of it anyway.
 
 use bytes::Bytes;
 use lifecycle::Seq;
 use protocols::enclave::EventRenderer;
 
-/// Text on one tape. What a session says beyond that, each reader writes for itself.
+/// Maximum size of the text on one tape. Beyond that, each reader renders its own lines.
 const TAPE_BYTES_MAX: usize = 4 << 20;
 
-/// The first lines of a session, in clear and whole.
+/// The first lines of a session, unencrypted and complete.
 #[derive(Default)]
 pub(super) struct SessionTape {
     batches: Vec<LineBatch>,
     n_bytes: usize,
-    /// Who goes on where the tape ends.
+    /// The state from which a reader continues at the end of the tape.
     end: Option<BatchEnd>,
 }
 
-/// Some lines.
+/// A batch of lines.
 #[derive(Clone)]
 struct LineBatch {
-    /// The number of the last one; the first has the number after the batch before.
+    /// The number of the last line; the first one follows the last of the batch before.
     last: u64,
     text: Bytes,
 }
 
-/// How things stand after the last batch.
+/// The state after the last batch.
 #[derive(Clone)]
 pub(super) struct BatchEnd {
-    /// What has heard all entries up to there.
+    /// The renderer that has processed all entries up to there.
     pub(super) telling: EventRenderer,
-    /// The last of them.
+    /// The last of these entries.
     pub(super) entry: Seq,
-    /// Whether nothing comes after it.
+    /// Whether it is the end of the session.
     pub(super) over: bool,
 }
 
 impl SessionTape {
-    /// The number of the last event on it.
+    /// The number of the last event on the tape.
     pub(super) fn last(&self) -> u64 {
         self.batches.last().map_or(0, |batch| batch.last)
     }
 
-    /// Whether its last event is the session's.
+    /// Whether its last event is the session's last.
     pub(super) fn is_over(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.over)
     }
 
-    /// How things stand after its last event, for somebody who has told less and wants to go on from there.
+    /// The state after its last event, for a reader that has sent less and continues from there.
     pub(super) fn end_after(&self, told: u64) -> Option<BatchEnd> {
         self.end.clone().filter(|end| !end.over && end.telling.last() > told)
     }
 
-    /// Lines that begin with event `from`, and the number of the last of them.
+    /// Returns lines that begin with event `from`, and the number of the last of them.
     pub(super) fn lines(&self, from: u64) -> Option<(Bytes, u64)> {
         let at = self.batches.partition_point(|batch| batch.last < from);
         let batch = self.batches.get(at)?;
@@ -61,7 +61,7 @@ impl SessionTape {
         Some((batch.text.slice(line_start(&batch.text, skipped)..), batch.last))
     }
 
-    /// One more batch, if it goes on where the tape ends and there is room.
+    /// Appends a batch if it follows the end of the tape and fits.
     pub(super) fn add(&mut self, first: u64, text: &Bytes, end: impl FnOnce() -> BatchEnd) {
         if first != self.last() + 1 || self.n_bytes + text.len() > TAPE_BYTES_MAX {
             return;
@@ -73,7 +73,7 @@ impl SessionTape {
     }
 }
 
-/// Where the n-th line begins, from 0.
+/// The offset of the n-th line, from 0.
 fn line_start(text: &[u8], n: usize) -> usize {
     let Some(nth) = n.checked_sub(1) else { return 0 };
     let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);

@@ -15,13 +15,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// Why nobody listens.
+/// Why a listener could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecListenError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("listen on {0}: {1}")]
     Bind(SocketAddr, io::Error),
-    /// Without a token anybody who can reach it could run programs.
+    /// Without a token, any client that can reach it could run programs.
     #[error("listen on {0} without a token: it is no loopback address")]
     OpenToAll(SocketAddr),
 }
@@ -29,7 +29,7 @@ pub enum ExecListenError {
 /// A listener. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
 #[derive(Debug)]
 pub struct ExecListener {
-    /// Where, with the real port.
+    /// The listen address, with the actual port.
     pub address: SocketAddr,
     server: ExecServer,
     accepting: AcceptControl,
@@ -45,7 +45,7 @@ impl ExecListener {
     }
 }
 
-/// Listens. `secret` is what clients must present; none is for loopback only.
+/// Starts a listener. `secret` is what clients must present; none is for loopback only.
 pub async fn listen(
     server: ExecServer,
     address: SocketAddr,
@@ -57,7 +57,7 @@ pub async fn listen(
     let failed = |error| ExecListenError::Bind(address, error);
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    // Whoever may send requests from here may not send them back to this door.
+    // Clients that may send requests from here may not send them back to this listener.
     server.address_rules().add_listener(address);
     let accepting = AcceptControl::alone();
     let admission = RequestAdmission::of_lone_door(address);
@@ -71,7 +71,7 @@ pub async fn listen(
     Ok(ExecListener { address, server, accepting })
 }
 
-/// What a lone door knows.
+/// The configuration of a stand-alone listener.
 struct ExecDoorConfig {
     admission: RequestAdmission,
     secret: Option<[u8; 32]>,

@@ -1,5 +1,5 @@
-//! exec-server: processes that a client steers. `/exec` of the server where it is enabled, and stand-alone over stdio or a
-//! WebSocket of its own. What is done for clients is in the crate `exec_server`.
+//! exec-server: processes that a client controls. `/exec` of the server if it is enabled, and stand-alone over stdio
+//! or its own WebSocket. The crate `exec_server` does the work for clients.
 
 mod listen;
 mod routes;

@@ -21,20 +21,20 @@ use protocols::exec_server::{FRAME_BYTES_MAX, MESSAGE_BYTES_MAX};
 use std::sync::Arc;
 use transport::{FrameBounds, accept_upgrade};
 
-/// What is read of a client over a WebSocket.
+/// Limits on what is read from a client over a WebSocket.
 const FRAME_BOUNDS: FrameBounds = FrameBounds {
     message_bytes_max: MESSAGE_BYTES_MAX,
     read_bytes_max: MESSAGE_BYTES_MAX,
     frame_bytes_max: FRAME_BYTES_MAX,
 };
 
-/// The door of clients that steer processes.
+/// The door for clients that control processes.
 struct ExecServerDoor {
-    /// None where the door is closed.
+    /// None if the door is closed.
     server: Option<ExecServer>,
 }
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     (settings.which == DoorSelection::All)
         .then(|| Arc::new(ExecServerDoor { server: settings.exec_server.clone() }) as _)
@@ -63,10 +63,10 @@ impl Door for ExecServerDoor {
     }
 }
 
-/// What this route needs.
+/// The access requirement of this route.
 const PERMISSIONS: &[RoutePermission] = &[route("GET", "/exec", PROCESS)];
 
-/// `GET /exec`: becomes a WebSocket with one JSON text per frame.
+/// `GET /exec`: upgrades to a WebSocket with one JSON text per frame.
 async fn connect(
     State(door): State<DoorState<Option<ExecServer>>>,
     caller: Caller,
@@ -82,7 +82,7 @@ async fn connect(
     serve_upgraded(server, owner, upgrade, ended)
 }
 
-/// No page has any business here, not even one of this machine.
+/// Refuses every web page, even one of this machine.
 pub(super) fn no_page(headers: &HeaderMap) -> Result<(), RequestError> {
     match headers.contains_key(ORIGIN) {
         true => Err(RequestError::forbidden("Web pages may not talk to an exec-server.")),
@@ -90,7 +90,7 @@ pub(super) fn no_page(headers: &HeaderMap) -> Result<(), RequestError> {
     }
 }
 
-/// Makes a connection of a request, and serves its client until it leaves or `ended` resolves.
+/// Upgrades a request to a connection, and serves its client until it leaves or `ended` resolves.
 pub(super) fn serve_upgraded(
     server: &ExecServer,
     owner: String,

@@ -1,4 +1,4 @@
-//! A whole exec-server: from a transport to the last process. What a program that is nothing else calls.
+//! A complete exec-server, from the transport to the last process, for a program that is nothing else.
 
 use super::{ExecListenError, listen};
 use crate::auth::MintedSecret;
@@ -11,23 +11,23 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use transport::stdio;
 
-/// How long processes may take to end. They are killed, so this is reached by a stuck kernel only.
+/// How long processes may take to end. They are killed, so only a stuck kernel reaches this limit.
 const STOPPING_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// The variable that holds the token of those who know it already.
+/// The variable that holds the token that clients already know.
 const TOKEN: &str = "AIRLOCK_TOKEN";
 
-/// How clients reach a server.
+/// The transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExecServerTransport {
     /// One client on standard input and output.
     #[default]
     Stdio,
-    /// Clients of a WebSocket at this address, where port 0 takes any that is free.
+    /// Clients of a WebSocket at this address; port 0 selects any free port.
     WebSocket(SocketAddr),
 }
 
-/// A text that names no transport.
+/// The text names no transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an address is stdio:// or ws://IP:PORT, with a number for IP")]
 pub struct BadTransport;
@@ -44,40 +44,40 @@ impl FromStr for ExecServerTransport {
     }
 }
 
-/// Whom a WebSocket lets in.
+/// Which clients a WebSocket admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WebSocketAccess {
-    /// Those with the token: `AIRLOCK_TOKEN` if it is set, else a new one, told as part of the URL.
+    /// Those with the token: `AIRLOCK_TOKEN` if it is set, otherwise a new one, printed as part of the URL.
     #[default]
     Token,
-    /// Everybody; on loopback only.
+    /// All clients; on loopback only.
     Everybody,
 }
 
-/// How to serve.
+/// The options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Whom a WebSocket lets in.
+    /// Which clients a WebSocket admits.
     pub access: WebSocketAccess,
     /// How clients are served.
     pub server: Config,
-    /// What no process may use.
+    /// Paths that no process may access.
     pub protected: ProtectedPaths,
 }
 
 /// Why a server did not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// What processes are started from could not be started.
+    /// The fork server could not be started.
     #[error("start the fork server: {0}")]
     ForkServer(#[source] io::Error),
-    /// Standard input and output, or the signals that end us.
+    /// Standard input and output, or the signal handlers, failed.
     #[error("use the standard streams: {0}")]
     Streams(#[from] io::Error),
-    /// Nobody listens.
+    /// The listener could not be started.
     #[error(transparent)]
     Listen(#[from] ExecListenError),
-    /// There is no randomness for a token.
+    /// The system has no randomness for a token.
     #[error("make a token: {0}")]
     Token(String),
 }
@@ -95,12 +95,12 @@ pub async fn run_main() -> Result<(), RunError> {
     run_main_with_transport(ExecServerTransport::Stdio).await
 }
 
-/// The same over any transport, for clients of either dialect, with a token where one is needed.
+/// Like `run_main`, over any transport, for clients of either dialect, with a token if one is needed.
 pub async fn run_main_with_transport(transport: ExecServerTransport) -> Result<(), RunError> {
     run_with(transport, Options::default()).await
 }
 
-/// The same, otherwise than usual.
+/// Like `run_main_with_transport`, with options.
 pub async fn run_with(transport: ExecServerTransport, options: Options) -> Result<(), RunError> {
     let Options { access, server, protected } = options;
     let config = processes::Config { protected, ..processes::Config::default() };
@@ -137,7 +137,7 @@ async fn serve_socket(
     let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::text));
     let secret = secret.filter(|_| access == WebSocketAccess::Token);
     let listening = listen(server, at, secret).await?;
-    // A secret that was given is known; one that was minted is known to nobody yet.
+    // A configured secret is already known to clients; a minted one must be printed.
     announce(&match &minted {
         Some(secret) => format!("ws://{}/?token={}", listening.address, secret.text()),
         None => format!("ws://{}", listening.address),
@@ -147,9 +147,9 @@ async fn serve_socket(
     Ok(())
 }
 
-/// Clients of the seed wait for a line on stderr, today's for the bare URL on stdout.
+/// Clients of the seed wait for a line on stderr, current ones for the bare URL on stdout.
 fn announce(url: &str) {
-    // Whoever closed a stream does not want to know.
+    // If the stream is closed, its reader does not need the line.
     let _ = writeln!(io::stderr(), "codex-exec-server listening on {url}");
     let _ = writeln!(io::stdout(), "{url}");
 }

@@ -6,7 +6,7 @@ use protocols::execbox::wire::{Done, Failed, RawJson};
 use protocols::execbox::{FromRunner, HOST_MESSAGE_BYTES_MAX, encode_done_with_lines};
 use std::time::Duration;
 
-/// Answers an `execute` that is not begun.
+/// Answers an `execute` that is not started.
 pub(super) fn refuse(host_id: &str, message: &str, out: &mut HostFrames) {
     out.push(encode_message(&FromRunner::Done(Done {
         id: host_id.into(),
@@ -17,15 +17,15 @@ pub(super) fn refuse(host_id: &str, message: &str, out: &mut HostFrames) {
     })));
 }
 
-/// One message with its line break.
+/// Encodes one message with its line break.
 pub(super) fn encode_message(message: &FromRunner<'_>) -> Vec<u8> {
     let mut line = Vec::new();
     message.encode(&mut line);
     line
 }
 
-/// How an execution ended, with all that it printed and emitted. What is too long for a message becomes a failure that says
-/// so.
+/// The result of an execution, with all that it printed and emitted. A result that is too long for a message becomes
+/// a failure that reports this.
 pub(super) fn encode_done(
     host_id: &str,
     outcome: Result<Option<RawJson<'_>>, (&str, &str)>,
@@ -52,7 +52,7 @@ pub(super) fn encode_done(
     encode(Err(failed("serialization_error", &message)))
 }
 
-/// A printed line as JSON: as the runner wrote it where a text cannot hold it, if it is one.
+/// A printed line as JSON: the runner's own encoding if a Rust string cannot hold the text.
 pub(super) fn host_line_json(line: &str, exact: Option<String>) -> String {
     exact
         .filter(|text| text.starts_with('"'))

@@ -17,24 +17,24 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use transport::LineListener;
 
-/// Where to listen.
+/// The listen address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerAddress {
     /// `ws://IP:PORT`: one JSON text per frame.
     WebSocket(SocketAddr),
     /// `tcp://127.0.0.1:PORT`: one JSON text per line.
     Tcp(SocketAddr),
-    /// `unix:PATH`: the same, for this user only.
+    /// `unix:PATH`: one JSON text per line, for this user only.
     Unix(PathBuf),
 }
 
-/// A text that is no address.
+/// The text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
-    /// Of no known form.
+    /// The address has an unknown form.
     #[error("an address is ws://IP:PORT, tcp://127.0.0.1:PORT or unix:PATH")]
     Form,
-    /// Lines carry no token.
+    /// Line transports carry no token.
     #[error("tcp:// has no tokens and listens on loopback only; ws:// has them")]
     NotLoopback,
 }
@@ -70,13 +70,13 @@ impl fmt::Display for RunnerAddress {
     }
 }
 
-/// Why nobody listens.
+/// Why a listener could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerListenError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("listen on {0}: {1}")]
     Bind(RunnerAddress, io::Error),
-    /// Without a token anybody who can reach it could run programs.
+    /// Without a token, any client that can reach it could run programs.
     #[error("{0} is not a loopback address; without a token only those are allowed")]
     OpenToAll(SocketAddr),
 }
@@ -84,7 +84,7 @@ pub enum RunnerListenError {
 /// A listener. Dropping it leaves it running; [`shutdown`](Self::shutdown) stops it.
 #[derive(Debug)]
 pub struct RunnerListener {
-    /// Where, with the real port.
+    /// The listen address, with the actual port.
     pub address: RunnerAddress,
     accepting: AcceptControl,
 }
@@ -96,13 +96,14 @@ impl RunnerListener {
         self.accepting.tasks.close();
         self.accepting.tasks.wait().await;
         if let RunnerAddress::Unix(path) = &self.address {
-            // Whoever removed it before us did the same.
+            // An error means that the file is already removed.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Listens. `secret` is what hosts of a WebSocket must present; none is for loopback only. Other addresses have none.
+/// Starts a listener. `secret` is what hosts of a WebSocket must present; none is for loopback only. Other addresses
+/// have none.
 pub async fn listen(
     sandbox: Sandbox,
     address: &RunnerAddress,
@@ -143,14 +144,14 @@ pub async fn listen(
     Ok(RunnerListener { address, accepting })
 }
 
-/// What a lone WebSocket door knows.
+/// The configuration of a stand-alone WebSocket listener.
 struct RunnerDoorConfig {
     admission: RequestAdmission,
     secret: Option<[u8; 32]>,
     channels: ExecboxChannels,
 }
 
-/// Every path is the door.
+/// Every path leads to the door.
 async fn enter(
     State(door): State<Arc<RunnerDoorConfig>>,
     request: Request,
@@ -167,7 +168,7 @@ impl ExecboxChannels {
                 halves = listener.accept() => halves,
                 () = self.stopping.cancelled() => return,
             };
-            // A host too many is hung up on: lines have no other way to say it before the first `execute`.
+            // A host above the limit is disconnected: lines offer no way to report it before the first `execute`.
             let Some(place) = self.place() else { continue };
             let serving = serve_lines(self.sandbox.clone(), reader, writer, self.stopping.clone());
             self.tasks.spawn(async move {

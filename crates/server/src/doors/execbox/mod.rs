@@ -1,5 +1,5 @@
-//! execbox: a host sends programs and runs their tools itself; here they are run, in the jail. `/execbox` of the server,
-//! and listeners of their own for hosts that spawn a program or expect a port.
+//! execbox: a host sends programs and runs their tools itself; the programs run here, in the sandbox. `/execbox` of
+//! the server, and separate listeners for hosts that spawn a program or expect a port.
 
 mod host_messages;
 mod listen;
@@ -24,17 +24,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use transport::{FrameBounds, LineReader, LineWriter, accept_upgrade};
 
-/// Channels at a time. Each may hold a process.
+/// Maximum number of channels. Each may hold a process.
 const CHANNELS_MAX: usize = 256;
 
-/// What is read of a host over a WebSocket. A message that is too long, but no longer than this, is answered.
+/// Limits on what is read from a host over a WebSocket. An oversized message within the read limit is answered.
 const FRAME_BOUNDS: FrameBounds = FrameBounds {
     message_bytes_max: HOST_MESSAGE_BYTES_MAX,
     read_bytes_max: 2 * HOST_MESSAGE_BYTES_MAX,
     frame_bytes_max: 2 * HOST_MESSAGE_BYTES_MAX,
 };
 
-/// Serves one host over a stream of lines until it leaves or `stopping`.
+/// Serves one host over a stream of lines until it leaves or `stopping` is cancelled.
 pub async fn serve_lines(
     sandbox: Sandbox,
     reader: impl AsyncRead + Unpin + Send,
@@ -46,16 +46,16 @@ pub async fn serve_lines(
     relay::serve(sandbox, reader, LineWriter::new(writer), stopping).await;
 }
 
-/// Where a channel's programs run, and what they count against.
+/// Where a channel's programs run, and the quota that they count against.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelSandbox {
     sandbox: Sandbox,
-    /// None for hosts that are not told apart: their door has no callers.
+    /// None for hosts of a listener without callers.
     account: Option<QuotaAccount>,
 }
 
 impl ChannelSandbox {
-    /// What a program of the channel asks the sandbox for.
+    /// The resources that a program of the channel requests from the sandbox.
     fn demand(&self, memory_bytes: u64) -> LeaseDemand {
         match &self.account {
             Some(account) => account.demand(memory_bytes),
@@ -82,8 +82,8 @@ impl ExecboxChannels {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Makes a channel of a request. It holds one runner, which is counted before it is opened, and lasts until the host
-    /// leaves or `ended` resolves.
+    /// Upgrades a request to a channel. It holds one runner, which is counted before the channel is opened, and lasts
+    /// until the host leaves or `ended` resolves.
     fn open(
         &self,
         upgrade: WebSocketUpgrade,

@@ -1,20 +1,20 @@
-//! What a program prints and emits, collected for its `done`. It is collected here and not by the runner, so that the host
-//! receives it also of a program that had to be killed. The runner bounds it too, but its word is not relied on. Lines are
-//! JSON texts, so that halves of surrogate pairs survive in them.
+//! The printed and emitted output of a program, collected for its `done`. It is collected here and not by the runner,
+//! so that the host also receives it for a program that had to be killed. The runner bounds it too, but is not
+//! trusted to. Lines are JSON texts, so that unpaired surrogates survive in them.
 
 use lifecycle::Json;
 use protocols::execbox::wire::RawJson;
 
-/// Most lines that are kept of one program.
+/// Maximum number of retained lines of one program.
 const LINES_MAX: usize = 1 << 16;
 
-/// Most bytes of lines that are kept of one program: a million UTF-16 units take at most so many.
+/// Maximum size of the retained lines of one program: the most that a million UTF-16 units can take.
 const LINES_BYTES_MAX: usize = 3 << 20;
 
-/// Most bytes of items that are kept of one program.
+/// Maximum size of the retained items of one program.
 const ITEMS_BYTES_MAX: usize = 1 << 20;
 
-/// Lines and items in the order in which they came.
+/// Lines and items in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct ProgramOutput {
     lines: Vec<String>,

@@ -1,4 +1,5 @@
-//! One channel: messages of one host in, answers out, and the executions in between. Knows no transport.
+//! One channel: reads the messages of one host, writes answers, and runs the executions in between. Independent of
+//! the transport.
 
 use super::ChannelSandbox;
 use super::host_messages::refuse;
@@ -12,25 +13,28 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use transport::{CLOSE_TIME_MAX, CloseReason, IncomingMessage, MessageReader, MessageWriter};
 
-/// Executions at a time for hosts that multiplex. Each holds a process. `docs/execbox.md` says it.
+/// Maximum number of concurrent executions of a multiplexing host. Each holds a process. Documented in
+/// `docs/execbox.md`.
 const RUNS_MAX: usize = 64;
 
-/// Runners at rest of one channel: as many as a host commonly runs beside each other. More would hold memory for nothing.
+/// Maximum number of spare runners of one channel: as many as a host commonly runs concurrently. More would waste
+/// memory.
 const SPARES_MAX: usize = 8;
 
-/// Answers a host has not taken. Beyond this neither it nor its programs are listened to.
+/// Maximum number of bytes that a host has not read. Above this, neither it nor its programs are read.
 const UNSENT_BYTES_MAX: usize = 32 << 20;
 
-/// How long a channel that does nothing keeps its runner.
+/// How long an idle channel retains its runner.
 const SPARE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How often a channel that does nothing looks whether others wait for memory.
+/// How often an idle channel checks whether others wait for memory.
 const SPARE_LOOK: Duration = Duration::from_millis(250);
 
-/// What a host is told that asks for a second execution.
+/// The error for a host that requests a second execution.
 const BUSY: &str = "the runner already has an active execution";
 
-/// Serves one host until it leaves, breaks off or `stopping`. Whatever runs then is killed.
+/// Serves one host until it leaves, the connection fails or `stopping` is cancelled. Running executions are then
+/// killed.
 pub(super) async fn serve(
     sandbox: ChannelSandbox,
     mut reader: impl MessageReader,
@@ -69,7 +73,7 @@ pub(super) async fn serve(
     transport::close(&mut reader, &mut writer, Some(CloseReason::AWAY), CLOSE_TIME_MAX).await;
 }
 
-/// Queues lines for the host without their line breaks, which are the transport's.
+/// Queues lines for the host without their line breaks, which the transport adds.
 fn enqueue(writer: &mut impl MessageWriter, out: &mut HostFrames) {
     for mut line in out.drain(..) {
         line.pop();
@@ -81,16 +85,16 @@ fn enqueue(writer: &mut impl MessageWriter, out: &mut HostFrames) {
 
 struct ExecboxChannel {
     sandbox: ChannelSandbox,
-    /// One, unless the host multiplexes.
+    /// At most one, unless the host multiplexes.
     runs: Vec<ExecboxRun>,
-    /// Reused by the next executions, the last one first: the processes, never the guests' worlds.
+    /// Reused by later executions, the newest first: only the processes are reused, never the guests' state.
     spares: Vec<SpareRunner>,
 }
 
 impl ExecboxChannel {
-    /// A message of the host's. What is none is ignored, as execbox demands.
+    /// Handles a message of the host. Invalid messages are ignored, as execbox demands.
     fn take(&mut self, frame: &mut [u8], out: &mut HostFrames) {
-        // Line breaks in JSON lie between values only; on the runner's link they would end the message.
+        // Line breaks in JSON occur only between values; on the runner's link they would end the message.
         frame.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
         match ToRunner::decode(frame) {
             Ok(ToRunner::Execute(execute)) => self.execute(&execute, frame, out),
@@ -107,7 +111,7 @@ impl ExecboxChannel {
                     self.end(at, end);
                 }
             }
-            // What only our engine says to a runner.
+            // Messages that only the engine sends to a runner.
             Ok(ToRunner::TimerFired(_) | ToRunner::Sync(_) | ToRunner::Session(_)) | Err(_) => {}
         }
     }
@@ -150,13 +154,13 @@ impl ExecboxChannel {
         }
     }
 
-    /// The newest spare runner that has the memory that the execution wants.
+    /// Takes the newest spare runner that has enough memory for the execution.
     fn fitting_spare(&mut self, execute: &Execute<'_>) -> Option<SpareRunner> {
         let at = self.spares.iter().rposition(|spare| spare.fits(execute))?;
         Some(self.spares.remove(at))
     }
 
-    /// An execution is over. Its runner goes to one that waits for a runner, else it is kept.
+    /// Ends an execution. Its runner goes to an execution that waits for one, or becomes a spare.
     fn end(&mut self, at: usize, end: RunEnd) {
         let over = self.runs.swap_remove(at);
         if self.sandbox.sandbox.load().waiting > self.runs.iter().filter(|run| run.waits()).count()
@@ -183,7 +187,7 @@ impl ExecboxChannel {
         self.runs.iter().map(ExecboxRun::alarm).chain(spare).min()
     }
 
-    /// Answers a message that is too long to be read, where its beginning says what it is about.
+    /// Answers a message that is too long to be read, if its beginning identifies the request.
     fn refuse_too_long(&mut self, head: &[u8], out: &mut HostFrames) {
         let message = format!("a message has at most {HOST_MESSAGE_BYTES_MAX} bytes");
         let head = String::from_utf8_lossy(head);
@@ -217,7 +221,7 @@ impl ExecboxChannel {
     }
 }
 
-/// What happens next, and in which of them.
+/// Returns the next message of any of the runs, and the index of the run.
 async fn next_of(runs: &mut [ExecboxRun]) -> (usize, RunnerMessage) {
     let all = runs.iter_mut().map(|run| Box::pin(run.next()));
     let (message, at, _) = select_all(all).await;
@@ -228,7 +232,7 @@ fn are_manifests(providers: RawJson<'_>) -> bool {
     ProviderNames::read_all(providers).is_ok()
 }
 
-/// A text member near the beginning of a message that is not read as a whole.
+/// Returns a text member near the beginning of a message that is not read as a whole.
 fn member_of(head: &str, name: &str) -> Option<String> {
     let (_, rest) = head.split_once(&format!("\"{name}\""))?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
@@ -236,7 +240,7 @@ fn member_of(head: &str, name: &str) -> Option<String> {
     values.next()?.ok()
 }
 
-/// Names an execution so that nobody can guess its calls.
+/// Creates a random execution id, so that call ids cannot be guessed.
 fn random_id() -> Option<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).ok()?;

@@ -16,10 +16,10 @@ use axum::response::Response;
 use axum::routing::get;
 use std::sync::Arc;
 
-/// The door of hosts that run their programs' tools themselves.
+/// The door for hosts that run their programs' tools themselves.
 struct ExecboxDoor;
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     (settings.which == DoorSelection::All).then(|| Arc::new(ExecboxDoor) as _)
 }
@@ -40,10 +40,10 @@ impl Door for ExecboxDoor {
     }
 }
 
-/// What this route needs.
+/// The access requirement of this route.
 const PERMISSIONS: &[RoutePermission] = &[route("GET", "/execbox", RUN)];
 
-/// `GET /execbox`: becomes a WebSocket with one JSON text per frame.
+/// `GET /execbox`: upgrades to a WebSocket with one JSON text per frame.
 async fn connect(
     State(door): State<DoorState<ExecboxChannels>>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! One execution of a channel: its runner, its deadline, and what the host is told of it.
+//! One execution of a channel: its runner, its deadline, and its messages to the host.
 
 use super::ChannelSandbox;
 use super::host_messages::{encode_done, encode_message, host_line_json};
@@ -15,13 +15,13 @@ use sandbox::{
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a cancelled program may take to stop by itself. Hosts wait 25 ms before they give the whole channel up.
+/// How long a cancelled program may take to stop by itself. Hosts wait 25 ms before they give up the whole channel.
 const CANCEL_GRACE: Duration = Duration::from_millis(10);
 
-/// How long a program may overrun its deadline before it is killed. Hosts wait 100 ms before they cancel.
+/// How long a program may exceed its deadline before it is killed. Hosts wait 100 ms before they cancel.
 const DEADLINE_GRACE: Duration = Duration::from_millis(40);
 
-/// Longest time a program may ask for: timers have an end.
+/// Maximum time that a program may request: timers have a range.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// How much is read from one runner before the channel serves its other executions.
@@ -37,7 +37,7 @@ pub(super) struct ExecboxRun {
     /// The id under which the runner knows it; the ids of its calls begin with it. It cannot be guessed.
     id: String,
     sandbox: ChannelSandbox,
-    /// Before the driver: it charges what the runner used before the runner is killed.
+    /// Declared before the driver: on drop it charges what the runner used before the runner is killed.
     charge: Option<RunnerCharge>,
     driver: RunnerDriver,
     memory_bytes: u64,
@@ -47,23 +47,23 @@ pub(super) struct ExecboxRun {
     cancelled: bool,
     said_started: bool,
     output: ProgramOutput,
-    /// The `execute` for the runner, as long as the program may have to begin in another one: it waits for a runner, or
-    /// has a spare one, which may have left before it received this.
+    /// The `execute` message, retained as long as the program may have to start in another runner: it waits for a
+    /// runner, or has a spare one, which may have exited before it received this.
     order: Option<Vec<u8>>,
-    /// What it counts as in its caller's quota, beside the channel itself.
+    /// Its count in its caller's quota, besides the channel itself.
     _held: Option<HeldRunner>,
 }
 
-/// What becomes of the runner of an execution that is over.
+/// What happens to the runner of a finished execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunEnd {
-    /// The runner is fit for another execution of the channel.
+    /// The runner can be reused for another execution of the channel.
     KeepRunner,
     /// The runner is killed.
     KillRunner,
 }
 
-/// A runner at rest. It has run programs of this channel only.
+/// A spare runner. It has run programs of this channel only.
 pub(super) struct SpareRunner {
     charge: Option<RunnerCharge>,
     lease: Lease,
@@ -72,19 +72,19 @@ pub(super) struct SpareRunner {
 }
 
 impl SpareRunner {
-    /// Whether it has the memory that an execution wants.
+    /// Whether it has enough memory for an execution.
     pub(super) fn fits(&self, execute: &Execute<'_>) -> bool {
         self.memory_bytes == memory_bytes_of(execute)
     }
 }
 
-/// Smaller guests are held by their own limit; runners of the usual size are ready at once.
+/// Smaller guests are limited by their own limit; runners of the default size are available immediately.
 fn memory_bytes_of(execute: &Execute<'_>) -> u64 {
     execute.options.memory_limit_bytes.max(MEMORY_BYTES_DEFAULT)
 }
 
 impl ExecboxRun {
-    /// Begins, with the spare runner if it fits.
+    /// Starts an execution, with the spare runner if it fits.
     pub(super) fn new(
         execute: &Execute<'_>,
         id: String,
@@ -114,13 +114,13 @@ impl ExecboxRun {
             order: Some(order),
             _held: None,
         };
-        // One that does not fit is killed.
+        // A spare runner that does not fit is killed.
         drop(spare.and_then(|spare| run.take_over(spare)));
         run
     }
 
-    /// Takes a runner that another execution of the channel is done with, if it still waits for one of its own and this
-    /// one fits; gives it back if not.
+    /// Takes a runner that another execution of the channel no longer needs, if this execution still waits for one
+    /// and the runner fits; otherwise returns it.
     pub(super) fn take_over(&mut self, spare: SpareRunner) -> Option<SpareRunner> {
         if !self.waits() || spare.memory_bytes != self.memory_bytes {
             return Some(spare);
@@ -131,12 +131,12 @@ impl ExecboxRun {
         None
     }
 
-    /// Holds a place in its caller's quota until it is over.
+    /// Holds a slot in its caller's quota until it is over.
     pub(super) fn counted(self, held: Option<HeldRunner>) -> Self {
         Self { _held: held, ..self }
     }
 
-    /// The runner is there and begins with the next use of the driver.
+    /// The runner is available; it starts with the next use of the driver.
     fn begin(&mut self) {
         if self.charge.is_none()
             && let (Some(account), Some(meter)) = (&self.sandbox.account, self.driver.cpu_meter())
@@ -158,7 +158,7 @@ impl ExecboxRun {
         self.driver.made_call(call_id)
     }
 
-    /// When to look after it again.
+    /// When the run needs attention next.
     pub(super) fn alarm(&self) -> Instant {
         let deadline = (!self.driver.is_stopping()).then_some(self.deadline);
         let charge = self.charge.as_ref().and_then(RunnerCharge::due).map(Instant::from_std);
@@ -195,14 +195,14 @@ impl ExecboxRun {
         self.driver.is_leasing()
     }
 
-    /// The host gives up: whatever the program does now, it timed out.
+    /// The host cancels: the program timed out, regardless of what it does afterwards.
     pub(super) fn cancel(&mut self, out: &mut HostFrames) -> Option<RunEnd> {
         self.cancelled = true;
         self.driver.forget_timers();
         self.ask_to_end(CANCEL_GRACE, out)
     }
 
-    /// The alarm went off.
+    /// Handles the alarm.
     pub(super) fn look_after(&mut self, now: Instant, out: &mut HostFrames) -> Option<RunEnd> {
         if let Some(charge) = &mut self.charge {
             charge.charge_if_due();
@@ -210,7 +210,7 @@ impl ExecboxRun {
         if !self.driver.is_stopping() && now >= self.deadline {
             return self.ask_to_end(DEADLINE_GRACE, out);
         }
-        // What time it is then is the runner's to say.
+        // The runner's own clock determines the time.
         let guest_time = GuestTime { at: Timestamp(0), frame: 0 };
         let loss = self.driver.look_after(now, guest_time)?;
         tracing::debug!("a program did not stop by itself and is killed");
@@ -225,12 +225,13 @@ impl ExecboxRun {
         None
     }
 
-    /// What happens next. Dropping the future loses nothing.
+    /// Returns the next message. Cancel safe: dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> RunnerMessage {
         self.driver.next().await
     }
 
-    /// Handles a message of the runner and those that have arrived meanwhile; says so when the execution is over.
+    /// Handles a message of the runner and those that have arrived meanwhile; returns the end once the execution is
+    /// over.
     pub(super) fn handle(
         &mut self,
         message: RunnerMessage,
@@ -291,7 +292,7 @@ impl ExecboxRun {
         }
     }
 
-    /// The runner's own word, except that nothing overrides a cancellation.
+    /// The runner's own result, except that a cancellation takes precedence.
     fn done(
         &mut self,
         result: Result<Option<Json>, ProgramFailure>,
@@ -309,7 +310,7 @@ impl ExecboxRun {
             }
             Err(ProgramFailure { code, message, .. }) => {
                 self.answer(Err((&code, &message)), out);
-                // A program that timed out or ran out of memory may leave a process behind that is not as it was.
+                // A program that timed out or ran out of memory may leave its process in a changed state.
                 match code.as_str() {
                     "timeout" | "memory_limit" | "internal_error" => RunEnd::KillRunner,
                     _ => RunEnd::KeepRunner,
@@ -318,7 +319,7 @@ impl ExecboxRun {
         }
     }
 
-    /// The runner, once the execution is over, for another one.
+    /// Returns the runner of a finished execution, for reuse.
     pub(super) fn into_spare(self) -> Option<SpareRunner> {
         let Self { mut charge, driver, memory_bytes, .. } = self;
         let lease = driver.into_lease()?;
@@ -331,13 +332,13 @@ impl ExecboxRun {
         if let (RunnerLoss::Exited(_), false, Some(order)) =
             (loss, self.driver.is_stopping(), &self.order)
         {
-            // It left while nobody listened to it; the program has not begun.
+            // The spare runner exited while it was idle; the program has not started.
             self.charge = None;
             self.driver = drive(&self.sandbox, self.memory_bytes, &self.id, order);
             return None;
         }
         match loss {
-            RunnerLoss::Malformed(what) => tracing::warn!(what, "a runner broke the rules"),
+            RunnerLoss::Malformed(what) => tracing::warn!(what, "a runner violated the protocol"),
             RunnerLoss::NotLeased(error @ LeaseError::Unavailable { .. }) => {
                 tracing::error!(%error, "no runner for a channel");
             }
@@ -349,7 +350,7 @@ impl ExecboxRun {
         Some(self.give_up(loss, out))
     }
 
-    /// Answers for a program that will not answer itself.
+    /// Sends the result of a program that can no longer send it itself.
     fn give_up(&mut self, loss: &RunnerLoss, out: &mut HostFrames) -> RunEnd {
         let (code, sentence) = loss.host_failure();
         self.fail((code, &sentence), out)
@@ -357,7 +358,7 @@ impl ExecboxRun {
 
     fn fail(&mut self, failure: (&str, &str), out: &mut HostFrames) -> RunEnd {
         if self.driver.has_runner() {
-            // It had begun, whether or not its word had left it.
+            // It had started, even if its message had not arrived.
             self.say_started(out);
         }
         self.answer(Err(failure), out);
@@ -369,7 +370,7 @@ impl ExecboxRun {
     }
 }
 
-/// Asks for a runner that receives `order`.
+/// Requests a runner that receives `order`.
 fn drive(sandbox: &ChannelSandbox, memory_bytes: u64, id: &str, order: &[u8]) -> RunnerDriver {
     let request = sandbox.sandbox.request_lease(sandbox.demand(memory_bytes));
     RunnerDriver::start_hosted(request, id.to_owned(), order.to_owned())

@@ -1,4 +1,4 @@
-//! All questions of an execution at once: `GET …/questions`, `POST …/answers`.
+//! All questions of an execution in one request: `GET …/questions`, `POST …/answers`.
 
 use super::follow::{ExecutionWaiter, WaitUntil};
 use super::inbound::{find, patience, result_limit, see};

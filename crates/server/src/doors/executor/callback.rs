@@ -1,6 +1,6 @@
-//! `GET /api/callback`: whoever a person was sent to says that they are done there.
+//! `GET /api/callback`: an external service reports that a person has finished there.
 //!
-//! No token: a browser comes here, led by a page elsewhere. The secret in `state` is the question's own.
+//! Needs no token: an external page redirects a browser here. The secret in `state` belongs to the question.
 
 use crate::answering::is_first_answer;
 use crate::app::AppState;
@@ -32,14 +32,14 @@ pub(crate) async fn callback(
         true => Answer::Decline,
         false => Answer::Accept { content: Json::from_value(&members).ok() },
     };
-    // Who reloads the page is told the same.
+    // A reloaded page receives the same answer.
     is_first_answer(
         app.engine.answer(question, answer, CallerName::from(BuiltinCaller::Callback)).await,
     )?;
     Ok(Html(DONE).into_response())
 }
 
-/// The question that `state` completes. All that is wrong with it looks alike from outside.
+/// The question that `state` completes. Every error looks the same from outside.
 async fn awaited(app: &AppState, state: &str) -> Result<QuestionId, RequestError> {
     let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
     let question = question.ok_or_else(RequestError::no_callback)?;

@@ -1,4 +1,4 @@
-//! `continue`: a parked execution goes on, by the word of an administrator.
+//! `continue`: an administrator continues a parked execution.
 
 use super::follow;
 use super::inbound::find;
@@ -29,7 +29,7 @@ pub(crate) async fn continue_one(
     ))
 }
 
-/// `POST /api/executions/continue`: all that are parked because entries may be lost.
+/// `POST /api/executions/continue`: continues all executions that are parked because entries may be lost.
 pub(crate) async fn continue_all(
     State(app): State<Arc<AppState>>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! What remains of an execution: `GET …/result`, and `DELETE`, after which nothing does.
+//! The result of an execution: `GET …/result`; and `DELETE`, which removes the execution.
 
 use super::follow::{ExecutionWaiter, WaitUntil};
 use super::inbound::{find, owner, patience, see};
@@ -15,7 +15,7 @@ use protocols::executor::WaitEnd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `GET /api/executions/{id}/result`: the whole value, however large.
+/// `GET /api/executions/{id}/result`: the whole value, of any size.
 pub(crate) async fn result(
     State(app): State<Arc<AppState>>,
     caller: Caller,

@@ -21,19 +21,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::ExecutionOverview;
 
-/// Entries in one page, unless its bytes are reached before; `last` says where the next one begins.
+/// Maximum number of entries in one page, unless its byte limit is reached first; `last` is where the next page
+/// begins.
 const PAGE_ENTRIES_MAX: usize = 1_000;
 
-/// Bytes of one page, give or take an entry.
+/// Approximate maximum size of one page: the last entry may exceed it.
 const PAGE_BYTES_MAX: usize = 4 << 20;
 
-/// Entries looked at for one page, where only some types are wanted.
+/// Maximum number of entries that are read for one page, if only some types are requested.
 const PAGE_READ_MAX: usize = 20_000;
 
-/// Entries that are rendered by the thread that serves the connection. More is left to a thread for long journals.
+/// Maximum number of entries that are rendered on the connection's own thread. More are rendered on a thread for long
+/// journals.
 const RENDERED_HERE_MAX: u64 = 256;
 
-/// Proxies close connections that say nothing for a minute; some after half of that.
+/// Proxies close connections that are silent for a minute; some after half of that.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) async fn events(
@@ -55,7 +57,7 @@ pub(crate) async fn events(
         let page = page(Arc::clone(&app), execution, (after, newest), (kinds, reader));
         return if is_long { app.render_thread.run(page).await } else { page.await };
     }
-    // What a client that reconnects to an execution that is over understands as "do not come again".
+    // The status by which a client that reconnects to a finished execution stops reconnecting.
     if listed.standing.phase == ExecutionPhase::Finished && after >= newest {
         return Ok(outbound::about(execution, StatusCode::NO_CONTENT.into_response()));
     }
@@ -66,7 +68,7 @@ pub(crate) async fn events(
     Ok(outbound::about(execution, events.into_response()))
 }
 
-/// Which types of events are wanted; none means all.
+/// Which types of events are requested; none means all.
 struct EventTypeFilter(Option<Vec<String>>);
 
 impl EventTypeFilter {
@@ -115,8 +117,8 @@ async fn page(
     Ok(outbound::envelope(execution, StatusCode::OK, body))
 }
 
-/// Every entry once, until the execution, the server or the caller's credential ends. A journal that fails ends it too: the
-/// client comes again with the last number it heard.
+/// Sends every entry once, until the execution, the server or the caller's credential ends. A journal error also ends
+/// the stream: the client reconnects with the last number it received.
 fn stream(
     app: &Arc<AppState>,
     caller: &Caller,
@@ -139,7 +141,7 @@ fn stream(
     events.take_until(Box::pin(ended))
 }
 
-/// Where to go on: after the last event that the client heard.
+/// Where to continue: after the last event that the client received.
 fn after(query: &QueryMembers, headers: &HeaderMap) -> Result<Seq, RequestError> {
     let from_query = query.get::<u64>("after", "the number of an event")?;
     let from_header = headers.get("last-event-id").map(|header| {

@@ -1,4 +1,4 @@
-//! Waiting for what a client must be told. A client that leaves changes nothing.
+//! Waits for what a client must receive. A client that disconnects changes nothing.
 
 use super::outbound;
 use crate::answering::{AnswerPath, AnswerSubject, is_first_answer, permit};
@@ -14,42 +14,42 @@ use protocols::executor::{AskedQuestion, ExecutionView, QuestionReader, WaitEnd}
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What ends the waiting.
+/// What ends the wait.
 #[derive(Debug, Clone)]
 pub(super) enum WaitUntil {
-    /// A question or the end, once everything up to here is heard.
+    /// A question or the end, once everything up to here has been read.
     Now(Seq),
-    /// What follows the answer to this question.
+    /// The event that follows the answer to this question.
     After(QuestionId),
-    /// What follows the last of the answers to these.
+    /// The event that follows the last of the answers to these questions.
     AfterAll(Vec<QuestionId>),
-    /// The end.
+    /// The end of the execution.
     Over,
 }
 
 impl WaitUntil {
-    /// The first thing that a new execution has to say.
+    /// The first question or end of a new execution.
     pub(super) const START: Self = Self::Now(Seq(0));
 }
 
-/// Stays with an execution for a client.
+/// Waits on an execution for a client.
 pub(super) struct ExecutionWaiter {
     pub(super) app: Arc<AppState>,
-    /// Who waits.
+    /// The caller that waits.
     pub(super) caller: Caller,
     pub(super) execution: ExecutionId,
     /// Whether to accept the approvals that this caller may give in advance.
     pub(super) approves_in_advance: bool,
-    /// Whether the end, if it is heard, counts: of all who hear it one does.
+    /// Whether this waiter may count the end: it is counted once.
     pub(super) counts: bool,
-    /// Who reads the question, if one comes.
+    /// Who reads the question, if there is one.
     pub(super) reader: QuestionReader,
-    /// Largest value that the client takes; none takes any.
+    /// The largest value that the client accepts; none is no limit.
     pub(super) limit: Option<usize>,
 }
 
 impl ExecutionWaiter {
-    /// For a client that may answer.
+    /// Creates a waiter for a client that may answer.
     pub(super) fn new(app: &Arc<AppState>, caller: &Caller, execution: ExecutionId) -> Self {
         let (app, caller) = (Arc::clone(app), caller.clone());
         let reader = QuestionReader::MayAnswer;
@@ -93,8 +93,8 @@ impl ExecutionWaiter {
         }
     }
 
-    /// What is remembered of a long journal. What a client is told of it does not depend on when the client came, except
-    /// at the start: the first question counts there, and whoever approves in advance must see each.
+    /// The remembered view of a long journal. The client's result does not depend on when it connected, except at the
+    /// start: there the first question counts, and a caller that approves in advance must see each question.
     async fn beginning(&self, until: &WaitUntil) -> ExecutionView {
         let is_start = matches!(until, WaitUntil::Now(Seq(0)));
         if is_start || self.approves_in_advance {
@@ -107,7 +107,7 @@ impl ExecutionWaiter {
     fn told<'a>(&self, account: &'a ExecutionView, until: &WaitUntil) -> Option<WaitEnd<'a>> {
         match until {
             WaitUntil::Now(seq) if account.last() < *seq => None,
-            // What this caller approves in advance does not end the wait.
+            // Questions that this caller approves in advance do not end the wait.
             WaitUntil::Now(_) => account.now_among(|asked: &AskedQuestion| {
                 self.approval(&asked.question, &asked.tool).is_none()
             }),
@@ -125,11 +125,11 @@ impl ExecutionWaiter {
         let Some(author) = author else { return Ok(()) };
         let accept = Answer::Accept { content: None };
         let answered = self.app.engine.answer(question.id, accept, author).await;
-        // Where somebody else was quicker, that counts.
+        // If another caller answered first, that answer counts.
         is_first_answer(answered).map(drop)
     }
 
-    /// As whom a question is accepted without being shown; none where it stays open.
+    /// The caller in whose name a question is accepted without being shown; none if it stays open.
     fn approval(&self, question: &Question, tool: &ToolPath) -> Option<AnswerAuthor> {
         let approver = self.approves_in_advance.then_some(&self.caller)?;
         let subject = AnswerSubject { owner: &approver.name, asked: Some((question, tool)) };
@@ -137,7 +137,7 @@ impl ExecutionWaiter {
     }
 }
 
-/// Does something to its end, also when the client leaves in the middle of it.
+/// Runs an operation to completion, even if the client disconnects in the middle of it.
 pub(super) async fn detached(
     app: &AppState,
     doing: impl Future<Output = Result<Response, RequestError>> + Send + 'static,
@@ -145,7 +145,7 @@ pub(super) async fn detached(
     app.tasks.spawn(doing).await.map_err(|panic| RequestError::broken(&panic))?
 }
 
-/// What the engine says, unless the server stops before.
+/// Returns the engine's result, unless the server stops first.
 pub(super) async fn unless_stopping<T>(
     app: &AppState,
     asking: impl Future<Output = Result<T, engine::Error>>,
@@ -157,8 +157,8 @@ pub(super) async fn unless_stopping<T>(
     }
 }
 
-/// Waits so that approvals and counts go on when the client leaves or loses patience. Called where a client that leaves
-/// ends nothing: see [`detached`].
+/// Waits so that approvals and counts continue if the client disconnects or its wait time passes. Called where a
+/// client that disconnects ends nothing: see [`detached`].
 pub(super) async fn attended(
     attendant: ExecutionWaiter,
     until: WaitUntil,
@@ -170,7 +170,7 @@ pub(super) async fn attended(
     }
 }
 
-/// The same in a task of its own.
+/// Like `attended`, in its own task.
 pub(super) async fn told(
     attendant: ExecutionWaiter,
     until: WaitUntil,
@@ -189,7 +189,7 @@ pub(super) async fn told(
     attended.map_err(|panic| RequestError::broken(&panic))
 }
 
-/// The execution as it stands now.
+/// The current view of the execution.
 pub(super) async fn caught_up(
     app: &AppState,
     execution: ExecutionId,

@@ -1,4 +1,4 @@
-//! What clients ask for: which executions to list, which one an id means, and how long to wait.
+//! Client requests: which executions to list, which execution an id refers to, and how long to wait.
 
 use super::follow;
 use super::since;
@@ -12,13 +12,13 @@ use protocols::executor::{ExecutionView, RESULT_BYTES_MAX};
 use std::time::Duration;
 use store::{ExecutionSearch, ListFilter, OutcomeFilter};
 
-/// Executions in one list, unless a number is given.
+/// Default number of executions in one list.
 const LISTED_USUALLY: usize = 50;
 
-/// Executions in one list at most; `after` gives the next ones.
+/// Maximum number of executions in one list; `after` continues it.
 const LISTED_MAX: usize = 500;
 
-/// Whoever may see all sees all, or those of one caller; everybody else their own.
+/// Callers that may see all executions see all, or those of one caller; other callers see their own.
 pub(super) fn search(
     query: &QueryMembers,
     caller: &Caller,
@@ -45,7 +45,7 @@ pub(super) fn search(
     Ok(ExecutionSearch { listed, since, outcome, tool })
 }
 
-/// Where in the list, and how much of it.
+/// The position in the list, and the page size.
 fn filter(query: &QueryMembers, caller: &Caller) -> Result<ListFilter, RequestError> {
     let named = query.text("caller").map(|name| CallerName(name.to_owned()));
     let caller = if caller.sees_all() { named } else { Some(caller.name.clone()) };
@@ -65,10 +65,10 @@ fn filter(query: &QueryMembers, caller: &Caller) -> Result<ListFilter, RequestEr
     Ok(ListFilter { phases, caller, after, n_max })
 }
 
-/// Longest wait a client can ask for; who asks for more gets this much.
+/// Maximum wait that a client can request; longer requests are reduced to it.
 pub(super) const WAIT_MS_MAX: u64 = 3_600_000;
 
-/// The execution that an id names, and the question if it is one's.
+/// Finds the execution that an id refers to, and the question if the id is a question's.
 pub(super) async fn find(
     app: &AppState,
     id: &str,
@@ -81,14 +81,14 @@ pub(super) async fn find(
     Ok((execution, None))
 }
 
-/// Lets those pass who may see an execution; to others it is as if it did not exist.
+/// Passes callers that may see an execution; for others it is treated as if it did not exist.
 pub(super) fn see(caller: &Caller, account: &ExecutionView, id: &str) -> Result<(), RequestError> {
     let owner = account.owner().ok_or_else(|| RequestError::no_execution(id))?;
     let may = caller.may_see(owner, account.has_asked());
     may.map_err(|denied| RequestError::denied(denied, id))
 }
 
-/// Whose execution it is.
+/// The owner of the execution.
 pub(super) async fn owner(
     app: &AppState,
     execution: ExecutionId,
@@ -96,7 +96,7 @@ pub(super) async fn owner(
     Ok(app.engine.overview(execution).await?.listed.standing.caller)
 }
 
-/// The question that waits longest; none where the execution is over.
+/// The oldest open question; none if the execution is over.
 pub(super) async fn oldest_open(
     app: &AppState,
     caller: &Caller,
@@ -111,13 +111,13 @@ pub(super) async fn oldest_open(
     Ok(open)
 }
 
-/// How many bytes of a value the client takes; none takes the whole value.
+/// The number of bytes of a value that the client accepts; none accepts the whole value.
 pub(super) fn result_limit(query: &QueryMembers) -> Result<Option<usize>, RequestError> {
     let limit = query.get::<usize>("limit", "a number of bytes")?;
     Ok(limit.map(|limit| limit.min(RESULT_BYTES_MAX)))
 }
 
-/// How long to wait; none is as long as it takes.
+/// How long to wait; none waits without limit.
 pub(super) fn patience(query: &QueryMembers) -> Result<Option<Duration>, RequestError> {
     let ms = query.get::<u64>("wait", "a number of milliseconds")?;
     Ok(ms.map(|ms| Duration::from_millis(ms.min(WAIT_MS_MAX))))

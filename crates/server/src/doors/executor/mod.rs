@@ -1,4 +1,5 @@
-//! executor: `/api/executions`. Its "execution id" is a question's id; ours, `run_…`, is taken too.
+//! executor: `/api/executions`. Its "execution id" is a question's id; this server's own ids, `run_…`, are accepted
+//! too.
 
 mod answers;
 mod callback;

@@ -1,4 +1,4 @@
-//! Envelopes as responses. Everything about an execution carries its id in a header.
+//! Envelopes as responses. Every response about an execution has its id in a header.
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -18,7 +18,7 @@ use crate::error::RequestError;
 
 const EXECUTION: HeaderName = HeaderName::from_static("airlock-execution");
 
-/// What a client that waited is told.
+/// The response to a client that waited.
 pub(super) fn told(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -34,7 +34,8 @@ pub(super) fn told(
     }
 }
 
-/// How it ended. With a limit, a larger value is left out; without one, a large value is streamed from where it is held.
+/// The end of an execution. With a limit, a larger value is omitted; without one, a large value is streamed without a
+/// copy.
 fn over(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -55,7 +56,7 @@ fn over(
     }
 }
 
-/// Its whole value, however large.
+/// The whole value of an execution, of any size.
 pub(super) fn result(execution: ExecutionId, outcome: &ExecutionOutcome) -> Response {
     match outbound::split_result(outcome) {
         Some(split) => streamed(execution, split),
@@ -63,7 +64,7 @@ pub(super) fn result(execution: ExecutionId, outcome: &ExecutionOutcome) -> Resp
     }
 }
 
-/// A large value is sent from where it is held.
+/// Streams a large value from its own memory, without a copy.
 fn streamed(execution: ExecutionId, split: SplitEnvelope) -> Response {
     let SplitEnvelope { head, value, tail } = split;
     let n_bytes = head.len() + value.text().len() + tail.len();
@@ -74,7 +75,7 @@ fn streamed(execution: ExecutionId, split: SplitEnvelope) -> Response {
     about(execution, ([kind, length], body).into_response())
 }
 
-/// The text of a value, which the body of a response shares.
+/// The text of a value, shared with the body of a response.
 struct ValueText(Json);
 
 impl AsRef<[u8]> for ValueText {
@@ -83,7 +84,7 @@ impl AsRef<[u8]> for ValueText {
     }
 }
 
-/// What a client that asks how it stands is told.
+/// The response to a client that asks for the current state.
 pub(super) fn now(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -97,7 +98,7 @@ pub(super) fn now(
     }
 }
 
-/// A question, to somebody who asked for it.
+/// The response that shows a question.
 pub(super) fn shown(
     execution: ExecutionId,
     asked: &AskedQuestion,
@@ -106,17 +107,17 @@ pub(super) fn shown(
     envelope(execution, StatusCode::OK, outbound::shown(asked, reader))
 }
 
-/// Neither asks nor has ended.
+/// The execution is running: it has neither asked a question nor ended.
 pub(super) fn running(execution: ExecutionId) -> Response {
     envelope(execution, StatusCode::OK, outbound::running(execution))
 }
 
-/// The same, to somebody whose patience ran out.
+/// Like `running`, for a client whose wait time has passed.
 pub(super) fn still_running(execution: ExecutionId) -> Response {
     envelope(execution, StatusCode::ACCEPTED, outbound::running(execution))
 }
 
-/// A page of the list, and the server's time: ages are reckoned from it.
+/// A page of the list, and the server's time, from which clients compute ages.
 pub(super) fn list(page: &SearchPage, now: Timestamp) -> Response {
     let lines: Vec<Value> = page.hits.iter().map(|hit| line(hit, now)).collect();
     let mut body = json!({ "executions": lines, "time": now });
@@ -164,7 +165,7 @@ pub(super) fn envelope(execution: ExecutionId, status: StatusCode, body: String)
     about(execution, (status, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Says in a header which execution a response is about.
+/// Adds the header with the id of the execution that a response is about.
 pub(super) fn about(execution: ExecutionId, mut response: Response) -> Response {
     let id =
         HeaderValue::try_from(execution.to_string()).expect("an id is made of plain characters");

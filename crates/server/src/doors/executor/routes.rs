@@ -29,13 +29,13 @@ use lifecycle::{CallerName, RefusedLimit, Rejection};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The door of Executor's HTTP clients.
+/// The door for Executor's HTTP clients.
 struct ExecutorDoor {
-    /// Beside a REPL alone it has only what people need to answer the REPL's questions.
+    /// Beside a REPL alone, it only has what people need to answer the REPL's questions.
     which: DoorSelection,
 }
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     Some(Arc::new(ExecutorDoor { which: settings.which }))
 }
@@ -53,7 +53,7 @@ impl Door for ExecutorDoor {
         routes.with_state(Arc::clone(app))
     }
 
-    /// Browsers open event streams, and cannot add a header to that.
+    /// Browsers open event streams and cannot add a header to these requests.
     fn takes_token_in_url(&self, path: &str) -> bool {
         let is_stream = path.starts_with("/api/executions/") && path.ends_with("/events");
         is_stream && self.which == DoorSelection::All
@@ -75,7 +75,7 @@ fn all() -> Router<Arc<AppState>> {
         .route("/api/callback", get(callback))
 }
 
-/// What people need to answer questions.
+/// The routes that people need to answer questions.
 fn answering() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/executions", get(list))
@@ -84,14 +84,14 @@ fn answering() -> Router<Arc<AppState>> {
         .route("/api/executions/{id}/cancel", post(cancel))
 }
 
-/// The addresses by which Executor's pages read and answer an execution of an MCP session.
+/// The aliases by which Executor's pages read and answer an execution of an MCP session.
 fn session_aliases() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/mcp-sessions/{session}/executions/{id}", get(show_in_session))
         .route("/api/mcp-sessions/{session}/executions/{id}/resume", post(resume_in_session))
 }
 
-/// What each of these routes needs.
+/// The access requirement of each of these routes.
 const PERMISSIONS: &[RoutePermission] = &[
     route("GET", "/api/executions", ANY),
     route("POST", "/api/executions", RUN),
@@ -122,7 +122,7 @@ async fn execute(
     let order = protocols::executor::execute(&body)?;
     let (wait, limit) = (patience(&query)?, result_limit(&query)?);
     if order.auto_approve {
-        // Approving beforehand is answering: what may not be done later may not be done now.
+        // Approving in advance is answering: an answer that would be refused later is refused now.
         let subject = AnswerSubject { owner: &caller.name, asked: None };
         let may = permit(&caller, AnswerPath::InAdvance, subject);
         may.map_err(|denied| RequestError::denied(denied, ""))?;
@@ -233,7 +233,7 @@ async fn cancel(
     let cancelling = app.engine.cancel(execution, caller.name.clone());
     let counts = match follow::unless_stopping(&app, cancelling).await {
         Ok(()) => true,
-        // It is over, which is what was wanted.
+        // It is already over, as requested.
         Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => false,
         Err(error) => return Err(error.into()),
     };

@@ -1,5 +1,5 @@
-//! `/api/mcp-sessions/{session}/executions/{id}`: what Executor's approval page uses. Questions do not belong to sessions
-//! here, so that any session's name leads to them.
+//! `/api/mcp-sessions/{session}/executions/{id}`: used by Executor's approval page. Questions do not belong to
+//! sessions in this server, so that any session name leads to them.
 
 use super::inbound::{find, see};
 use super::{follow, outbound};
@@ -17,7 +17,7 @@ use protocols::executor::ExecutionView;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The session, which may be any, and the question.
+/// The session, which is ignored, and the question.
 type SessionQuestionPath = Path<(String, String)>;
 
 /// `GET /api/mcp-sessions/{session}/executions/{id}`.
@@ -39,8 +39,8 @@ pub(crate) async fn show_in_session(
     }
 }
 
-/// `POST /api/mcp-sessions/{session}/executions/{id}/resume {action, content?}`: takes the decision and does not wait for
-/// what follows it.
+/// `POST /api/mcp-sessions/{session}/executions/{id}/resume {action, content?}`: accepts the decision and does not
+/// wait for what follows it.
 pub(crate) async fn resume_in_session(
     State(app): State<Arc<AppState>>,
     caller: Caller,
@@ -79,7 +79,7 @@ pub(crate) async fn resume_in_session(
     .await
 }
 
-/// The open question that an id names. One that was answered is not paused any more.
+/// The open question that an id refers to. An answered question is no longer paused.
 async fn open_question(
     app: &AppState,
     caller: &Caller,
@@ -93,7 +93,7 @@ async fn open_question(
     Ok((execution, account, open.ok_or_else(|| RequestError::no_execution(id))?))
 }
 
-/// The "no" that Executor's page knows, where there is nothing to decide.
+/// The refusal that Executor's page understands, if there is nothing to decide.
 fn missing_or(problem: RequestError) -> Result<Response, RequestError> {
     match problem.is_not_found() {
         true => {

@@ -1,10 +1,10 @@
-//! Points in time as queries give them: milliseconds, a time before now, or a date.
+//! Points in time in query strings: milliseconds, a duration before now, or a date.
 
 use lifecycle::Timestamp;
 
 const DAY_MS: i64 = 24 * 3_600_000;
 
-/// The time that a text means. The error continues "the query's since is …".
+/// Parses a point in time. The error continues "the query's since is …".
 pub(super) fn parse(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(ms) = text.parse::<i64>() {
@@ -72,7 +72,7 @@ const fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Years are counted from March, so that the leap day comes last.
+/// Years begin in March, so that the leap day is the last day.
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400;

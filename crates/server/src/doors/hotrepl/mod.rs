@@ -1,5 +1,5 @@
-//! hotrepl: sessions whose definitions stay, at `/repl`. One client holds a session; the next one takes it over. What a session
-//! does is in the crate `repl`.
+//! hotrepl: sessions whose definitions persist, at `/repl`. One client holds a session; the next one takes it over.
+//! The crate `repl` implements the sessions.
 
 mod routes;
 

@@ -22,20 +22,20 @@ use repl::{AttachRequest, ReplSessions, ReplSettings, SESSIONS_MAX, SessionOpenR
 use std::sync::Arc;
 use transport::{FrameBounds, accept_upgrade};
 
-/// Longest name of a session.
+/// Maximum length of a session's name.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Largest frame that is read at all: one that is a little too long is answered, not cut off.
+/// Maximum size of a frame that is read: a slightly oversized frame is answered instead of closing the connection.
 const FRAME_BYTES_MAX: usize = 4 * MESSAGE_BYTES_MAX;
 
-/// The door of HotRepl's clients.
+/// The door for HotRepl's clients.
 struct ReplDoor {
-    /// Alone it is at every path: its clients know an address and no path.
+    /// Alone it serves every path: its clients know an address and no path.
     which: DoorSelection,
     settings: ReplSettings,
 }
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     Some(Arc::new(ReplDoor { which: settings.which, settings: settings.repl.clone() }))
 }
@@ -80,11 +80,11 @@ impl Door for ReplDoor {
     }
 }
 
-/// What each of these routes needs.
+/// The access requirement of each of these routes.
 const PERMISSIONS: &[RoutePermission] =
     &[route("GET", "/repl", RUN), route("GET", "/repl/artifacts/{capability}/{name}", SECRET)];
 
-/// `GET /repl`: becomes a WebSocket with one JSON object per text frame.
+/// `GET /repl`: upgrades to a WebSocket with one JSON object per text frame.
 async fn connect(
     State(door): State<DoorState<ReplSessions>>,
     caller: Caller,
@@ -126,7 +126,8 @@ fn refused(refusal: SessionOpenRefusal) -> RequestError {
     }
 }
 
-/// `GET /repl/artifacts/{capability}/{name}`: the file that the capability opens. Knowing it is the right to it.
+/// `GET /repl/artifacts/{capability}/{name}`: the file that the capability opens. The capability is the
+/// authorization.
 async fn artifact(
     State(door): State<DoorState<ReplSessions>>,
     Path((capability, _)): Path<(String, String)>,
@@ -136,7 +137,7 @@ async fn artifact(
     Response::builder()
         .status(StatusCode::OK)
         .header(CONTENT_TYPE, header_safe(&artifact.content_type))
-        // A guest wrote it: a browser must not show it as a page of ours.
+        // A guest wrote the file: a browser must not show it as a page of this server.
         .header(CONTENT_DISPOSITION, format!("attachment; filename=\"{}\"", artifact.name))
         .header("Content-Security-Policy", "sandbox; default-src 'none'")
         .body(Body::from(artifact.bytes))

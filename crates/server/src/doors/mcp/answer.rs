@@ -1,4 +1,4 @@
-//! Answers to questions, wherever they come from: a model's `resume`, a client's form.
+//! Answers to questions from every path: a model's `resume`, a client's form.
 
 use super::visit::McpRequestContext;
 use crate::answering::{AnswerPath, authorize, is_first_answer};
@@ -8,8 +8,8 @@ use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Gives an answer, to its end, also when the client leaves in the middle. Whether it was the one that
-/// counts: the first answer stands, and who comes later is told what followed it.
+/// Gives an answer, to completion even if the client disconnects in the middle. Returns whether it was the first: the
+/// first answer takes effect, and later ones receive its outcome.
 pub(super) async fn give(
     visit: &Arc<McpRequestContext>,
     path: AnswerPath,
@@ -33,12 +33,12 @@ pub(super) async fn give(
     given.unwrap_or_else(|panic| Err(RequestError::broken(&panic)))
 }
 
-/// Whether what was filled in does not fit the question, which stays open.
+/// Whether the content does not fit the question, which then stays open.
 pub(super) fn is_misfit(problem: &RequestError) -> bool {
     problem.tag() == "BadRequestError"
 }
 
-/// What a model says in `resume`: an action, and content as JSON text or as an object.
+/// Parses a model's `resume`: an action, and content as JSON text or as an object.
 pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, RequestError> {
     match action {
         "accept" => Ok(Answer::Accept { content: object(content)? }),
@@ -48,8 +48,8 @@ pub(super) fn said(action: &str, content: Option<&Value>) -> Result<Answer, Requ
     }
 }
 
-/// An object with members; other JSON says nothing, as upstream has it. Text that is no JSON was meant to
-/// say something: to take it as nothing would settle a form with less than the person filled in.
+/// An object with members; other JSON counts as no content, as in the upstream implementation. Invalid JSON text is
+/// an error: ignoring it would answer a form with less than the person filled in.
 fn object(content: Option<&Value>) -> Result<Option<Json>, RequestError> {
     let parsed = match content {
         Some(Value::String(text)) if text.trim().is_empty() => return Ok(None),
@@ -66,17 +66,17 @@ fn object(content: Option<&Value>) -> Result<Option<Json>, RequestError> {
     Ok(members.and_then(|members| Json::from_value(members).ok()))
 }
 
-/// What a client's form says.
+/// The answer in a client's form.
 pub(super) fn of_form(form: &ElicitResult) -> Answer {
-    // What a later revision may add says neither yes nor no.
+    // Actions that a later revision may add mean neither yes nor no.
     if form.action == ElicitationAction::Accept {
-        // Clients send an object; what is none does not fit a form that needs one.
+        // Clients send an object; any other value does not fit a form that requires one.
         return Answer::Accept { content: object(form.content.as_ref()).ok().flatten() };
     }
     if form.action == ElicitationAction::Decline { Answer::Decline } else { Answer::Cancel }
 }
 
-/// The execution that an id names, and the question if it is one's.
+/// Finds the execution that an id refers to, and the question if the id is a question's.
 pub(super) async fn find(
     visit: &McpRequestContext,
     id: &str,
@@ -91,7 +91,7 @@ pub(super) async fn find(
     Ok((execution, None))
 }
 
-/// Lets those pass who may see an execution; to others it is as if it did not exist.
+/// Passes callers that may see an execution; for others it is treated as if it did not exist.
 pub(super) fn see(
     visit: &McpRequestContext,
     owner: Option<&CallerName>,

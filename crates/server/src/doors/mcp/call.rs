@@ -17,20 +17,20 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a client that has tasks waits before it gets one.
+/// How long a call of a client that supports tasks waits before it becomes a task.
 const TASK_AFTER: Duration = Duration::from_secs(2);
 
-/// One call of one of our tools.
+/// One call of one of this server's tools.
 pub(super) struct McpToolCall<'a> {
     pub(super) visit: &'a Arc<McpRequestContext>,
-    /// The request, with what its client can do.
+    /// The request, with its client's capabilities.
     pub(super) context: &'a RequestContext<RoleServer>,
     pub(super) manner: QuestionChannel,
     pub(super) tool: String,
     pub(super) args: JsonObject,
 }
 
-/// Does a call. A "no" that a model can act on is a result; only an unknown tool is an error.
+/// Performs a call. A refusal that a model can act on is a result; only an unknown tool is an error.
 pub(super) async fn call(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -49,7 +49,7 @@ pub(super) async fn call(
                 Err(RetryStop::Told(told)) => return Ok(*told),
             }
         }
-        // Starting anew would make every call of the program twice.
+        // Starting the program again would repeat all of its calls.
         (None, Some(responses)) if !responses.is_empty() => {
             let message = "inputResponses without the requestState that came with their requests";
             return Err(ErrorData::invalid_params(message, None));
@@ -66,7 +66,7 @@ pub(super) async fn call(
 }
 
 impl McpToolCall<'_> {
-    /// For `AIRLOCK_MCP_DEBUG`.
+    /// Logs the call for `AIRLOCK_MCP_DEBUG`.
     pub(super) fn log(&self) {
         tracing::debug!(
             target: "mcp",
@@ -81,7 +81,7 @@ impl McpToolCall<'_> {
         );
     }
 
-    /// A call that comes for the first time; none where there is no such tool.
+    /// Handles a call that is not a retry; none if there is no such tool.
     pub(super) async fn first(&self) -> Option<Result<CallToolResponse, RequestError>> {
         Some(match (self.tool.as_str(), self.manner) {
             ("execute", _) => self.execute().await,
@@ -121,7 +121,8 @@ impl McpToolCall<'_> {
         self.proceed(WaitRequest { execution, until: NarrationEnd::START, counts: true }).await
     }
 
-    /// Starts a program. It goes on also when the client leaves in the middle; then neither start nor end is counted.
+    /// Starts a program. It continues even if the client disconnects in the middle; then neither start nor end is
+    /// counted.
     async fn start(&self, program: Program) -> Result<ExecutionId, RequestError> {
         let app = &self.visit.app;
         let caller = self.visit.caller.name.clone();
@@ -135,14 +136,14 @@ impl McpToolCall<'_> {
         Ok(execution)
     }
 
-    /// Waits for what comes next, and tells it as this client can hear it. From here on a "no" names the
-    /// execution: whoever ran the program again would do twice what it did.
+    /// Waits for what comes next, and converts it for this client. From here on a refusal names the execution: a
+    /// client that runs the program again would repeat its effects.
     async fn proceed(&self, wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let told = self.follow(wanted).await;
         Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
     }
 
-    /// A "no" about an execution that is there.
+    /// A refusal about an existing execution.
     pub(super) fn refused(
         &self,
         execution: ExecutionId,
@@ -173,7 +174,7 @@ impl McpToolCall<'_> {
                 QuestionChannel::Retry(forms) => {
                     match Box::pin(self.needed(execution, forms, &FormMisfits::new())).await? {
                         Some(needed) => return Ok(needed),
-                        // Somebody else was quicker.
+                        // Another caller answered first.
                         None => {
                             wanted = WaitRequest { until: NarrationEnd::After(question), ..wanted }
                         }
@@ -193,7 +194,7 @@ impl McpToolCall<'_> {
         }
     }
 
-    /// Tells a model where the person decides.
+    /// The result that directs a model's user to the page where the person decides.
     fn sent_to_page(&self, question: QuestionId, why: Option<&str>) -> CallToolResponse {
         let ignored = self.args.get("action").map(|_| {
             "Nothing was answered: a person decides, and the argument \"action\" is not taken here."
@@ -201,7 +202,7 @@ impl McpToolCall<'_> {
         outbound::approval_required(self.visit, question, self.manner, why.or(ignored)).into()
     }
 
-    /// How long this client is kept waiting. One that has tasks is given one soon.
+    /// How long this client's call waits. A client that supports tasks gets one soon.
     fn patience(&self) -> Duration {
         match self.has_tasks() {
             true => self.visit.terms.wait.min(TASK_AFTER),
@@ -218,7 +219,7 @@ impl McpToolCall<'_> {
         is_stateless(self.context) && capabilities.is_some_and(|can| can.supports_tasks())
     }
 
-    /// Patience ran out. Whoever waits for a person is told again what the person must do.
+    /// The wait time has passed. A client that waits for a person receives the instructions for the person again.
     async fn unfinished(&self, wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let execution = wanted.execution;
         if self.has_tasks() {
@@ -261,7 +262,7 @@ impl McpToolCall<'_> {
         self.proceed(WaitRequest { execution, until, counts }).await
     }
 
-    /// The user's decision, as the model brings it.
+    /// The user's decision, as passed on by the model.
     async fn answer(&self, question: QuestionId) -> Result<bool, RequestError> {
         let action = self.text("action")?.ok_or_else(|| {
             RequestError::bad_request(
@@ -277,7 +278,7 @@ impl McpToolCall<'_> {
         Ok(outbound::said(text, !found).into())
     }
 
-    /// A string argument, where it is there and not null.
+    /// A string argument, if it is present and not null.
     fn text(&self, name: &str) -> Result<Option<&str>, RequestError> {
         match self.args.get(name) {
             None | Some(Value::Null) => Ok(None),

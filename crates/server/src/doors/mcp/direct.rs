@@ -1,5 +1,5 @@
-//! The catalogue's tools beside `execute`, for small catalogues and those who ask for it. A direct call
-//! is a small program: limits, policies, questions and the journal are the same.
+//! The catalogue's tools beside `execute`, for small catalogues and for clients that request them. A direct call is a
+//! small program: limits, policies, questions and the journal are the same.
 
 use engine::Engine;
 use lifecycle::{Program, ValueConvention};
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tools::FoundTool;
 
-/// Tools listed at most: each costs a conversation some hundred tokens. A larger catalogue has none.
+/// Maximum number of listed tools: each costs a conversation some hundred tokens. A larger catalogue lists none.
 const DIRECT_MAX: usize = 40;
 
-/// The sources of tools by which programs find and manage others. They are not listed: `execute` has them.
+/// The sources of tools by which programs find and manage others. They are not listed, because `execute` offers them.
 const NOT_LISTED: [&str; 2] = ["executor", "management"];
 
-/// Longest name that every client takes.
+/// Maximum name length that every client accepts.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Tools by the name under which they are listed; none of a catalogue that is too large.
+/// Tools by the name under which they are listed; none if the catalogue is too large.
 fn named(engine: &Engine) -> BTreeMap<String, FoundTool> {
     let snapshot = engine.catalogue().snapshot();
     let mut named = BTreeMap::new();
@@ -40,7 +40,7 @@ const fn is_fine(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// The tools as MCP lists them.
+/// The tools in MCP's format.
 pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
     let tool = |(name, found): (String, FoundTool)| {
         let spec = found.spec();
@@ -49,7 +49,7 @@ pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
             Some(Value::Object(members)) if members.get("type") == Some(&json!("object")) => {
                 members
             }
-            // A tool must take an object; whatever the schema says beyond, the call is checked anyway.
+            // MCP requires an object schema; the call is validated against the tool's own schema anyway.
             Some(_) | None => JsonObject::from_iter([("type".to_owned(), "object".into())]),
         };
         Tool::new(name, spec.description.clone(), schema)
@@ -58,7 +58,7 @@ pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
     named(engine).into_iter().map(tool).collect()
 }
 
-/// The program that a call of a listed tool is. Its own name is enough where only one tool has it.
+/// The program that performs a call of a listed tool. Its own name is sufficient if only one tool has it.
 pub(super) fn program(engine: &Engine, name: &str, args: &JsonObject) -> Option<Program> {
     let mut tools = named(engine);
     let path = match tools.remove(name) {
@@ -66,14 +66,14 @@ pub(super) fn program(engine: &Engine, name: &str, args: &JsonObject) -> Option<
         None => path_by_leaf(tools.values().map(FoundTool::path), name)?,
     };
     let names: String = path.split('.').map(|name| format!("[{}]", Value::from(name))).collect();
-    // Not a literal: in one, `__proto__` would not be a member like any other.
+    // Passed as text instead of a literal: in a literal, `__proto__` would not be an ordinary member.
     let args = Value::from(Value::Object(args.clone()).to_string());
     let source = format!("const result = await tools{names}(JSON.parse({args}));\n{HAND_ON}");
     Some(Program { source, convention: ValueConvention::ExplicitReturn })
 }
 
-/// Hands a tool's result on as a client expects that of a tool: a "no" as an error, and content blocks of another MCP
-/// server as they are.
+/// Returns a tool's result in the form that a client expects: a refusal as an error, and content blocks of another
+/// MCP server unchanged.
 const HAND_ON: &str = "\
 if (result?.ok === false) {
   const { code, message, details } = result.error;
@@ -84,7 +84,7 @@ if (!Array.isArray(content) || !content.every((block) => typeof block?.type === 
 content.forEach((block) => emit(block));
 return result.data.structuredContent;";
 
-/// The one path whose last name this is.
+/// The only path whose last name is this one.
 fn path_by_leaf(paths: impl Iterator<Item = String>, leaf: &str) -> Option<String> {
     let mut found = paths.filter(|path| path.rsplit('.').next() == Some(leaf));
     let first = found.next()?;

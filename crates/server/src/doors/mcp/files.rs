@@ -1,4 +1,4 @@
-//! What a program handed out, as content blocks.
+//! A program's emitted items as content blocks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,13 +8,13 @@ use rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Longest text of a file that is shown as text.
+/// Maximum length of a file that is shown as text.
 const FILE_CHARS_MAX: usize = 64_000;
 
-/// The blocks of one emitted item: a file, a content block as it is, or its text.
+/// The blocks of one emitted item: a file, a content block unchanged, or its text.
 pub(super) fn blocks(item: &Json) -> Vec<ContentBlock> {
     let Ok(value) = serde_json::from_str::<Value>(item.text()) else {
-        // Half a surrogate pair, or nested too deep: it is shown as written.
+        // An unpaired surrogate, or nested too deep: it is shown as it is written.
         return vec![ContentBlock::text(item.text())];
     };
     if value["_tag"] == "ToolFile" {
@@ -32,7 +32,7 @@ pub(super) fn blocks(item: &Json) -> Vec<ContentBlock> {
     }
 }
 
-/// A line about a file, and the file as its kind is best shown.
+/// A line about a file, and the file in the form that suits its type.
 fn file(value: &Value) -> Option<Vec<ContentBlock>> {
     let mime = value["mimeType"].as_str()?;
     let data = value["data"].as_str()?;
@@ -84,7 +84,7 @@ fn blob(name: &str, mime: &str, data: &str) -> ContentBlock {
     })
 }
 
-/// The first characters, and how many are missing.
+/// The first characters, and the number of omitted ones.
 pub(super) fn cut(text: &str, n_max: usize) -> String {
     match text.char_indices().nth(n_max) {
         None => text.to_owned(),

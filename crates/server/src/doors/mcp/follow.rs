@@ -1,4 +1,4 @@
-//! Waiting for what a client must be told. A client that leaves changes nothing.
+//! Waits for what a client must receive. A client that disconnects changes nothing.
 
 use super::narration::{McpExecutionView, NarrationEnd};
 use super::visit::McpRequestContext;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long a call runs before its progress is reported. Shorter ones report none: for them a report costs more than it
-/// says, because the answer must then be a stream.
+/// How long a call runs before its progress is reported. Shorter calls report none: a report costs more than it is
+/// worth, because the answer must then be a stream.
 const PROGRESS_AFTER: Duration = Duration::from_millis(100);
 
-/// How often a client that wants to hear of progress is told, however much happens.
+/// Minimum interval between progress reports to a client that requests them.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 
-/// How long such a client hears nothing at most: its timer must not run out.
+/// Maximum interval between reports to such a client: its timer must not expire.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// What to wait for.
@@ -28,18 +28,18 @@ const SILENCE_MAX: Duration = Duration::from_secs(5);
 pub(super) struct WaitRequest {
     pub(super) execution: ExecutionId,
     pub(super) until: NarrationEnd,
-    /// Whether the end, if it is heard, counts: of all who hear it one does.
+    /// Whether this waiter may count the end: it is counted once.
     pub(super) counts: bool,
 }
 
-/// Waits, also in place of a client that leaves, so that the end is counted. None: patience ran out.
+/// Waits, and continues if the client disconnects so that the end is counted. None: the wait time has passed.
 pub(super) async fn listen(
     visit: &McpRequestContext,
     wanted: WaitRequest,
     wait: Duration,
     progress: ProgressNotifier,
 ) -> Result<Option<McpExecutionView>, RequestError> {
-    // What is over by now, as most small programs are, is told without anybody having to wait.
+    // An execution that is already over, as most small programs are, is answered without waiting.
     match hear(&visit.app, wanted, None).now_or_never() {
         Some(heard) => heard.map(Some),
         None => Box::pin(listen_for_long(visit, wanted, wait, progress)).await,
@@ -71,7 +71,7 @@ async fn listen_for_long(
     }
 }
 
-/// Hears the journal until it has something to tell.
+/// Follows the journal until there is a result for the client.
 async fn follow(
     app: Arc<AppState>,
     wanted: WaitRequest,
@@ -107,7 +107,7 @@ async fn hear(
     Err(RequestError::no_execution(wanted.execution))
 }
 
-/// The execution as it stands now.
+/// The current view of the execution.
 pub(super) async fn caught_up(
     visit: &McpRequestContext,
     execution: ExecutionId,
@@ -115,23 +115,23 @@ pub(super) async fn caught_up(
     visit.state.narrations.read(&visit.app.engine, execution).await
 }
 
-/// Tells a client that something moves, if it wants to hear it.
+/// Sends progress notifications to a client that requests them.
 pub(super) struct ProgressNotifier(Option<(Peer<RoleServer>, ProgressToken)>, f64);
 
 impl ProgressNotifier {
-    /// As the request wishes.
+    /// Created according to the request.
     pub(super) fn wished(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();
         let wished = token.map(|token| (context.peer.clone(), token));
         Self(wished, 0.0)
     }
 
-    /// One report, after a pause. Never resolves for those who do not ask.
+    /// Sends one report, after a pause. Never resolves for clients that request none.
     async fn tell(&mut self, step: &mut watch::Receiver<String>) {
         let Some((peer, token)) = &self.0 else { return std::future::pending().await };
         let pause = if self.1 > 0.0 { PROGRESS_EVERY } else { PROGRESS_AFTER };
         tokio::time::sleep(pause).await;
-        // Whether it changed or was silent too long makes no difference; a closed channel ends the wait.
+        // A change and a timeout have the same effect; a closed channel ends the wait.
         let _ = tokio::time::timeout(SILENCE_MAX, step.changed()).await;
         self.1 += 1.0;
         let message = match step.borrow_and_update().as_str() {

@@ -1,4 +1,4 @@
-//! Questions as a client shows them itself: a form, or a link to follow.
+//! Questions that a client shows itself: as a form, or as a link.
 
 use super::answer;
 use super::outbound::interaction;
@@ -12,22 +12,22 @@ use rmcp::model::{
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Questions put to a client at once.
+/// Maximum number of questions that are sent to a client in one batch.
 const QUESTIONS_MAX: usize = 20;
 
-/// Why what was filled in does not fit, question by question.
+/// Why the content does not fit, by question.
 pub(super) type FormMisfits = BTreeMap<QuestionId, String>;
 
-/// What a client's yes means.
+/// The meaning of a client's *accept*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AcceptMeaning {
-    /// The answer.
+    /// It answers the question.
     Answers,
-    /// The person goes to a page and answers there.
+    /// The person opens a page and answers there.
     Visits,
 }
 
-/// The question in the client's words, and what its yes means. A misfit is told before it.
+/// The question as an elicitation request, and the meaning of its *accept*. A misfit is reported first.
 pub(super) fn request(
     visit: &McpRequestContext,
     asked: &AskedQuestion,
@@ -46,12 +46,12 @@ pub(super) fn request(
     }
 }
 
-/// How a question looks to a client.
+/// The form of a question for a client.
 enum ClientForm {
-    /// A link that somebody asks the person to follow.
+    /// A link that the question asks the person to follow.
     Link(String),
     Form(ElicitationSchema),
-    /// A link to the page where it can be answered.
+    /// A link to the page where the question can be answered.
     Page,
 }
 
@@ -64,7 +64,7 @@ fn drawn(asked: &AskedQuestion, forms: FormSupport) -> ClientForm {
         return ClientForm::Link(url.to_owned());
     }
     let schema = match asked.question.kind {
-        // What the call would have returned can be anything: that is supplied on the page.
+        // The return value of the call can have any type, so it is entered on the page.
         QuestionKind::InDoubt => in_doubt(),
         QuestionKind::Approval | QuestionKind::Form { .. } | QuestionKind::Link { .. } => {
             shown["requestedSchema"].clone()
@@ -79,7 +79,7 @@ fn in_doubt() -> Value {
     json!({ "type": "object", "properties": { "choice": choice }, "required": ["choice"] })
 }
 
-/// What a client's form says to a question; none where the person went to its page, or where no form counts.
+/// The answer in a client's form; none if the person was sent to the page, or if form answers do not count.
 pub(super) fn meant(
     asked: &AskedQuestion,
     forms: FormSupport,
@@ -94,7 +94,7 @@ pub(super) fn meant(
     (!(is_yes && visits())).then_some(answer)
 }
 
-/// What a client says to questions that were asked; nothing where the person went to a page.
+/// The answers that a client brings to the questions it was asked; none if the person was sent to a page.
 pub(super) fn brought(
     account: &ExecutionView,
     manner: QuestionChannel,
@@ -114,7 +114,7 @@ pub(super) fn brought(
     responses.iter().filter_map(read).collect()
 }
 
-/// What does not fit of what was brought. Questions that are no forms take whatever comes.
+/// The answers that do not fit. Questions without a form accept any content.
 pub(super) fn misfits(
     account: &ExecutionView,
     brought: &[(QuestionId, Option<Answer>)],
@@ -130,7 +130,7 @@ pub(super) fn misfits(
     brought.iter().filter_map(misfit).collect()
 }
 
-/// A link; where the client has none, a form that shows it.
+/// A link; for a client without link support, a form that shows it.
 fn linked(message: String, url: &str, id: QuestionId, forms: FormSupport) -> ElicitRequestParams {
     if forms.url {
         let (url, elicitation_id) = (url.to_owned(), id.to_string());
@@ -148,7 +148,7 @@ fn form(message: String, requested_schema: ElicitationSchema) -> ElicitRequestPa
     ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
 }
 
-/// What a schema may say beside its fields: a form that is drawn from the fields alone is the same form.
+/// Schema keywords besides the fields that do not change the form: one drawn from the fields alone is the same.
 const HARMLESS: [&str; 9] = [
     "type",
     "properties",
@@ -161,8 +161,8 @@ const HARMLESS: [&str; 9] = [
     "additionalProperties",
 ];
 
-/// A schema that a client can draw: fields of plain values and nothing else. A form that lacks what it asks
-/// for could not be answered.
+/// A schema that a client can draw: fields of plain values and nothing else. A form without a required field could
+/// not be answered.
 fn drawable(schema: &Value) -> Option<ElicitationSchema> {
     let members = schema.as_object()?;
     let is_object = members.get("type").is_none_or(|kind| kind == "object");
@@ -183,7 +183,7 @@ fn drawable(schema: &Value) -> Option<ElicitationSchema> {
     serde_json::from_value(whole).ok()
 }
 
-/// Every open question at once, each under its own id.
+/// Every open question in one batch, each under its own id.
 pub(super) fn requests(
     visit: &McpRequestContext,
     account: &ExecutionView,

@@ -1,4 +1,4 @@
-//! What rmcp asks of us.
+//! The handler that rmcp calls.
 
 use super::visit::McpRequestContext;
 use super::{call, direct, prompt, resources, skills, tasks};
@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-/// Answers what rmcp has read. Everything it needs comes with the request.
+/// Answers the requests that rmcp has parsed. All its state comes with the request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct McpHandler;
 
@@ -92,7 +92,7 @@ impl ServerHandler for McpHandler {
         skills::prompt(&request.name, visit.manner(&context)).map(Into::into)
     }
 
-    // rmcp answers this with nothing; what is not declared does not exist.
+    // rmcp would answer this with an empty result; an undeclared capability does not exist.
     async fn complete(
         &self,
         _: CompleteRequestParams,

@@ -1,24 +1,24 @@
-//! What a connection's URL says about how it wants to be served.
+//! The options in a connection's URL.
 
 use crate::error::RequestError;
 use crate::query::QueryMembers;
 use lifecycle::AnswerRole;
 use std::time::Duration;
 
-/// How long a call waits unless the URL says otherwise: clients give up after 60 s.
+/// Default wait time of a call: clients give up after 60 s.
 const WAIT_MS_USUALLY: u64 = 50_000;
 
-/// Longest wait a URL can ask for.
+/// Maximum wait time that a URL can request.
 const WAIT_MS_MAX: u64 = 600_000;
 
 /// How a question reaches a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElicitationMode {
-    /// The model is told and asks the person.
+    /// The model receives the question and asks the person.
     Model,
     /// The person opens a page.
     Browser,
-    /// The client shows a form of its own.
+    /// The client shows its own form.
     Native,
 }
 
@@ -32,36 +32,36 @@ impl ElicitationMode {
     }
 }
 
-/// How a connection wants to be served.
+/// The options of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConnectionTerms {
     pub(super) mode: ElicitationMode,
-    /// Whether the URL asks for a mode in which the model answers, and only a person or the client may.
+    /// Whether the URL requests a mode in which the model answers although only a person or the client may.
     pub(super) is_downgraded: bool,
-    /// How long a call waits before it is answered with a handle.
+    /// How long a call waits before it returns a handle.
     pub(super) wait: Duration,
-    /// Whether the URL says how long.
+    /// Whether the URL sets the wait time.
     pub(super) names_wait: bool,
     /// Whether the catalogue's tools are listed beside `execute`.
     pub(super) direct: bool,
 }
 
-/// How long `resume` waits for the page where a person decides, with a client that hears of progress: its timer starts anew
-/// with each word. Others give up after a minute.
+/// How long `resume` waits for the page where a person decides, if the client receives progress: its timer restarts
+/// with each report. Other clients give up after a minute.
 const PAGE_WAIT: Duration = Duration::from_mins(10);
 
 impl ConnectionTerms {
-    /// How long `resume` waits for a decision on the page; `hears` is whether the client asks for progress.
+    /// How long `resume` waits for a decision on the page; `hears` is whether the client requests progress.
     pub(super) fn page_wait(&self, hears: bool) -> Duration {
         if hears && !self.names_wait { PAGE_WAIT } else { self.wait }
     }
 
-    /// What the URL asks for, as far as `answers` permits it.
+    /// The options in the URL, as far as `answers` permits them.
     pub(super) fn read(query: &QueryMembers, answers: AnswerRole) -> Result<Self, RequestError> {
         let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
             (None, None) => None,
             (None, Some("true" | "1")) | (Some("model"), _) => Some(ElicitationMode::Model),
-            // Older clients of Executor say it this way.
+            // Older clients of Executor use this parameter.
             (None, Some(_)) | (Some("browser"), _) => Some(ElicitationMode::Browser),
             (Some("native"), _) => Some(ElicitationMode::Native),
             (Some(_), _) => {

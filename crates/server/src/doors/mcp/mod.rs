@@ -1,9 +1,9 @@
-//! mcp: `/mcp`, an agent's way in. Transport, revisions and sessions are rmcp's; what the tools do is
-//! ours. Its "execution id" is a question's id, as in Executor's door.
+//! mcp: `/mcp`, the entry for agents. rmcp implements transport, revisions and sessions; this module implements the
+//! tools. Its "execution id" is a question's id, as in Executor's door.
 //!
-//! Where no session is needed there is none: what a client must find again is in the journal, so a
-//! restart loses nothing. Only `native` mode on the older revisions has sessions, because there a
-//! client's answer comes in a request of its own; records bring those back after a restart.
+//! Sessions exist only where they are needed. What a client must find again is in the journal, so a restart loses
+//! nothing. Only `native` mode on the older revisions has sessions, because there a client's answer is a separate
+//! request; records restore those sessions after a restart.
 
 mod answer;
 mod call;
@@ -34,9 +34,9 @@ use crate::journal_views::JournalViews;
 use narration::McpExecutionView;
 use seal::RequestStateSealer;
 
-/// What all requests of this door share.
+/// The state that all requests of this door share.
 struct McpState {
-    /// Journals as MCP clients read them.
+    /// Views of journals for MCP clients.
     narrations: JournalViews<McpExecutionView>,
     seal: RequestStateSealer,
 }

@@ -1,43 +1,43 @@
-//! A journal as MCP clients hear it: Executor's account, and what was handed out beside the result.
+//! The view of a journal for MCP clients: Executor's view, and the items emitted beside the result.
 
 use crate::journal_views::JournalView;
 use lifecycle::{CallerName, Entry, Event, Json, LogLevel, QuestionId, Seq, Timestamp, ToolPath};
 use protocols::executor::{ExecutionView, WaitEnd};
 use std::collections::BTreeMap;
 
-/// Longest line of a tool that is passed on as its progress.
+/// Maximum length of a tool's line that is reported as progress.
 const WORDS_CHARS_MAX: usize = 200;
 
-/// What ends the waiting.
+/// What ends the wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NarrationEnd {
-    /// A question or the end, once everything up to here is heard.
+    /// A question or the end, once everything up to here has been read.
     Now(Seq),
-    /// What follows the answer to this question.
+    /// The event that follows the answer to this question.
     After(QuestionId),
 }
 
 impl NarrationEnd {
-    /// The first thing that a new execution has to say.
+    /// The first question or end of a new execution.
     pub(super) const START: Self = Self::Now(Seq(0));
 }
 
-/// What a journal says so far.
+/// The state of an execution according to its journal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct McpExecutionView {
     pub(super) account: ExecutionView,
-    /// What the program handed out, in order.
+    /// The items that the program emitted, in order.
     pub(super) emitted: Vec<Json>,
-    /// What it printed, `[level] line`.
+    /// The lines that it printed, as `[level] line`.
     pub(super) logs: Vec<String>,
-    /// When it began.
+    /// When it started.
     pub(super) began: Timestamp,
-    /// When its newest entry was made.
+    /// The time of its newest entry.
     pub(super) changed: Timestamp,
     answered_by: BTreeMap<QuestionId, CallerName>,
     n_calls: u32,
     last_call: Option<ToolPath>,
-    /// The last line that a tool at work has said.
+    /// The last line that a running tool has reported.
     last_words: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl McpExecutionView {
         }
     }
 
-    /// What a client that waits for `until` must be told; none while that is not known.
+    /// The result for a client that waits for `until`; none while it is not known.
     pub(super) fn told(&self, until: NarrationEnd) -> Option<WaitEnd<'_>> {
         match until {
             NarrationEnd::Now(seq) if self.account.last() < seq => None,
@@ -105,12 +105,12 @@ impl McpExecutionView {
         }
     }
 
-    /// Who answered a question, if somebody did.
+    /// Who answered a question, if it was answered.
     pub(super) fn answered_by(&self, question: QuestionId) -> Option<&CallerName> {
         self.answered_by.get(&question)
     }
 
-    /// What it does, in a few words for whoever waits.
+    /// What the execution is doing, as a short progress text.
     pub(super) fn doing(&self) -> String {
         let doing = match (&self.last_call, self.n_calls) {
             (Some(tool), 1) => format!("1 call made: {tool}"),
@@ -124,7 +124,7 @@ impl McpExecutionView {
     }
 }
 
-/// As much of a line as fits into one.
+/// Truncates a line to the maximum length.
 fn short(line: &str) -> String {
     line.chars().filter(|c| !c.is_control()).take(WORDS_CHARS_MAX).collect()
 }

@@ -1,5 +1,5 @@
-//! Clients that show forms themselves. On older revisions we ask in the middle of the call; since
-//! 2026-07-28 the client is told what is needed and sends the call again with it.
+//! Clients that show forms themselves. On older revisions the server asks in the middle of the call; since 2026-07-28
+//! the client receives what is needed and retries the call with it.
 
 use super::answer;
 use super::call::McpToolCall;
@@ -20,28 +20,28 @@ use rmcp::model::{
 };
 use std::time::Duration;
 
-/// How long a person may look at a form. The question stays open after that.
+/// How long a person may take for a form. The question stays open after that.
 const FORM_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// How often a form is shown in the middle of a call while what is filled in does not fit. A client that
-/// answers without a person would go on for ever.
+/// How often a form is shown in one call while its content does not fit. A client that answers without a person would
+/// otherwise repeat for ever.
 const SHOWS_MAX: u32 = 3;
 
-/// Why a retry goes no further.
+/// Why a retry does not continue.
 pub(super) enum RetryStop {
-    /// The request makes no sense.
+    /// The request is invalid.
     Protocol(ErrorData),
-    /// A result that says no.
+    /// The refusal is a result.
     Problem(RequestError),
-    /// What is told instead.
+    /// The result is this one instead.
     Told(Box<CallToolResponse>),
 }
 
-/// What came of showing a question in the middle of a call.
+/// The outcome of showing a question in the middle of a call.
 pub(super) enum ElicitationOutcome {
-    /// It is answered, or will be on its page; whether the answer was given here.
+    /// The question is answered, or will be on its page; whether the answer was given here.
     Answered { counts: bool },
-    /// The client could not show it, or nothing that it brought fits: why, then.
+    /// The client could not show it, or no content fitted: then the reason.
     Open { misfit: Option<String> },
 }
 
@@ -52,7 +52,7 @@ impl From<RequestError> for RetryStop {
 }
 
 impl McpToolCall<'_> {
-    /// Shows the question in the middle of the call, and again with the reason where the answer does not fit.
+    /// Shows the question in the middle of the call, and again with the reason if the answer does not fit.
     pub(super) async fn show(
         &self,
         execution: ExecutionId,
@@ -90,7 +90,7 @@ impl McpToolCall<'_> {
         Ok(ElicitationOutcome::Open { misfit })
     }
 
-    /// What the client's person says; none where the client could not ask, after all.
+    /// The response of the client's person; none if the client could not ask.
     async fn filled(&self, params: ElicitRequestParams) -> Option<ElicitResult> {
         let peer = &self.context.peer;
         let filled = peer.create_elicitation_with_timeout(params, Some(FORM_TIME_MAX)).await;
@@ -101,7 +101,7 @@ impl McpToolCall<'_> {
             .ok()
     }
 
-    /// Tells the client what is needed, and what to send along. None where nothing is, by now.
+    /// The result that names what is needed, and the state to send along. None if nothing is needed any more.
     pub(super) async fn needed(
         &self,
         execution: ExecutionId,
@@ -109,7 +109,7 @@ impl McpToolCall<'_> {
         misfits: &FormMisfits,
     ) -> Result<Option<CallToolResponse>, RequestError> {
         let app = &self.visit.app;
-        // The waiting has ended at the first question; by now there may be more.
+        // The wait ended at the first question; by now there may be more.
         let narration = caught_up(self.visit, execution).await?;
         let requests = forms::requests(self.visit, &narration.account, forms, misfits);
         if requests.is_empty() {
@@ -125,7 +125,7 @@ impl McpToolCall<'_> {
         Ok(Some(needed.into()))
     }
 
-    /// The second half of a call: what the client brought is given as answers, and the wait goes on.
+    /// The second half of a call: gives the client's responses as answers, and continues to wait.
     pub(super) async fn retried(
         &self,
         sealed: &str,
@@ -141,7 +141,7 @@ impl McpToolCall<'_> {
         let is_ours = |question: &QuestionId| {
             narration.answered_by(*question) == Some(&self.visit.caller.name)
         };
-        // After a restart the journal remembers what we do not: that this caller has answered.
+        // After a restart the journal shows what memory no longer does: that this caller has answered.
         if state.questions.iter().any(is_ours) {
             return Err(refused(RequestStateError::Used, Some(execution)));
         }
@@ -150,10 +150,10 @@ impl McpToolCall<'_> {
         let until = NarrationEnd::Now(narration.account.last());
         let unanswered = narration.account.open().next().is_some();
         if brought.is_empty() && unanswered {
-            // Nothing we asked for: ask again, with a state of its own.
+            // Nothing that was requested: ask again, with a new state.
             return Ok(WaitRequest { execution, until, counts: false });
         }
-        // All of it is looked at before any of it counts: what does not fit is asked for again.
+        // All answers are checked before any of them is given: those that do not fit are requested again.
         let misfits = forms::misfits(&narration.account, &brought);
         if !misfits.is_empty() {
             return self.again(WaitRequest { execution, until, counts: false }, &misfits).await;
@@ -189,7 +189,7 @@ impl McpToolCall<'_> {
         if misfits.is_empty() { Ok(wanted) } else { self.again(wanted, &misfits).await }
     }
 
-    /// Asks again for what did not fit, with a state of its own.
+    /// Requests the answers that did not fit again, with a new state.
     async fn again(
         &self,
         wanted: WaitRequest,
@@ -218,7 +218,7 @@ fn refused(bad: RequestStateError, execution: Option<ExecutionId>) -> RetryStop 
     RetryStop::Protocol(ErrorData::invalid_params(message, None))
 }
 
-/// Resolves when somebody else has answered, or the execution is over.
+/// Resolves when another caller has answered, or the execution is over.
 async fn settled(app: &AppState, execution: ExecutionId, question: QuestionId) {
     let mut entries = app.engine.follow(execution, Seq(0));
     let mut narration = McpExecutionView::default();

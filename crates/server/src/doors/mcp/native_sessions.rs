@@ -1,9 +1,9 @@
-//! Sessions as rmcp holds them, and answers for streams that a restart cut off.
+//! Wraps rmcp's sessions, and answers streams that a restart interrupted.
 //!
-//! A client of a 2025 revision whose stream breaks asks for the rest of it by the last event that it saw. After a restart
-//! nobody knows that stream, and silence would make the client wait until its own timer runs out. So each event names the
-//! request that its stream answers and the process that sent it; who asks for the rest of another process's stream
-//! receives an answer to that request, which says what to do.
+//! A client of a 2025 revision whose stream breaks requests the rest by the id of the last event that it received.
+//! After a restart that stream is unknown, and without an answer the client would wait until its own timer expires.
+//! Each event id therefore contains the request that its stream answers and the process that sent it. A client that
+//! requests the rest of another process's stream receives an answer to that request, which explains what to do.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,10 +20,10 @@ use serde_json::json;
 use std::collections::HashSet;
 use std::fmt;
 
-/// JSON-RPC's code for what the server, not the client, got wrong.
+/// JSON-RPC's code for errors of the server, not the client.
 const SERVER_ERROR: ErrorCode = ErrorCode(-32_000);
 
-/// What a model reads in place of a result that a restart lost.
+/// The text that a model receives in place of a result that a restart lost.
 const LOST_CALL: &str = "The server restarted while this call waited. What was under way goes on and is not lost: \
                          resources/list names the newest executions, and `wait` with such a name gives the result. Do \
                          not run the program again before you looked.";
@@ -31,7 +31,7 @@ const LOST_CALL: &str = "The server restarted while this call waited. What was u
 /// rmcp's sessions, with streams that are answered across a restart.
 pub(super) struct NativeSessions {
     local: LocalSessionManager,
-    /// Tells this process's streams from those of an earlier one.
+    /// Distinguishes this process's streams from those of an earlier one.
     boot: String,
 }
 
@@ -46,7 +46,7 @@ impl Default for NativeSessions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct StreamOrigin {
     boot: String,
-    /// Whether a tool was called: then a model must be able to react.
+    /// Whether the request is a tool call: then a model must be able to react.
     is_call: bool,
     request: NumberOrString,
 }
@@ -60,7 +60,7 @@ impl fmt::Display for StreamOrigin {
 }
 
 impl StreamOrigin {
-    /// rmcp's part of an event's id, and ours. None for events of streams that answer no request.
+    /// Splits an event id into rmcp's part and this server's. None for events of streams that answer no request.
     fn split(event: &str) -> Option<(String, Self)> {
         let mut parts = event.splitn(4, '.');
         let (inner, boot) = (parts.next()?, parts.next()?);
@@ -70,7 +70,7 @@ impl StreamOrigin {
         Some((inner.to_owned(), Self { boot: boot.to_owned(), is_call, request }))
     }
 
-    /// The stream's events under ids that name this origin.
+    /// Adds this origin to the ids of the stream's events.
     fn mark(
         self,
         events: impl stream::Stream<Item = ServerSseMessage> + Send + Sync + 'static,
@@ -183,7 +183,7 @@ impl SessionManager for NativeSessions {
             Some((inner, origin)) if origin.boot == self.boot => {
                 match self.local.resume(id, inner).await {
                     Ok(events) => Ok(origin.mark(events)),
-                    // Its answer was held for a while and is gone.
+                    // Its answer was retained for a limited time and is gone.
                     Err(_) => Ok(origin.lost()),
                 }
             }

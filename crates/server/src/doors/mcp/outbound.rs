@@ -1,5 +1,5 @@
-//! The answers as tool results: text for the model, structure for programs, both bounded. What is cut
-//! off can be read as a resource.
+//! Answers as tool results: text for the model, structured content for programs, both bounded. What is truncated can
+//! be read as a resource.
 
 use super::files::{blocks, cut};
 use super::narration::McpExecutionView;
@@ -11,20 +11,21 @@ use protocols::executor::{
 use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Map, Value, json};
 
-/// Largest member of `structuredContent`: a model reads it all, and clients keep it in the conversation.
+/// Maximum size of a member of `structuredContent`: a model reads all of it, and clients retain it in the
+/// conversation.
 const MEMBER_BYTES_MAX: usize = 64 << 10;
 
-/// Most bytes of emitted content in one answer: a few pictures.
+/// Maximum size of the emitted content in one answer: a few pictures.
 const EMITTED_BYTES_MAX: usize = 2 << 20;
 
-/// Most emitted items in one answer.
+/// Maximum number of emitted items in one answer.
 const EMITTED_MAX: usize = 100;
 
-/// Beginning of a member that is left out. Some clients show their model nothing but `structuredContent`, so it must say
-/// there what the result looks like; clients that show the text, too, pay for it twice.
+/// Length of the preview of an omitted member. Some clients show their model only `structuredContent`, so the preview
+/// must be there; clients that show the text, too, pay for it twice.
 const PREVIEW_CHARS_MAX: usize = 4_000;
 
-/// Where an execution, or a part of it, is read.
+/// The resource URI of an execution, or of a part of it.
 pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
     match part {
         "" => format!("airlock://executions/{execution}"),
@@ -91,7 +92,7 @@ impl StructuredMembers {
             self.members.insert(name.into(), value);
             return;
         }
-        // Too large, nested too deep, or not to be written as plain text.
+        // Too large, nested too deep, or not representable as plain text.
         let at = uri(self.execution, name);
         self.members.insert(name.into(), if name == "logs" { json!([]) } else { Value::Null });
         let missing = json!({ "bytes": json.len(), "resource": at, "preview": beginning(json) });
@@ -109,7 +110,7 @@ impl StructuredMembers {
     }
 }
 
-/// What a model does about members that are left out.
+/// Instructions to the model about omitted members.
 const TRUNCATED: &str = "The members in `truncated` are too large to be shown: `preview` is how each begins, its \
                          resource has all of it. The program has run; do not run it again for this.";
 
@@ -142,7 +143,7 @@ fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
     content
 }
 
-/// A question, to a model that will ask the person.
+/// The result for a question that the model asks the person.
 pub(super) fn paused(asked: &AskedQuestion) -> CallToolResult {
     let envelope = outbound::paused(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).expect("we wrote it ourselves");
@@ -155,7 +156,7 @@ pub(super) fn paused(asked: &AskedQuestion) -> CallToolResult {
     result(vec![ContentBlock::text(text)], structured, false)
 }
 
-/// What is asked of a person: Executor's `interaction`. None where the arguments cannot be shown.
+/// The question in Executor's `interaction` format. None if the arguments cannot be shown.
 pub(super) fn interaction(asked: &AskedQuestion) -> Option<Value> {
     let envelope = outbound::shown(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).ok()?;
@@ -163,7 +164,7 @@ pub(super) fn interaction(asked: &AskedQuestion) -> Option<Value> {
     Some(structured["interaction"].take())
 }
 
-/// JSON as a value; what cannot be one is shown as text.
+/// JSON as a value; text that has no such value is shown as text.
 fn plain(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| {
         let members = members(text.as_bytes()).ok()?;
@@ -176,7 +177,7 @@ fn plain(text: &str) -> Option<Value> {
     })
 }
 
-/// A question, to a model that sends the person to a page. Nothing in it answers.
+/// The result for a question that the person answers on a page. Nothing in it can answer the question.
 pub(super) fn approval_required(
     visit: &McpRequestContext,
     question: QuestionId,
@@ -212,7 +213,7 @@ pub(super) fn approval_required(
     result(vec![ContentBlock::text(text)], structured, false)
 }
 
-/// Neither asks nor has ended, and the client has waited long enough.
+/// The execution is running: it has neither asked a question nor ended, and the client's wait time has passed.
 pub(super) fn running(execution: ExecutionId, manner: QuestionChannel) -> CallToolResult {
     let prompt = format!(
         "The program goes on. Call `{}` with this executionId to wait for its result; do not run it again.",
@@ -224,7 +225,7 @@ pub(super) fn running(execution: ExecutionId, manner: QuestionChannel) -> CallTo
     result(vec![ContentBlock::text(text)], structured, false)
 }
 
-/// The tool that waits.
+/// The tool that continues the wait.
 pub(super) const fn waiter(manner: QuestionChannel) -> &'static str {
     match manner {
         QuestionChannel::Model | QuestionChannel::Browser => "resume",
@@ -232,7 +233,7 @@ pub(super) const fn waiter(manner: QuestionChannel) -> &'static str {
     }
 }
 
-/// A text and nothing else.
+/// A result with a text only.
 pub(super) fn said(text: String, is_error: bool) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.is_error = is_error.then_some(true);

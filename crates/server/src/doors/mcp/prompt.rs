@@ -1,4 +1,4 @@
-//! What a model reads of the tools: descriptions, short because every conversation pays for them, and annotations, by
+//! The tools' descriptions for a model, short because every conversation pays for them, and their annotations, by
 //! which clients decide whether to ask before a call.
 
 use super::visit::QuestionChannel;
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tools::CatalogueSnapshot;
 
-/// Prefixes named in a description at most.
+/// Maximum number of prefixes in a description.
 const PREFIXES_MAX: usize = 50;
 
-/// Bytes of prefixes at most: a thousand bytes of even the oddest names are some 500 tokens.
+/// Maximum size of the prefixes: a thousand bytes of even the oddest names are some 500 tokens.
 const PREFIX_BYTES_MAX: usize = 1_000;
 
-/// What `execute` says about itself, before the prefixes.
+/// The description of `execute`, before the prefixes.
 const EXECUTE: &str = "\
 Execute TypeScript in a sandboxed runtime with the user's tools, and get back what it returns.
 
@@ -68,7 +68,7 @@ fn listed_tools(catalogue: &CatalogueSnapshot, manner: QuestionChannel) -> Vec<T
             }),
             &["executionId"],
         )
-        // An answer lets the call happen that waits for it; the same answer once more changes nothing.
+        // An answer permits the call that waits for it; repeating the same answer changes nothing.
         .annotate(acts().idempotent(true)),
         QuestionChannel::Browser => {
             tool("resume", RESUME_BROWSER.into(), json!({ "executionId": id }), &["executionId"])
@@ -82,12 +82,12 @@ fn listed_tools(catalogue: &CatalogueSnapshot, manner: QuestionChannel) -> Vec<T
     tools
 }
 
-/// What a program can do depends on the user's tools, and so it can do anything.
+/// A program can do what the user's tools can do, so its effects are not bounded.
 fn acts() -> ToolAnnotations {
     ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
 }
 
-/// It waits or reads, within Airlock.
+/// A tool that waits or reads, within Airlock.
 fn reads() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true).open_world(false)
 }
@@ -114,7 +114,7 @@ fn described(catalogue: &CatalogueSnapshot) -> String {
     }
 }
 
-/// As many prefixes as fit, and how many are missing.
+/// As many prefixes as fit, and the number of omitted ones.
 fn listed(prefixes: &BTreeSet<String>) -> Option<String> {
     let mut list = String::new();
     let mut n_listed = 0;
@@ -135,7 +135,7 @@ fn listed(prefixes: &BTreeSet<String>) -> Option<String> {
     }
 }
 
-/// Where tools begin: the integration and, where there is one, its owner and connection.
+/// The prefixes of tools: the integration and, if there is one, its owner and connection.
 fn prefixes(paths: impl Iterator<Item = String>) -> BTreeSet<String> {
     let prefix = |path: String| {
         let mut names = path.split('.');

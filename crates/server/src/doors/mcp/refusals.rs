@@ -1,4 +1,4 @@
-//! Every "no" as a tool result, with what to do next.
+//! Every refusal as a tool result, with the next step.
 
 use super::outbound::{result, waiter};
 use super::visit::QuestionChannel;
@@ -7,8 +7,8 @@ use lifecycle::ExecutionId;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::json;
 
-/// A "no", with what to do next. Within an execution that is not to call again: the program would do twice
-/// what it did.
+/// A refusal, with the next step. For an existing execution the next step is not to call again: the program would
+/// repeat its effects.
 pub(super) fn refused(
     problem: &RequestError,
     within: Option<(ExecutionId, QuestionChannel)>,
@@ -54,7 +54,7 @@ pub(super) fn refused(
     result(vec![ContentBlock::text(text)], structured, true)
 }
 
-/// A "no" while the program was being handed over: nobody knows whether it has begun.
+/// A refusal while the program was being started: it is unknown whether it has begun.
 pub(super) fn maybe_begun(problem: &RequestError) -> CallToolResult {
     let message = format!(
         "{} The program may have begun: do not run it again before you looked. resources/list names the newest \

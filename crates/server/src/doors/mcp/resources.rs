@@ -1,5 +1,5 @@
-//! What did not fit into an answer, and what a lost connection would have brought: executions as
-//! resources. Large ones are read piece by piece.
+//! Executions as resources: the parts that did not fit into an answer, and results after a lost connection. Large
+//! resources are read in pieces.
 
 use super::answer;
 use super::files::blocks;
@@ -17,10 +17,10 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use store::ListFilter;
 
-/// Executions in the list: the newest.
+/// Number of executions in the list, the newest first.
 const LISTED_MAX: usize = 20;
 
-/// Most bytes of one read; `?from=` reads on.
+/// Maximum size of one read; `?from=` continues it.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 const SCHEME: &str = "airlock://executions/";
@@ -57,7 +57,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
         template(
             "",
             "execution",
-            "How an execution stands or ended; executionId is run_… or exec_…",
+            "The state or result of an execution; executionId is run_… or exec_…",
         ),
         template("/result", "result", "What it returned, whole"),
         template("/logs", "logs", "What it printed"),
@@ -98,7 +98,7 @@ pub(super) async fn read(
     piece(uri, &text, from).ok_or_else(missing)
 }
 
-/// What a part of an execution says.
+/// The text of a part of an execution.
 fn text(
     execution: ExecutionId,
     narration: &McpExecutionView,
@@ -126,7 +126,7 @@ fn text(
     }
 }
 
-/// How it stands.
+/// The current state of an execution.
 fn whole(
     execution: ExecutionId,
     narration: &McpExecutionView,
@@ -145,7 +145,7 @@ fn whole(
     envelope.get("structured").map(|raw| raw.get().to_owned())
 }
 
-/// A picture or a sound as bytes, not as JSON about it.
+/// A picture or a sound as bytes, not as JSON.
 fn embedded(uri: &str, item: &Json) -> Option<ResourceContents> {
     let block = blocks(item).pop()?;
     let image = block.as_image().map(|image| (&image.data, &image.mime_type));
@@ -155,12 +155,12 @@ fn embedded(uri: &str, item: &Json) -> Option<ResourceContents> {
     Some(ResourceContents::BlobResourceContents { uri, mime_type, blob, meta: None })
 }
 
-/// One caller's, and nobody else's to keep.
+/// The contents belong to one caller and must not be cached for others.
 fn private(contents: Vec<ResourceContents>) -> ReadResourceResult {
     ReadResourceResult::new(contents).with_cache_scope(CacheScope::Private)
 }
 
-/// Some of a text, and where the next piece is.
+/// A piece of a text, and where the next piece begins.
 fn piece(uri: &str, text: &str, from: usize) -> Option<ReadResourceResult> {
     let rest = text.get(from..).filter(|rest| from == 0 || !rest.is_empty())?;
     let mut end = rest.len().min(READ_BYTES_MAX);

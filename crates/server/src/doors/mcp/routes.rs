@@ -1,4 +1,4 @@
-//! The route of MCP, who may use it, by which of rmcp's two services a request is answered, and whose session it is.
+//! The route of MCP, its permissions, the choice between rmcp's two services, and the ownership of sessions.
 
 use super::McpState;
 use super::handler::McpHandler;
@@ -39,16 +39,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::RecordStore;
 use tokio_util::sync::CancellationToken;
 
-/// Sessions in memory at a time, each a task and a few channels. One that is idle for five minutes leaves memory; its
-/// record brings it back.
+/// Maximum number of sessions in memory, each a task and a few channels. A session that is idle for five minutes
+/// leaves memory; its record restores it.
 pub(super) const SESSIONS_MAX: usize = 1_024;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The door of MCP clients.
+/// The door for MCP clients.
 struct McpDoor;
 
-/// The door, as a server with these settings has it.
+/// Opens the door of a server with these settings.
 pub(in crate::doors) fn open_door(settings: &DoorSettings) -> Option<Arc<dyn Door>> {
     (settings.which == DoorSelection::All).then(|| Arc::new(McpDoor) as _)
 }
@@ -67,11 +67,11 @@ impl Door for McpDoor {
     }
 }
 
-/// What each of these routes needs.
+/// The access requirement of each of these routes.
 const PERMISSIONS: &[RoutePermission] =
     &[route("GET", "/mcp", RUN), route("POST", "/mcp", RUN), route("DELETE", "/mcp", RUN)];
 
-/// The routes with this handler behind them.
+/// The routes with this handler.
 fn served_by<H: ServerHandler + Clone>(handler: H, app: &Arc<AppState>) -> Router {
     let own = McpService::new(handler, &app.stopping, Arc::clone(&app.stores.records));
     Router::new()
@@ -79,15 +79,15 @@ fn served_by<H: ServerHandler + Clone>(handler: H, app: &Arc<AppState>) -> Route
         .with_state(DoorState::new(app, own))
 }
 
-/// rmcp's services, and whose sessions they keep.
+/// rmcp's services, and the owners of their sessions.
 struct McpService<H> {
-    /// Each request by itself.
+    /// Serves each request by itself.
     stateless: StreamableHttpService<H, NativeSessions>,
-    /// Older revisions where the client shows forms.
+    /// Serves older revisions of clients that show forms.
     sessions: StreamableHttpService<H, NativeSessions>,
     keeper: Arc<NativeSessions>,
     owners: Mutex<HashMap<Arc<str>, CallerName>>,
-    /// What brings sessions back after a restart.
+    /// Restores sessions after a restart.
     session_records: SessionRecords,
     state: Arc<McpState>,
 }
@@ -97,7 +97,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
         let keeper = Arc::new(NativeSessions::default());
         let session_records = SessionRecords::new(Arc::clone(&records));
         let config = |sessions| {
-            // Host and Origin are looked at before anything gets here.
+            // Host and Origin are checked before a request arrives here.
             let mut config = StreamableHttpServerConfig::default()
                 .disable_allowed_hosts()
                 .with_legacy_session_mode(sessions)
@@ -107,7 +107,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
             config.session_store = sessions.then(|| Arc::new(session_records.clone()) as _);
             config
         };
-        // Has no session. Of the same kind as the other, so that rmcp's code for it is compiled once.
+        // Has no session. Of the same type as the other, so that rmcp's code for it is compiled once.
         let never = Arc::new(NativeSessions::default());
         let (one, two) = (handler.clone(), handler);
         Self {
@@ -127,7 +127,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
         }
     }
 
-    /// Answers by rmcp.
+    /// Passes a request to rmcp.
     async fn serve(
         &self,
         visit: Arc<McpRequestContext>,
@@ -145,9 +145,9 @@ impl<H: ServerHandler + Clone> McpService<H> {
             }
         };
         Ok(match (method, response.status()) {
-            // rmcp answers what it cannot read with 415 and a sentence, whatever its type is.
+            // rmcp answers unreadable bodies with 415 and a sentence, regardless of their content type.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => unreadable(&body),
-            // The session is gone by now: nothing is left to be done later.
+            // The session is already gone: nothing remains to be done later.
             (Method::DELETE, StatusCode::ACCEPTED) => StatusCode::NO_CONTENT.into_response(),
             (_, _) => until_credential_end(&visit, response),
         })
@@ -177,7 +177,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
         Ok(response.map(Body::new))
     }
 
-    /// A session is its opener's; to others it is as if it did not exist.
+    /// A session belongs to its opener; for others it is treated as if it did not exist.
     async fn check_owner(&self, id: &Arc<str>, caller: &CallerName) -> Result<(), RequestError> {
         let known = {
             let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +194,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
                 self.own(Arc::clone(id), caller).await;
                 Ok(())
             }
-            // Whether an unknown one exists, rmcp knows: it answers that there is none.
+            // rmcp answers requests for an unknown session.
             Some(_) | None => Ok(()),
         }
     }
@@ -202,7 +202,7 @@ impl<H: ServerHandler + Clone> McpService<H> {
     async fn own(&self, id: Arc<str>, caller: &CallerName) {
         let open = self.keeper.open().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        // Beyond, owners are read from the records again.
+        // Above this number, owners are read from the records again.
         if owners.len() >= SESSIONS_MAX {
             owners.retain(|id, _| open.contains(id.as_ref()));
         }
@@ -215,13 +215,13 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.starts_with("application/json"))
 }
 
-/// The JSON-RPC error that answers a body which is no message.
+/// The JSON-RPC error for a body that is not a message.
 fn unreadable(body: &[u8]) -> Response {
     let answer = unreadable_message(body).answer();
     (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
-/// Ends an event stream with its caller's credential. Answers of one piece are complete when they get here.
+/// Ends an event stream with its caller's credential. Answers in one piece are already complete here.
 fn until_credential_end(visit: &Arc<McpRequestContext>, response: Response) -> Response {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
@@ -243,11 +243,11 @@ async fn mcp<H: ServerHandler + Clone>(
     request: Request,
 ) -> Result<Response, RequestError> {
     let (visit, request) = enter(&door, caller, &query, request).await?;
-    // In a box: it is large.
+    // Boxed, because it is large.
     Box::pin(door.own.serve(visit, request)).await
 }
 
-/// For `AIRLOCK_MCP_DEBUG`: what a client says of itself as it comes. In the older revisions it says so only then.
+/// For `AIRLOCK_MCP_DEBUG`: logs the client's description of itself. Older revisions only send it in `initialize`.
 fn log_hello(visit: &McpRequestContext, body: &[u8]) {
     if !tracing::enabled!(target: "mcp", tracing::Level::DEBUG) {
         return;
@@ -260,17 +260,17 @@ fn log_hello(visit: &McpRequestContext, body: &[u8]) {
     }
 }
 
-/// Longest name of a session that links repeat.
+/// Maximum length of a session name that is repeated in links.
 const SESSION_CHARS_MAX: usize = 128;
 
-/// The session that a request names, where its name can be part of a link as it is.
+/// The session of a request, if its name can be part of a link unchanged.
 fn session_name(headers: &HeaderMap) -> Option<String> {
     let name = headers.get("mcp-session-id")?.to_str().ok()?;
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     (is_plain && (1..=SESSION_CHARS_MAX).contains(&name.len())).then(|| name.to_owned())
 }
 
-/// Lets a caller in: its visit, and its request with all of the body.
+/// Admits a caller: returns its context, and its request with the whole body.
 async fn enter<H>(
     door: &DoorState<McpService<H>>,
     caller: Caller,
@@ -295,15 +295,15 @@ async fn enter<H>(
     Ok((visit, bounded(request).await?))
 }
 
-/// `/mcp` alone, with another handler behind it. Conformance suites call tools that no product has: a
-/// test lends them its own, and everything before the handler is as it is served.
+/// `/mcp` alone, with another handler. Conformance suites call tools that no product has: a test provides them, and
+/// everything before the handler is the same as in the server.
 #[doc(hidden)]
 pub fn mcp_with<H: ServerHandler + Clone>(config: Config, handler: H) -> Router {
     let app = AppState::new(config);
     served_by(handler, &app).layer(from_fn_with_state(app, guard))
 }
 
-/// The body, all of it and in time, before anybody waits for it.
+/// Reads the whole body within its time limit, before the handler waits for it.
 async fn bounded(request: Request) -> Result<Request<Bytes>, RequestError> {
     let (parts, body) = request.into_parts();
     let body = match parts.method {

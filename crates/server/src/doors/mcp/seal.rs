@@ -1,5 +1,5 @@
-//! `requestState`: what a client carries between two halves of a call. It is sealed, good for one
-//! caller, one call and one use, and runs out. rmcp computes the seal; what is in it is ours.
+//! `requestState`: the state that a client carries between the two halves of a call. It is sealed, valid for one
+//! caller, one call and one use, and expires. rmcp computes the seal; this module defines the content.
 
 use crate::error::RequestError;
 use lifecycle::{ExecutionId, QuestionId, Timestamp};
@@ -10,34 +10,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::{RecordStore, StoreError};
 use tokio::sync::OnceCell;
 
-/// How long a state is good. The question stays open longer; then it is answered elsewhere.
+/// How long a state is valid. The question stays open longer and is then answered elsewhere.
 const STATE_MS_MAX: u64 = 24 * 3_600_000;
 
-/// Used states remembered; beyond, the one that runs out first goes. The journal remembers them too.
+/// Number of used states that are remembered; above it, the one that expires first is forgotten. The journal records
+/// them too.
 const USED_MAX: usize = 10_000;
 
-/// The record that holds the key.
+/// The kind of the record that holds the key.
 const KIND: &str = "mcp";
 const KEY: &str = "request-state-key";
 
-/// What a state says.
+/// The content of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestStateClaims {
     nonce: String,
     pub(super) execution: ExecutionId,
-    /// What was asked when it was made.
+    /// The questions that were open when it was created.
     pub(super) questions: Vec<QuestionId>,
     expires: Timestamp,
 }
 
-/// Why a state is not taken.
+/// Why a state is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestStateError {
-    /// Changed on the way, another caller's, or another call's.
+    /// It was modified, or belongs to another caller or call.
     Forged,
-    /// Too old.
+    /// It has expired.
     Expired,
-    /// Taken before.
+    /// It was used before.
     Used,
 }
 
@@ -72,7 +73,7 @@ impl RequestStateClaims {
 }
 
 impl RequestStateSealer {
-    /// Keeps its key in these records.
+    /// Stores its key in these records.
     pub(super) fn new(records: Arc<dyn RecordStore>) -> Self {
         Self { records, codec: OnceCell::new(), used: Mutex::default() }
     }
@@ -86,7 +87,7 @@ impl RequestStateSealer {
         Ok(codec.seal_with(&state.written(), &SealOptions::new().associated_data(binding)))
     }
 
-    /// Opens a state. It is not used up by that; [`Self::use_up`] does.
+    /// Opens a state without using it up; [`Self::use_up`] does that.
     pub(super) async fn open(
         &self,
         binding: &[u8],
@@ -98,7 +99,7 @@ impl RequestStateSealer {
             return Ok(Err(RequestStateError::Forged));
         };
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that lasts longer than any does is from before the clock was set back.
+        // A state that expires later than any valid one is from before the clock was set back.
         let is_expired = state.expires < now || state.expires > now.after_ms(STATE_MS_MAX);
         Ok(match (is_expired, used.contains_key(&state.nonce)) {
             (true, _) => Err(RequestStateError::Expired),
@@ -107,7 +108,7 @@ impl RequestStateSealer {
         })
     }
 
-    /// Takes a state for good; false where somebody was quicker.
+    /// Marks a state as used; false if another request was first.
     pub(super) fn use_up(&self, state: &RequestStateClaims, now: Timestamp) -> bool {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.insert(state.nonce.clone(), state.expires).is_some() {
@@ -134,14 +135,14 @@ impl RequestStateSealer {
     }
 }
 
-/// What seals, the same after a restart. Minted by whoever needs it first.
+/// The sealing key, the same after a restart. The first request that needs it creates it.
 async fn key(records: &dyn RecordStore) -> Result<Vec<u8>, StoreError> {
     loop {
         if let Some(record) = records.get(KIND, KEY).await? {
             return Ok(record.value.into_bytes());
         }
         let mut key = [0; 32];
-        // Without randomness nothing could be sealed safely; uuids, which everything needs, fail as well.
+        // Without randomness nothing could be sealed safely; uuids, which all requests need, fail as well.
         getrandom::fill(&mut key).expect("the system has randomness");
         let text: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         match records.put(KIND, KEY, Value::String(text).to_string(), 0).await {
@@ -151,7 +152,7 @@ async fn key(records: &dyn RecordStore) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// What a state is good for: this caller and this call.
+/// What a state is bound to: this caller and this call.
 pub(super) fn binding(caller: &lifecycle::CallerName, tool: &str, args: &JsonObject) -> Vec<u8> {
     json!([caller, tool, args]).to_string().into_bytes()
 }
@@ -194,7 +195,7 @@ mod tests {
             let mut bytes = sealed.clone().into_bytes();
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
             let tampered = String::from_utf8(bytes).unwrap();
-            // The last letter of base64 carries bits that mean nothing; rmcp may or may not take them.
+            // The last letter of base64 contains unused bits; rmcp may or may not ignore them.
             if open(&ann, &tampered, now).await.is_ok() {
                 assert_eq!(open(&ann, &tampered, now).await, Ok(state.clone()), "{at}");
                 assert!(at + 1 == sealed.len() || sealed.as_bytes()[at + 1] == b'.', "{at}");

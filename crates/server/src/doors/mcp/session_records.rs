@@ -1,5 +1,5 @@
-//! What brings a session of native mode back after a restart: who opened it, and with which `initialize`. The client
-//! goes on with the session that it has and notices nothing.
+//! Records that restore a session of native mode after a restart: its opener and its `initialize`. The client
+//! continues with its session and notices nothing.
 
 use super::routes::SESSIONS_MAX;
 use futures_util::future::BoxFuture;
@@ -15,11 +15,11 @@ use store::{RecordStore, StoreError};
 /// One record per session, by its id.
 const KIND: &str = "mcp-session";
 
-/// How long a session can be brought back. Clients that are older than a day open another.
+/// How long a session can be restored. A client with an older one opens another.
 const SESSION_MS_MAX: u64 = 24 * 3_600_000;
 
-/// Largest `initialize` that is recorded; those of real clients have a few hundred bytes. A larger one opens a session
-/// that ends with the server.
+/// Maximum size of a recorded `initialize`; those of real clients have a few hundred bytes. A larger one opens a
+/// session that ends with the server.
 const HELLO_BYTES_MAX: usize = 16 << 10;
 
 /// The records of sessions.
@@ -31,7 +31,7 @@ impl SessionRecords {
         Self(records)
     }
 
-    /// Records a session that this `initialize` opened. Without its record it ends with the server, and that is all.
+    /// Records a session that this `initialize` opened. Without the record, the session ends with the server.
     pub(super) async fn add(&self, id: &str, caller: &CallerName, hello: &[u8], now: Timestamp) {
         let hello = serde_json::from_slice::<Value>(hello).unwrap_or_default();
         let record = json!({ "caller": caller, "opened": now.0, "initialize": hello["params"] });
@@ -48,7 +48,7 @@ impl SessionRecords {
         }
     }
 
-    /// Removes what is too old to be brought back, and makes room for one.
+    /// Removes records that are too old to be restored, and makes space for one more.
     async fn remove_oldest(&self, now: Timestamp) -> Result<(), StoreError> {
         let mut sessions: Vec<_> = self
             .0
@@ -65,7 +65,7 @@ impl SessionRecords {
                 break;
             }
             match self.0.remove(KIND, &record.key, record.version).await {
-                // Another request removed it.
+                // Another request has removed it.
                 Ok(()) | Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error),
             }
@@ -73,7 +73,7 @@ impl SessionRecords {
         Ok(())
     }
 
-    /// Who opened a session.
+    /// Returns the opener of a session.
     pub(super) async fn owner(&self, id: &str) -> Result<Option<CallerName>, StoreError> {
         let record = self.0.get(KIND, id).await?;
         Ok(record
@@ -99,7 +99,7 @@ fn read(record: &str) -> Value {
     serde_json::from_str(record).unwrap_or_default()
 }
 
-/// What rmcp asks of a store of sessions.
+/// The session store that rmcp requires.
 impl SessionStore for SessionRecords {
     fn load<'a, 'b, 'c>(
         &'a self,
@@ -113,7 +113,7 @@ impl SessionStore for SessionRecords {
         Box::pin(async move { self.state(id).await.map_err(Into::into) })
     }
 
-    /// [`Self::add`] has recorded it, together with its owner.
+    /// [`Self::add`] has already recorded it, together with its owner.
     fn store<'a, 'b, 'c, 'd>(
         &'a self,
         _: &'b str,

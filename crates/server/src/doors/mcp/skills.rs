@@ -1,14 +1,14 @@
-//! The how-tos: for a model by the tool `skills`, for a person as prompts of their client. Long, because they are read
-//! once.
+//! Guides: for a model by the tool `skills`, for a person as prompts of their client. They are long, because they are
+//! read once.
 
 use super::visit::QuestionChannel;
 use rmcp::model::{ErrorData, GetPromptResult, Prompt, PromptMessage, Role};
 
-/// A how-to.
+/// One guide.
 struct SkillGuide {
     name: &'static str,
     title: &'static str,
-    /// What it is good for, in a line.
+    /// Its purpose, in one line.
     summary: &'static str,
     text: &'static str,
 }
@@ -25,13 +25,13 @@ impl SkillGuide {
         SKILLS.iter().find(|skill| skill.name == name)
     }
 
-    /// The text for clients whose questions reach a person in this manner.
+    /// The text for clients whose questions reach a person in this way.
     fn read(&self, manner: QuestionChannel) -> String {
         self.text.replace(PAUSES_PLACE, pauses(manner))
     }
 }
 
-/// A skill's text; without a name, or with an unknown one, the list. The flag says whether it was found.
+/// The text of a skill; without a name, or with an unknown one, the list. The flag is whether it was found.
 pub(super) fn skill(name: Option<&str>, manner: QuestionChannel) -> (String, bool) {
     let lines: Vec<_> =
         SKILLS.iter().map(|skill| format!("- `{}`: {}.", skill.name, skill.summary)).collect();
@@ -45,7 +45,7 @@ pub(super) fn skill(name: Option<&str>, manner: QuestionChannel) -> (String, boo
     }
 }
 
-/// The skills as prompts, which a person picks in their client.
+/// The skills as prompts, which a person selects in their client.
 pub(super) fn prompts() -> Vec<Prompt> {
     let prompt = |skill: &SkillGuide| {
         Prompt::new(skill.name, Some(skill.summary), None).with_title(skill.title)
@@ -66,10 +66,10 @@ pub(super) fn prompt(name: &str, manner: QuestionChannel) -> Result<GetPromptRes
 
 const EXECUTE_SKILL: &str = include_str!("execute.skill.md");
 
-/// Where the skill says what to do with a question, which depends on who may answer it.
+/// The place in a skill for the instructions about questions, which depend on who may answer.
 const PAUSES_PLACE: &str = "{when it pauses}";
 
-/// What a model does with a question. A model whose answer does not count reads nothing about giving one.
+/// Instructions to a model about a question. A model whose answer does not count reads nothing about giving one.
 const fn pauses(manner: QuestionChannel) -> &'static str {
     match manner {
         QuestionChannel::Model => {

@@ -1,5 +1,5 @@
-//! The tasks extension. A task is an execution; its state is a reading of the journal, so it outlives
-//! connections and servers.
+//! The tasks extension. A task is an execution; its state is computed from the journal, so it outlives connections
+//! and servers.
 
 use super::answer;
 use super::follow::caught_up;
@@ -18,10 +18,10 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use std::sync::Arc;
 
-/// How often a client had better ask.
+/// The recommended poll interval.
 const POLL_MS: u64 = 1_000;
 
-/// A task for an execution that is under way.
+/// Creates a task for an execution in progress.
 pub(super) async fn created(
     visit: &McpRequestContext,
     execution: ExecutionId,
@@ -41,7 +41,7 @@ pub(super) async fn get(
     Ok(DetailedTask::new(task(execution, &narration), payload))
 }
 
-/// `tasks/update`: answers to what `tasks/get` said is needed. What is not asked is ignored.
+/// `tasks/update`: answers to the requests in `tasks/get`. Answers to other questions are ignored.
 pub(super) async fn update(
     id: &str,
     responses: InputResponses,
@@ -53,7 +53,7 @@ pub(super) async fn update(
     let manner = visit.manner(context);
     if matches!(manner, QuestionChannel::Form(forms) | QuestionChannel::Retry(forms) if !forms.counts)
     {
-        // The client was asked to show a link to the page, and says that it did: that answers nothing.
+        // The client was asked to show a link to the page, and reports that it did: that is no answer.
         return Ok(());
     }
     let subject = owner.as_ref().map(|owner| AnswerSubject { owner, asked: None });
@@ -63,7 +63,7 @@ pub(super) async fn update(
         return Err(ErrorData::invalid_params(message, None));
     }
     let brought = forms::brought(&narration.account, manner, &responses);
-    // All of it is looked at before any of it counts.
+    // All answers are checked before any of them is given.
     if let Some((question, why)) = forms::misfits(&narration.account, &brought).pop_first() {
         return Err(ErrorData::invalid_params(format!("{question}: {why}"), None));
     }
@@ -87,7 +87,7 @@ pub(super) async fn cancel(
         return Err(unknown(id));
     }
     match visit.app.engine.cancel(execution, visit.caller.name.clone()).await {
-        // It is over, which is what was wanted.
+        // It is already over, as requested.
         Ok(()) | Err(engine::Error::Rejected(Rejection::AlreadyFinished)) => Ok(()),
         Err(error) => {
             let problem = RequestError::from(error);
@@ -152,7 +152,7 @@ fn task(execution: ExecutionId, narration: &McpExecutionView) -> Task {
         .with_poll_interval_ms(POLL_MS)
 }
 
-/// A time as the protocol writes it.
+/// A time in the protocol's format.
 fn utc(at: Timestamp) -> String {
     UtcTime::from(at).exact()
 }

@@ -1,4 +1,4 @@
-//! Who asks, on what terms, from where: what one request brings with it.
+//! The context of one request: its caller, its options and its origin.
 
 use super::McpState;
 use super::inbound::{ConnectionTerms, ElicitationMode};
@@ -14,15 +14,15 @@ use rmcp::service::{RequestContext, RoleServer};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One request's caller and terms.
+/// One request's caller and options.
 pub(super) struct McpRequestContext {
     pub(super) app: Arc<AppState>,
     pub(super) state: Arc<McpState>,
     pub(super) caller: Caller,
     pub(super) terms: ConnectionTerms,
-    /// Host and port by which the client reached us.
+    /// Host and port by which the client reached the server.
     pub(super) host: Option<HeaderValue>,
-    /// Where its connection comes from; none where it is in this process.
+    /// The address of its connection's peer; none if it is in this process.
     pub(super) peer: Option<SocketAddr>,
     /// Its MCP session, if it has one: links to pages name it, as clients of Executor expect.
     pub(super) session: Option<String>,
@@ -31,13 +31,13 @@ pub(super) struct McpRequestContext {
 /// How a question reaches a person, given what the client can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionChannel {
-    /// The model is told and calls `resume` with what the person says.
+    /// The model receives the question and calls `resume` with the person's answer.
     Model,
     /// The person opens a page; `resume` waits for them.
     Browser,
     /// The client shows a form in the middle of the call.
     Form(FormSupport),
-    /// The client is told what is needed and sends the call again with it.
+    /// The client receives what is needed and retries the call with it.
     Retry(FormSupport),
 }
 
@@ -51,13 +51,13 @@ pub(super) struct FormSupport {
     pub(super) form: bool,
     /// Links.
     pub(super) url: bool,
-    /// Whether what the client's dialog says is an answer. Otherwise it shows a link to the page, and only the page
-    /// answers.
+    /// Whether the result of the client's dialog is an answer. Otherwise the client shows a link to the page, and
+    /// only the page answers.
     pub(super) counts: bool,
 }
 
 impl McpRequestContext {
-    /// What the HTTP side put beside the message.
+    /// The context that the HTTP layer attached to the message.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Result<Arc<Self>, ErrorData> {
         let parts = context.extensions.get::<Parts>();
         let visit = parts.and_then(|parts| parts.extensions.get::<Arc<Self>>());
@@ -69,14 +69,14 @@ impl McpRequestContext {
         PageOrigin::of(&self.app, self.host.as_ref()).0
     }
 
-    /// The page where a person answers a question. It names an MCP session even where there is none, because clients of
-    /// Executor read the name out of it; the routes below `/api/mcp-sessions` take any.
+    /// The page where a person answers a question. The URL contains an MCP session even if there is none, because
+    /// clients of Executor read the name from it; the routes below `/api/mcp-sessions` accept any.
     pub(super) fn page(&self, question: QuestionId) -> String {
         let session = self.session.as_deref().unwrap_or(NO_SESSION);
         format!("{}/resume/{question}?mcp_session_id={session}", self.origin())
     }
 
-    /// What a person elsewhere must know about the page's address; none where it is theirs.
+    /// A note about the page's address for a person on another machine; none if the address works there.
     pub(super) fn page_note(&self) -> Option<&'static str> {
         let is_public = self.app.admission.public_origin().is_some();
         (!is_public && !is_near(self.peer)).then_some(
@@ -90,11 +90,11 @@ impl McpRequestContext {
         pages.reader(&self.caller, owner, AnswerPath::McpTool)
     }
 
-    /// How a question of this caller reaches a person, given what the client can show and whose answers count.
+    /// How a question of this caller reaches a person, given the client's capabilities and whose answers count.
     pub(super) fn manner(&self, context: &RequestContext<RoleServer>) -> QuestionChannel {
         let counts = self.caller.answers >= AnswerRole::Client;
         let shown = forms(context).map(|forms| (is_stateless(context), forms));
-        // Where no dialog counts, only a link to the page is shown.
+        // If no dialog answer counts, only a link to the page is shown.
         let shown = shown.filter(|(_, forms)| counts || forms.url);
         match (self.terms.mode, shown) {
             (ElicitationMode::Browser, _) => QuestionChannel::Browser,
@@ -112,19 +112,19 @@ impl McpRequestContext {
     }
 }
 
-/// Whether a client is on this machine. `Host` does not show it: a client elsewhere can name `localhost`, and one here another
-/// name.
+/// Whether a client is on this machine. `Host` does not show it: a remote client can use `localhost`, and a local one
+/// another name.
 fn is_near(peer: Option<SocketAddr>) -> bool {
     peer.is_none_or(|peer| is_loopback(peer.ip()))
 }
 
-/// Whether the client speaks a revision in which servers send no requests.
+/// Whether the client's revision has no requests from servers.
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let first = ProtocolVersion::V_2026_07_28;
     context.protocol_version().is_some_and(|version| version.as_str() >= first.as_str())
 }
 
-/// What the client says it can show; a capability without members means forms.
+/// The client's declared elicitation support; a capability without members means forms.
 fn forms(context: &RequestContext<RoleServer>) -> Option<FormSupport> {
     let elicitation = context.client_capabilities()?.elicitation?;
     let (form, url) = (elicitation.form.is_some(), elicitation.url.is_some());

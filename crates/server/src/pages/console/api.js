@@ -2,11 +2,11 @@
 
 import { forgetServer, forgetSession, proof, setElevation, startSession } from "./session.js";
 
-// How long to wait before a stream that broke is taken up again; it doubles up to the maximum.
+// Initial and maximum delay before a broken stream is reconnected; the delay doubles.
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 10_000;
 
-// Fired at the window when a request is refused because the session has ended.
+// Dispatched on the window when a request is refused because the session has ended.
 export const SIGNED_OUT = "airlock-signed-out";
 
 export class Refused extends Error {
@@ -25,7 +25,7 @@ async function checked(response) {
   throw new Refused(response.status, body);
 }
 
-// Sends a request of this session. A restarted server has another nonce: it is asked for once more.
+// Sends a request of this session. A restarted server has a new nonce: the request is then retried once.
 async function send(method, path, body) {
   for (const isLast of [false, true]) {
     const headers = { Accept: "application/json", ...(await proof(method, path, body)) };
@@ -55,7 +55,7 @@ async function postWith(path, body, headers) {
 
 export const signInWithCode = (code) => startSession(code, (path, body) => postWith(path, body, {}));
 
-// A token is used for a code and stored nowhere.
+// Exchanges a token for a code. The token is stored nowhere.
 const codeFor = async (token, body) =>
   (await postWith("/api/sign-in/codes", body, { Authorization: `Bearer ${token}` })).code;
 
@@ -67,13 +67,13 @@ export async function elevate(entered) {
   setElevation((await post("/api/session/elevation", { code })).body);
 }
 
-// Ends the session on the server and deletes the key, also where the server does not answer.
+// Ends the session on the server and deletes the key, even if the server does not answer.
 export async function signOut() {
   try { await remove("/api/session"); } finally { await forgetSession(); }
 }
 
-// Follows a stream of events. `hear` gets each one as parsed JSON; a broken connection is taken up
-// where it broke. Ends when the server says that nothing more will come, or with `signal`.
+// Follows a stream of events. `hear` receives each one as parsed JSON; a broken connection is resumed where it ended.
+// Ends when the server reports the end of the stream, or with `signal`.
 export async function follow(path, hear, signal, connected = () => {}) {
   let last = null;
   let wait = RETRY_MS;

@@ -9,12 +9,12 @@ import { value } from "./show.js";
 
 const WORDS = { accept: "approved", decline: "declined", cancel: "cancelled" };
 
-// A question that waits.
+// An open question.
 export async function openCard(question, call) {
   const { interaction } = (await get(`/api/executions/${question.id}`)).body.structured ?? {};
   const fields = form(interaction?.requestedSchema);
   const again = element("input", { type: "checkbox", name: "remember" });
-  // What was changed by hand is good for one call: it is not remembered.
+  // An edited call is approved once: the decision is not remembered.
   const edit = interaction?.editable
     ? editor(interaction.args, (isChanged) => { again.disabled = isChanged; if (isChanged) again.checked = false; })
     : null;
@@ -29,12 +29,12 @@ export async function openCard(question, call) {
       if (action === "accept" && again.checked) body.remember = "execution";
       if (action === "accept" && edit?.isChanged()) body.arguments = edit.read();
       for (const button of buttons.children) button.disabled = true;
-      // What follows comes with the events: this request does not wait for it.
+      // The outcome arrives with the events: this request does not wait for it.
       const isSent = await withElevation(raising, () => post(`/api/executions/${question.id}/resume?wait=0`, body));
       if (isSent) say(`You ${WORDS[action]} ${call.tool}.`);
       else for (const button of buttons.children) button.disabled = false;
     } catch (failed) {
-      // The browser's own words for a lost connection, such as "Failed to fetch", help nobody.
+      // The browser's own messages for a lost connection, such as "Failed to fetch", do not help the person.
       const isLost = failed instanceof TypeError;
       problem.textContent = isLost ? "The server was not reached, and your answer may not have arrived. Try again." : failed.message;
       problem.toggleAttribute("data-unreached", isLost);
@@ -57,7 +57,7 @@ export async function openCard(question, call) {
   ]);
 }
 
-// A question that was answered, by whom and when.
+// An answered question, with its author and time.
 export function closedCard(question, call, time) {
   const { action, by, at, arguments: edited } = question.answer;
   return frame(question, edited ? { ...call, args: call.own } : call, { isForm: question.kind === "form" }, [
@@ -74,10 +74,11 @@ export function expiredCard(question, call) {
   return frame(question, call, { isForm: question.kind === "form" }, element("p", { class: "problem" }, "Nobody answered in time: the execution is over."));
 }
 
-// A form's fields say what is wanted: what its tool was called with, often the form's own schema, is folded below them.
+// The form's fields show the question. The arguments of the tool call, often the form's own schema, are folded below
+// them.
 function frame(question, call, { isForm }, inside) {
   const [title, ...rest] = question.message.split("\n");
-  // The arguments follow the message; they are laid out below.
+  // The arguments follow the message; they are shown below.
   const more = rest.join("\n").split("\nArguments:\n")[0].trim();
   return element("article", { class: "card", "data-question": question.id, "aria-label": title },
     element("h2", {}, title),
@@ -91,7 +92,7 @@ function frame(question, call, { isForm }, inside) {
 const args = (call) =>
   element("div", { class: "boxed", tabindex: 0, role: "region", "aria-label": "Arguments" }, value(call.args));
 
-// Only pages are linked: an address such as javascript: is shown and does nothing.
+// Only web addresses are linked: an address such as javascript: is shown as text.
 function link(url) {
   const isPage = /^https?:\/\//i.test(url);
   return element("p", {}, isPage

@@ -1,4 +1,4 @@
-// One execution that asks: its questions, its script, what it did. Follows it to its end.
+// One execution that asks: its questions, its script, its history. Follows it to its end.
 
 import { Refused, follow, get } from "./api.js";
 import { closedCard, expiredCard, openCard } from "./card.js";
@@ -6,7 +6,7 @@ import { element, say, show, time } from "./dom.js";
 import { done, script, value } from "./show.js";
 import { Story } from "./story.js";
 
-// How long to wait before a server that was not reached is asked again.
+// Delay before the request to an unreachable server is repeated.
 const RETRY_MS = 2000;
 
 export async function decision(id) {
@@ -57,9 +57,9 @@ class Page {
 
   connected(is) {
     this.status.textContent = is || this.story.outcome ? "" : "Not connected. Trying again …";
-    // What could not be sent meanwhile can be now: the words that said so are old.
+    // Answers that could not be sent meanwhile can be sent now: the old error messages are removed.
     if (is) for (const old of this.questions.querySelectorAll("[data-unreached]")) old.hidden = true;
-    // Questions whose details could not be read while the connection was gone.
+    // Loads questions whose details could not be read while the connection was lost.
     if (is && [...this.cards.values()].some((card) => card.state === "failed")) this.draw();
   }
 
@@ -67,7 +67,7 @@ class Page {
     this.story.hear(event);
     if (this.scheduled) return;
     this.scheduled = true;
-    // Many events at once are drawn once.
+    // Many events in one batch are drawn once.
     setTimeout(() => { this.scheduled = false; this.draw(); }, 30);
   }
 
@@ -91,7 +91,7 @@ class Page {
       const state = isOpen.has(question.id) ? "open" : question.answer ? "answered" : "expired";
       if (this.cards.get(question.id)?.state !== state) this.replace(question, state);
     }
-    // Nodes that stand where they belong are not touched: somebody may be typing there.
+    // Nodes that are already in place are not touched: the person may be typing there.
     shown.forEach((question, at) => {
       const { node } = this.cards.get(question.id);
       if (this.questions.children[at] !== node) this.questions.insertBefore(node, this.questions.children[at] ?? null);

@@ -1,4 +1,4 @@
-// Builds elements. Text goes in as text: nothing that a program says can become markup.
+// Builds elements. Text is inserted as text: no output of a program can become markup.
 
 import { serverNow } from "./session.js";
 
@@ -21,7 +21,7 @@ function present(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined);
 }
 
-// Tells people who listen rather than look.
+// Announces a message to screen readers.
 export function say(sentence) {
   document.getElementById("said").textContent = sentence;
 }
@@ -31,13 +31,13 @@ export function show(title, ...children) {
   document.getElementById("main").replaceChildren(...present(children));
 }
 
-// A moment as its age by the server's clock: this machine's may differ. The date is in the tooltip.
+// A time as its age by the server's clock, because this machine's may differ. The date is in the tooltip.
 export function time(ms) {
   const at = new Date(ms);
   return element("time", { datetime: at.toISOString(), title: at.toLocaleString() }, age(ms, serverNow()));
 }
 
-// How often ages that stand on the page are reckoned anew.
+// How often the ages on the page are updated.
 const AGES_MS = 15_000;
 
 setInterval(() => {

@@ -1,10 +1,10 @@
-// The arguments of a call, to be changed before it is approved.
+// An editor for the arguments of a call, before it is approved.
 
 import { element } from "./dom.js";
 
 let nextId = 0;
 
-// Returns {node, read, isChanged}: `read` gives the arguments, or throws a sentence and moves the focus.
+// Returns {node, read, isChanged}: `read` returns the arguments, or throws a message and moves the focus.
 export function editor(args, onChange) {
   const id = `arguments-${nextId++}`;
   const given = JSON.stringify(args, null, 2);
@@ -38,7 +38,7 @@ export function editor(args, onChange) {
   return { node, read, isChanged };
 }
 
-// Other spaces are no change.
+// Changes of white space do not count.
 function same(text, given) {
   try { return JSON.stringify(JSON.parse(text)) === JSON.stringify(JSON.parse(given)); } catch { return false; }
 }

@@ -1,12 +1,12 @@
-// Asks for the code that raises this tab, where an action needs more than a session may do.
+// Asks for the code that elevates this tab, if an action requires more rights than the session has.
 
 import { Refused, elevate } from "./api.js";
 import { element } from "./dom.js";
 
 const RAISING = new Set(["run", "admin"]);
 
-// Runs `action`. Where it is refused for want of a scope, shows a form in `place` and runs it again with the code.
-// Rejects as `action` does; resolves to false where the person closes the form.
+// Runs `action`. If it is refused for a missing scope, shows a form in `place` and runs it again with the code.
+// Rejects as `action` does; resolves to false if the person closes the form.
 export async function withElevation(place, action) {
   try {
     await action();
@@ -39,7 +39,7 @@ function askForCode(place, scope) {
         input.focus();
       }
     };
-    // Enter must not answer the question that this form is part of.
+    // The Enter key must not answer the question that contains this form.
     input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); confirm(); } });
     place.replaceChildren(element("fieldset", { class: "card" },
       element("legend", {}, `This needs the scope ${scope}`),

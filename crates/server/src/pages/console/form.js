@@ -1,10 +1,10 @@
-// A form from a JSON Schema of flat members, as questions have them.
+// A form from a JSON Schema with flat members, as in questions.
 
 import { element } from "./dom.js";
 
 let nextId = 0;
 
-// Returns {node, read}: `read` gives the content, or throws a sentence and moves the focus.
+// Returns {node, read}: `read` returns the content, or throws a message and moves the focus.
 export function form(schema) {
   const required = new Set(schema?.required ?? []);
   const fields = Object.entries(schema?.properties ?? {}).map(([name, property]) =>
@@ -29,7 +29,7 @@ function field(name, property, isRequired) {
   return line(name, property, kind, isRequired);
 }
 
-// The values to choose from, each with what it is called; null where anything goes.
+// The values to choose from, each with its title; null if any value is permitted.
 function choices(schema) {
   const list = schema?.oneOf ?? schema?.anyOf;
   if (Array.isArray(list) && list.every((item) => item && "const" in item)) {
@@ -114,7 +114,7 @@ function checkbox(name, property) {
   return { node, read: () => control.checked };
 }
 
-// What no simple control fits is written as JSON.
+// Values without a simple control are entered as JSON.
 function json(name, property, isRequired) {
   const id = `field-${nextId++}`;
   const given = property.default === undefined ? "" : JSON.stringify(property.default, null, 2);

@@ -1,4 +1,4 @@
-// The page where a person enters a secret that no agent sees. The code behind # is good once.
+// The page where a person enters a secret that no agent sees. The code after # is valid once.
 
 const state = location.hash.slice(1);
 const about = document.getElementById("about");
@@ -6,14 +6,14 @@ const next = document.getElementById("next");
 const form = document.getElementById("form");
 const address = `/api/handoffs/${encodeURIComponent(state)}`;
 
-// The code goes from the address bar and from the history.
+// Removes the code from the address bar and from the history.
 history.replaceState(null, "", location.pathname);
 
 function say(text) {
   about.textContent = text;
 }
 
-// What people call the fields of connections.
+// Labels for the fields of connections.
 const NAMES = { value: "Secret", user: "User name", password: "Password", token: "Token", name: "Name" };
 
 function field(name) {

@@ -1,4 +1,4 @@
-// What waits for a person, as it changes.
+// The open questions, updated as they change.
 
 import { follow } from "./api.js";
 import { element, say, show, time } from "./dom.js";

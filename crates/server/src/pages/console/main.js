@@ -1,4 +1,4 @@
-// Who is there, and what they came to see.
+// Signs the person in and shows the requested page.
 
 import { Refused, SIGNED_OUT, get, signInWithCode, signInWithToken, signOut } from "./api.js";
 import { element, say, show } from "./dom.js";
@@ -7,7 +7,7 @@ import { inbox } from "./inbox.js";
 import { decision } from "./decision.js";
 import { learnServerTime } from "./session.js";
 
-// How long to wait before a server that was not reached is asked again.
+// Delay before the request to an unreachable server is repeated.
 const RETRY_MS = 2000;
 
 async function start() {
@@ -55,7 +55,7 @@ function header(session) {
     : []));
 }
 
-// Ended elsewhere: on another page, by a command, by time, or with its token.
+// The session ended elsewhere: on another page, by a command, by time, or with its token.
 function ended() {
   removeEventListener(SIGNED_OUT, ended);
   signIn("The session of this browser has ended.");
@@ -63,7 +63,7 @@ function ended() {
 
 async function leave() {
   removeEventListener(SIGNED_OUT, ended);
-  // Where the server does not answer, the key is gone all the same.
+  // Even if the server does not answer, the key is deleted.
   try { await signOut(); } catch { /* the session ends by itself */ }
   signIn("This browser is signed out.");
 }
@@ -104,7 +104,7 @@ function refusal(refused) {
   return refused.message;
 }
 
-// A link that signs in may be opened in a tab that shows this page already.
+// A sign-in link may be opened in a tab that already shows this page.
 addEventListener("hashchange", () => location.reload());
 
 start();

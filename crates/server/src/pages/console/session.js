@@ -6,7 +6,7 @@ const TAB_KEY = "airlock-tab-session";
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256" };
 const HASH = { name: "ECDSA", hash: "SHA-256" };
 
-// {nonce, ahead}: what signatures must cover, and how far the server's clock is ahead of this one.
+// {nonce, ahead}: the nonce that signatures must cover, and how far the server's clock is ahead of this one.
 let server = null;
 // In the memory of this tab only: {id, expires}.
 let elevation = null;
@@ -55,7 +55,7 @@ export async function forgetSession() {
 
 export const setElevation = (granted) => { elevation = { id: granted.elevation, expires: granted.expires }; };
 
-// The next request asks the server for its nonce and time again: it may have been restarted.
+// Makes the next request ask the server for its nonce and time again: it may have been restarted.
 export const forgetServer = () => { server = null; };
 
 async function currentServer() {
@@ -68,13 +68,13 @@ async function currentServer() {
   return server;
 }
 
-// Asks the server for its time, so that ages are right from the first one on.
+// Asks the server for its time, so that ages are correct from the start.
 export const learnServerTime = () => currentServer().then(() => true, () => false);
 
 // The server's time, as far as it is known.
 export const serverNow = () => Date.now() + (server?.ahead ?? 0);
 
-// The headers that prove a request: none without a session.
+// The headers that authenticate a request: none without a session.
 export async function proof(method, path, body) {
   const tab = sessionStorage.getItem(TAB_KEY);
   const session = tab ? null : await storedSession();

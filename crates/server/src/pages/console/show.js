@@ -1,13 +1,13 @@
-// Arguments, scripts and what a program did, for reading.
+// Shows arguments, scripts and the history of a program.
 
 import { element } from "./dom.js";
 
-// Longer texts are folded, and no more than this many members of one value are laid out.
+// Longer texts are folded, and at most this many members of one value are shown.
 const TEXT_CHARS_UNFOLDED = 200;
 const MEMBERS_SHOWN_MAX = 500;
 const DEPTH_UNFOLDED = 3;
 
-// Entries of the list of what happened; the newest matter to whoever decides.
+// Maximum number of entries of the history; the newest matter most for the decision.
 const DONE_SHOWN_MAX = 500;
 
 export function value(data, depth = 0) {

@@ -1,6 +1,6 @@
-// What an execution's events add up to. A function of the events and nothing else.
+// The state of an execution, computed only from its events.
 
-// What a call says of its progress, as far as it is shown: the end of it.
+// Maximum length of a call's progress text; its end is shown.
 const SAID_CHARS_MAX = 4000;
 
 export class Story {
@@ -35,7 +35,7 @@ export class Story {
     this.done.push(call);
   }
 
-  // Arguments that somebody changed are those of the call from then on.
+  // If a person changed the arguments, they are those of the call from then on.
   #answer(event) {
     const asked = this.questions.get(event.executionId);
     if (asked) asked.answer = event;
@@ -43,7 +43,7 @@ export class Story {
     if (call && event.arguments) { call.own ??= call.args; call.args = event.arguments; }
   }
 
-  // Open questions; the one that is asked for comes first.
+  // Open questions; the requested one comes first.
   open(first) {
     if (this.outcome) return [];
     const open = [...this.questions.values()].filter((question) => question.answer === null);

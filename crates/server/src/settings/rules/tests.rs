@@ -1,4 +1,4 @@
-//! The table of docs/operating.md, and what command lines make of a record.
+//! The table of docs/operating.md, and how command lines combine with a record.
 
 use super::*;
 use SettingEffect::{Loosens, Same, Tightens};
@@ -95,19 +95,19 @@ fn a_flag_tightens_or_repeats_and_never_loosens() {
         unused: BTreeSet::new(),
         replaces,
     };
-    // First start: the command line is the record.
+    // First start: the command line becomes the record.
     let first = settle(&BTreeMap::new(), &flags(&[(Answers, "model")], false)).unwrap();
     assert_eq!(first.values, settings(&[(Answers, "model"), (AllowedHosts, "none")]));
     assert_eq!(first.changed, [Answers, AllowedHosts]);
     let recorded = settings(&[(Answers, "client"), (AllowedHosts, "a")]);
-    // Without a flag the record counts.
+    // Without a flag the record applies.
     let same = settle(&recorded, &flags(&[], false)).unwrap();
     assert_eq!((same.values, same.changed), (recorded.clone(), vec![]));
     let tighter = settle(&recorded, &flags(&[(Answers, "person")], false)).unwrap();
     assert_eq!(tighter.changed, [Answers]);
     let refused = settle(&recorded, &flags(&[(Answers, "model")], false)).unwrap_err();
     assert_eq!((refused.name, refused.flag), (Answers, "model".into()));
-    // The whole command line is the new record: what it does not name is as usual.
+    // The whole command line is the new record: a setting that it does not name gets its default.
     let replaced = settle(&recorded, &flags(&[(Answers, "model")], true)).unwrap();
     assert_eq!(replaced.values, settings(&[(Answers, "model"), (AllowedHosts, "none")]));
 }
