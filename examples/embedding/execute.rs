@@ -27,8 +27,8 @@ async fn embed() -> Result<(), Box<dyn Error>> {
                 return ann.sentTo";
     let ended = engine
         .execute(code, async |pause| {
-            println!("{}? {}", pause.tool, pause.args.text());
-            match pause.args.text().contains("eve") {
+            println!("{}? {}", pause.tool, pause.args.as_text());
+            match pause.args.as_text().contains("eve") {
                 true => Answer::Decline,
                 false => Answer::Accept { content: None },
             }
@@ -38,7 +38,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
         println!("{line}");
     }
     if let ExecutionOutcome::Completed { value: Some(value) } = &ended.outcome {
-        println!("{}", value.text());
+        println!("{}", value.as_text());
     }
     engine.shutdown().await;
     Ok(())

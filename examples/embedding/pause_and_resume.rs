@@ -25,7 +25,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     let second = engine(&store).await?;
     match second.resume(pause.id, Answer::Accept { content: None }).await? {
         EmbeddedProgress::Completed(ended) => match ended.outcome {
-            ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.text()),
+            ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.as_text()),
             ExecutionOutcome::Completed { value: None } => println!("undefined"),
             ExecutionOutcome::Failed(failure) => println!("failed: {}", failure.message),
             ExecutionOutcome::Cancelled { by, .. } => println!("cancelled by {by}"),

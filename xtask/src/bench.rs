@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn shown(name: Option<&str>, check: bool) -> Vec<String> {
-        calls(name, check).iter().map(CargoCall::shown).collect()
+        calls(name, check).iter().map(CargoCall::shown_command).collect()
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use crate::cargo::CargoCall;
 use crate::nextest;
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::Result;
 
 /// Runs the tests of one package or of all with the word to rewrite.
 pub(crate) fn run(package: Option<&str>) -> Result<()> {
     nextest::install()?;
     rewrite(package).run()?;
-    say("Expectations are rewritten. Read the diff before you keep it.");
+    print_line("Expectations are rewritten. Read the diff before you keep it.");
     Ok(())
 }
 
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn one_package_or_all() {
         let words = "AIRLOCK_BLESS=1 INSTA_UPDATE=always cargo nextest run --no-fail-fast";
-        assert_eq!(rewrite(None).shown(), format!("{words} --workspace"));
-        assert_eq!(rewrite(Some("engine")).shown(), format!("{words} --package engine"));
+        assert_eq!(rewrite(None).shown_command(), format!("{words} --workspace"));
+        assert_eq!(rewrite(Some("engine")).shown_command(), format!("{words} --package engine"));
     }
 }

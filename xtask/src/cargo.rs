@@ -1,6 +1,6 @@
 //! Runs cargo in the root of the repository. The only place of this tool that starts a process.
 
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
@@ -34,7 +34,7 @@ impl CargoCall {
     }
 
     /// What somebody would type to get the same.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn shown_command(&self) -> String {
         let quoted = |text: &str| {
             if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
         };
@@ -47,17 +47,17 @@ impl CargoCall {
 
     /// Runs it in the open: its output is the user's.
     pub(crate) fn run(&self) -> Result<()> {
-        say(&format!("$ {}", self.shown()));
+        print_line(&format!("$ {}", self.shown_command()));
         let status = self.command().status().context("start cargo")?;
         if !status.success() {
-            bail!("`{}` failed ({status})", self.shown());
+            bail!("`{}` failed ({status})", self.shown_command());
         }
         Ok(())
     }
 
     /// Runs it and passes each line of its standard error to `watch` as it comes.
     pub(crate) fn run_watched(&self, watch: &mut dyn FnMut(&str)) -> Result<()> {
-        say(&format!("$ {}", self.shown()));
+        print_line(&format!("$ {}", self.shown_command()));
         let mut child = self.command().stderr(Stdio::piped()).spawn().context("start cargo")?;
         let errors = child.stderr.take().expect("it is piped");
         // What a fuzz target prints may be no text.
@@ -66,7 +66,7 @@ impl CargoCall {
         }
         let status = child.wait().context("wait for cargo")?;
         if !status.success() {
-            bail!("`{}` failed ({status})", self.shown());
+            bail!("`{}` failed ({status})", self.shown_command());
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl CargoCall {
     pub(crate) fn read(&self) -> Result<String> {
         let output = self.command().stderr(Stdio::inherit()).output().context("start cargo")?;
         if !output.status.success() {
-            bail!("`{}` failed ({})", self.shown(), output.status);
+            bail!("`{}` failed ({})", self.shown_command(), output.status);
         }
         String::from_utf8(output.stdout).context("read what cargo printed")
     }
@@ -110,7 +110,7 @@ mod tests {
     fn what_is_shown_can_be_typed() {
         let cargo =
             CargoCall::new(&["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").arg("-q");
-        assert_eq!(cargo.shown(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps -q");
+        assert_eq!(cargo.shown_command(), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps -q");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs the tests with cargo-nextest, each in a process of its own. `.config/nextest.toml` says how.
 
 use crate::cargo::{CargoCall, root};
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result};
 use std::fs;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) fn run() -> Result<()> {
     // It is missing where the tests did not compile.
     if let Ok(text) = fs::read_to_string(&report) {
         let tests = read(&text).context("read nextest's report")?;
-        summary(&tests).iter().for_each(|line| say(line));
+        summary(&tests).iter().for_each(|line| print_line(line));
     }
     outcome
 }

@@ -2,7 +2,7 @@
 //! stay in `target/npm`, and are looked at once per version.
 
 use crate::cargo::root;
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::process::Command;
@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
         return Ok(());
     }
     fs::create_dir_all(&folder).context("make target/npm")?;
-    say(&format!("$ npm install {wanted}"));
+    print_line(&format!("$ npm install {wanted}"));
     let status = Command::new("npm")
         .args(["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
         .arg(&folder)

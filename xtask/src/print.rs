@@ -2,7 +2,7 @@
 
 /// Tells the user something.
 #[expect(clippy::print_stdout, reason = "telling the user is what this function is for")]
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_line(line: &str) {
     println!("{line}");
 }
 

@@ -1,6 +1,6 @@
 //! Installs programs that tests or verbs drive and cargo does not bring, from Debian's packages.
 
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context as _, Result, bail};
 use std::process::{Command, Stdio};
 
@@ -35,7 +35,7 @@ pub(crate) fn need(name: &str, packages: &[&str]) -> Result<()> {
 
 /// Needs root, as on a fresh container.
 fn install(packages: &[&str]) -> Result<()> {
-    say(&format!("$ apt-get install {}", packages.join(" ")));
+    print_line(&format!("$ apt-get install {}", packages.join(" ")));
     apt(&["update"])?;
     let done = apt(&[&["install", "--no-install-recommends"], packages].concat())?;
     if !done {

@@ -2,7 +2,7 @@
 //! per version.
 
 use crate::cargo::root;
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    say(&format!("$ pip install {wanted}"));
+    print_line(&format!("$ pip install {wanted}"));
     let place = folder.to_str().context("the path of this repository must be text")?;
     run_to_end("python3", &["-m", "venv", "--clear", place])?;
     let pip = folder.join("bin/pip");

@@ -3,7 +3,7 @@
 use crate::cargo::CargoCall;
 use crate::nextest;
 use crate::packages;
-use crate::print::say;
+use crate::print::print_line;
 use crate::programs;
 use crate::python;
 use crate::tidy::{self, TidyOptions};
@@ -30,9 +30,9 @@ enum StepEnding {
 /// Runs all steps and stops at the first that fails.
 pub(crate) fn run() -> Result<()> {
     let endings = walk(&steps());
-    say("");
+    print_line("");
     for (name, ending) in &endings {
-        say(&line(name, *ending));
+        print_line(&line(name, *ending));
     }
     match endings.iter().find(|(_, ending)| matches!(ending, StepEnding::Failed(_))) {
         None => Ok(()),
@@ -67,13 +67,13 @@ fn walk(steps: &[TestStep]) -> Vec<(&'static str, StepEnding)> {
             endings.push((step.name, StepEnding::NotRun));
             continue;
         }
-        say(&format!("\n== {} ({} of {})", step.name, endings.len() + 1, steps.len()));
+        print_line(&format!("\n== {} ({} of {})", step.name, endings.len() + 1, steps.len()));
         let began = Instant::now();
         let outcome = (step.run)();
         let took = began.elapsed();
         failed = outcome.is_err();
         if let Err(why) = outcome {
-            say(&format!("{why:#}"));
+            print_line(&format!("{why:#}"));
         }
         endings.push((
             step.name,

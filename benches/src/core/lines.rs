@@ -73,7 +73,7 @@ pub(super) async fn run(lease: &mut Lease, execute: &[u8]) -> Result<usize> {
         said_bytes += line.len() + 1;
         if let FromRunner::Done(done) = FromRunner::decode(line)? {
             let value = done.outcome.ok().flatten().context("the program failed")?;
-            anyhow::ensure!(value.text() == "2", "one and one are two");
+            anyhow::ensure!(value.as_text() == "2", "one and one are two");
             return Ok(said_bytes);
         }
     }

@@ -63,11 +63,11 @@ impl Host {
                 FromRunner::ToolCall(call) => format!(
                     r#"{{"type":"tool_result","callId":"{}","ok":true,"result":{}}}"#,
                     call.call_id,
-                    call.input.text()
+                    call.input.as_text()
                 ),
                 FromRunner::Done(done) => {
                     let value = done.outcome.ok().flatten().context("the program failed")?;
-                    return Ok(value.text().to_owned());
+                    return Ok(value.as_text().to_owned());
                 }
                 _ => continue,
             };

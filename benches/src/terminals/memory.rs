@@ -28,7 +28,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     })?;
     let ours = each(N_SEEN, || {
         let mut screen = TerminalScreen::new(SIZE);
-        screen.say(&lines.bytes);
+        screen.apply_bytes(&lines.bytes);
         screen
     })?;
     let bytes_max = Some(alone / SHARE);

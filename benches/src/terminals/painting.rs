@@ -9,7 +9,7 @@ use std::hint::black_box;
 pub(super) fn run(report: &mut Report) -> Result<()> {
     for content in content::all() {
         let mut screen = TerminalScreen::new(SIZE);
-        screen.say(&content.bytes);
+        screen.apply_bytes(&content.bytes);
         let ours = || {
             black_box(screen.paint());
             Ok(())

@@ -11,7 +11,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         agree(&content.bytes)?;
         let mut screen = TerminalScreen::new(SIZE);
         let ours = || {
-            content.bytes.chunks(PIECE_BYTES).for_each(|piece| screen.say(piece));
+            content.bytes.chunks(PIECE_BYTES).for_each(|piece| screen.apply_bytes(piece));
             Ok(())
         };
         let ours = Contender::new(format!("1 MB of {} through a screen", content.name), ours);
@@ -30,8 +30,8 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
 /// What is fast and wrong is of no use.
 fn agree(bytes: &[u8]) -> Result<()> {
     let (mut screen, mut parser) = (TerminalScreen::new(SIZE), library());
-    screen.say(bytes);
+    screen.apply_bytes(bytes);
     parser.process(bytes);
-    ensure!(screen.text() == parser.screen().contents(), "the two do not show the same");
+    ensure!(screen.visible_text() == parser.screen().contents(), "the two do not show the same");
     Ok(())
 }

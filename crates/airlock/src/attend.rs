@@ -35,7 +35,7 @@ pub(crate) struct AttendOptions {
 }
 
 /// Stays until the execution is over, or asks something that cannot be asked here.
-pub(crate) async fn attend(
+pub(crate) async fn follow_and_prompt(
     client: &AirlockClient,
     execution: ExecutionId,
     manner: &AttendOptions,
@@ -75,18 +75,18 @@ impl AttendSession<'_> {
                     let event = event.unwrap_or_else(|| {
                         Err(Error::Protocol("a journal without its end".into()))
                     })?;
-                    if let Some(exit) = self.hear(&event).await? {
+                    if let Some(exit) = self.handle_event(&event).await? {
                         return Ok(exit);
                     }
                 }
                 said = self.desk.next() => {
-                    if let Some(exit) = self.answer(said).await? {
+                    if let Some(exit) = self.send_answer(said).await? {
                         return Ok(exit);
                     }
                 }
                 Some(()) = interrupts.recv() => {
                     self.progress.clear();
-                    print::note("cancelling; press Ctrl-C again to leave without it");
+                    print::print_note("cancelling; press Ctrl-C again to leave without it");
                     tokio::select! {
                         cancelled = self.client.cancel(self.execution.into()) => { cancelled?; }
                         Some(()) = interrupts.recv() => return Ok(VerbExit::Interrupted),
@@ -98,17 +98,19 @@ impl AttendSession<'_> {
     }
 
     /// What an event means here; how to leave, if it is the last.
-    async fn hear(&mut self, event: &ExecutionEvent) -> Result<Option<VerbExit>, Error> {
-        self.progress.hear(&event.happened);
+    async fn handle_event(&mut self, event: &ExecutionEvent) -> Result<Option<VerbExit>, Error> {
+        self.progress.handle_event(&event.happened);
         self.n_declined += u32::from(ending::is_no(&event.happened));
         match &event.happened {
-            EventKind::Log { level, line } => self.say(|| print::log(*level, line)),
-            EventKind::Emitted { item } => self.say(|| print::log(LogLevel::Log, item.text())),
+            EventKind::Log { level, line } => self.print_above_prompt(|| print::log(*level, line)),
+            EventKind::Emitted { item } => {
+                self.print_above_prompt(|| print::log(LogLevel::Log, item.as_text()))
+            }
             EventKind::Question { id, .. } => return self.asked(*id).await,
             EventKind::Answer { id, by, .. } => self.answered(*id, by),
-            EventKind::Finished { ended, .. } => return self.over(ended).await.map(Some),
+            EventKind::Finished { ended, .. } => return self.finish_with(ended).await.map(Some),
             EventKind::Parked => {
-                self.say(|| {
+                self.print_above_prompt(|| {
                     print::error("it could not be brought back after a restart, and is parked")
                 });
                 return Ok(Some(VerbExit::Failed));
@@ -133,7 +135,7 @@ impl AttendSession<'_> {
     }
 
     /// Prints what is not for `--json`, above whatever is at the bottom of the terminal.
-    fn say(&mut self, say: impl FnOnce()) {
+    fn print_above_prompt(&mut self, say: impl FnOnce()) {
         if self.manner.json {
             return;
         }
@@ -152,10 +154,10 @@ impl AttendSession<'_> {
                 }
             }
             self.progress.clear();
-            self.desk.ask();
+            self.desk.ask_next();
             return Ok(None);
         }
-        let reply = self.client.show(ExecutionRef::Question(id)).await?;
+        let reply = self.client.execution(ExecutionRef::Question(id)).await?;
         match &reply.standing {
             ExecutionStanding::Asks(asks) if asks.question == id => {
                 self.progress.clear();
@@ -176,37 +178,42 @@ impl AttendSession<'_> {
 
     async fn report_question(&self, asks: &OpenQuestion) -> Result<(), Error> {
         let origin = self.client.page_origin().await?;
-        print::report(&asks::text(asks, Some(self.execution), &origin, &self.manner.flags));
+        print::report(&asks::question_text(
+            asks,
+            Some(self.execution),
+            &origin,
+            &self.manner.flags,
+        ));
         Ok(())
     }
 
     fn answered(&mut self, id: QuestionId, by: &str) {
         if self.desk.withdraw(id) {
             print::prompt("\n");
-            print::note(&format!("answered by {} meanwhile", print::tamed(by)));
+            print::print_note(&format!("answered by {} meanwhile", print::tamed(by)));
         }
-        self.desk.ask();
+        self.desk.ask_next();
     }
 
-    async fn answer(&mut self, said: PersonReply) -> Result<Option<VerbExit>, Error> {
+    async fn send_answer(&mut self, said: PersonReply) -> Result<Option<VerbExit>, Error> {
         match said {
             PersonReply::Later(asks) => {
                 self.report_question(&asks).await?;
                 return Ok(Some(VerbExit::Paused));
             }
             PersonReply::Answer(id, answer, rider) => {
-                match self.client.answer(id.into(), &answer, &rider).await {
+                match self.client.answer_question(id.into(), &answer, &rider).await {
                     Ok(()) => {}
                     // What was filled in does not fit: its words say why, and it is asked again.
                     Err(Error::Refused { status: 400 | 422, message, .. }) => {
-                        print::note(&print::tamed(&message));
+                        print::print_note(&print::tamed(&message));
                         return self.asked(id).await;
                     }
                     Err(error) => return Err(error),
                 }
             }
         }
-        self.desk.ask();
+        self.desk.ask_next();
         Ok(None)
     }
 
@@ -218,10 +225,10 @@ impl AttendSession<'_> {
         }
     }
 
-    async fn over(&mut self, ended: &EventOutcome) -> Result<VerbExit, Error> {
+    async fn finish_with(&mut self, ended: &EventOutcome) -> Result<VerbExit, Error> {
         self.progress.clear();
         if self.manner.json {
-            print::value(&self.client.show(self.execution.into()).await?.json);
+            print::value(&self.client.execution(self.execution.into()).await?.json);
         } else {
             match ended {
                 EventOutcome::Completed { result } => {
@@ -229,9 +236,9 @@ impl AttendSession<'_> {
                 }
                 EventOutcome::Failed(failure) => print::failure(failure),
                 EventOutcome::Cancelled { by } => {
-                    print::note(&format!("cancelled by {}", print::tamed(by)))
+                    print::print_note(&format!("cancelled by {}", print::tamed(by)))
                 }
-                EventOutcome::Unknown => print::note("nobody knows how it ended"),
+                EventOutcome::Unknown => print::print_note("nobody knows how it ended"),
             }
         }
         Ok(match ended {
@@ -259,17 +266,17 @@ fn without_headers(result: &Json) -> Option<Json> {
         #[serde(rename = "http")]
         _http: IgnoredAny,
     }
-    let ApiResult { ok, data, .. } = serde_json::from_str(result.text()).ok()?;
+    let ApiResult { ok, data, .. } = serde_json::from_str(result.as_text()).ok()?;
     Json::parse(format!("{{\"ok\":{ok},\"data\":{data}}}")).ok()
 }
 
 /// Whether a tool said no in the way tools of APIs do: `{ ok: false, error: { code } }`.
 fn is_refusal(result: &Json) -> bool {
     // Values are large, refusals are not.
-    if result.text().len() > 1 << 20 {
+    if result.as_text().len() > 1 << 20 {
         return false;
     }
-    let value: serde_json::Value = serde_json::from_str(result.text()).unwrap_or_default();
+    let value: serde_json::Value = serde_json::from_str(result.as_text()).unwrap_or_default();
     value["ok"] == false && value["error"]["code"].is_string()
 }
 
@@ -280,7 +287,8 @@ mod tests {
     #[test]
     fn only_the_result_of_an_api_loses_its_status_and_headers() {
         let shown = |text: &str| {
-            without_headers(&Json::parse(text.into()).unwrap()).map(|json| json.text().to_owned())
+            without_headers(&Json::parse(text.into()).unwrap())
+                .map(|json| json.as_text().to_owned())
         };
         let result = r#"{"ok":true,"data":{"b":1,"a":[]},"http":{"status":200,"headers":{}}}"#;
         assert_eq!(shown(result).as_deref(), Some(r#"{"ok":true,"data":{"b":1,"a":[]}}"#));

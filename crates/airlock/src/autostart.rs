@@ -98,7 +98,7 @@ pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String
 /// Whether the record says that a supervisor starts the server, or an operator with an account of its own.
 pub(crate) fn is_supervised(data_dir: &Path) -> bool {
     let recorded = look_up_settings(data_dir).unwrap_or_default();
-    let is_on = |name| recorded.get(&name).is_some_and(|setting| setting.value.text() == "on");
+    let is_on = |name| recorded.get(&name).is_some_and(|setting| setting.value.as_text() == "on");
     is_on(SettingName::Supervised) || is_on(SettingName::OperatorMode)
 }
 
@@ -114,7 +114,9 @@ fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, Autost
         }
         if said.is_none_or(|at| at.elapsed() > BETWEEN_WORDS) {
             let shown = data_dir.display();
-            print::note(&format!("waiting for the server of {shown}, which a supervisor starts"));
+            print::print_note(&format!(
+                "waiting for the server of {shown}, which a supervisor starts"
+            ));
             said = Some(Instant::now());
         }
         std::thread::sleep(BETWEEN_LOOKS);

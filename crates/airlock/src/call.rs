@@ -5,7 +5,7 @@ mod order;
 
 pub(crate) use browse::{as_json, described};
 
-use crate::attend::{AttendOptions, attend};
+use crate::attend::{AttendOptions, follow_and_prompt};
 use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
@@ -88,10 +88,10 @@ pub(crate) fn call(args: &Args) -> VerbExit {
         print::error("name a tool; airlock call --help lists them");
         return VerbExit::Usage;
     }
-    args.reach.visit_started(async |client| perform(&client, &order, args).await)
+    args.reach.visit_started(async |client| call_tool(&client, &order, args).await)
 }
 
-async fn perform(
+async fn call_tool(
     client: &AirlockClient,
     order: &CallRequest,
     args: &Args,
@@ -104,7 +104,7 @@ async fn perform(
         has_headers: args.headers,
         flags: args.reach.flags(),
     };
-    attend(client, execution, &manner).await
+    follow_and_prompt(client, execution, &manner).await
 }
 
 /// The flags, and the names of all sources if that needs no new server.

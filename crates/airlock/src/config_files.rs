@@ -10,21 +10,22 @@ pub(crate) fn config_files(
     named_file: Option<&Path>,
     data_dir: &Path,
 ) -> Result<ConfigFiles, UsageError> {
-    if let Some(path) = named(named_file)? {
-        return Ok(ConfigFiles::named(&path, data_dir));
+    if let Some(path) = resolve_named_file(named_file)? {
+        return Ok(ConfigFiles::with_named_file(&path, data_dir));
     }
     // Where the directory cannot be read, its server says so; here only the configuration is of interest.
     let recorded = look_up_settings(data_dir).unwrap_or_default();
-    let config = recorded.get(&SettingName::Config).map(|setting| setting.value.text().to_owned());
+    let config =
+        recorded.get(&SettingName::Config).map(|setting| setting.value.as_text().to_owned());
     if let Some(path) = config.filter(|text| text.starts_with('/')) {
-        return Ok(ConfigFiles::named(Path::new(&path), data_dir));
+        return Ok(ConfigFiles::with_named_file(Path::new(&path), data_dir));
     }
     let projects: Vec<PathBuf> = project().into_iter().collect();
     Ok(ConfigFiles::usual(&projects, sources::user_file().as_deref(), data_dir))
 }
 
 /// The absolute path of a file that a flag or AIRLOCK_CONFIG names.
-pub(crate) fn named(file: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
+pub(crate) fn resolve_named_file(file: Option<&Path>) -> Result<Option<PathBuf>, UsageError> {
     let Some(file) = file.filter(|file| !file.as_os_str().is_empty()) else { return Ok(None) };
     let path = absolute(file);
     match path.is_file() {
@@ -60,7 +61,7 @@ pub(crate) fn author(verb: &str) -> String {
 pub(crate) fn vault_key(named: Option<&Path>, data_dir: &Path) -> PathBuf {
     let recorded = || {
         let settings = look_up_settings(data_dir).ok()?;
-        Some(PathBuf::from(settings.get(&SettingName::VaultKey)?.value.text()))
+        Some(PathBuf::from(settings.get(&SettingName::VaultKey)?.value.as_text()))
     };
     named.map(Path::to_owned).or_else(recorded).unwrap_or_else(|| data_dir.join("vault.key"))
 }

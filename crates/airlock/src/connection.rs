@@ -140,15 +140,15 @@ pub(crate) fn connection(args: &Args) -> VerbExit {
                 VerbExit::Usage
             }
         },
-        ConnectionVerb::List => args.reach.visit(async |client| list(&client, args.json).await),
-        ConnectionVerb::Refresh(which) => tell(args, which, "refresh"),
-        ConnectionVerb::Check(which) => tell(args, which, "health"),
-        ConnectionVerb::Handoff(which) => tell(args, which, "handoff"),
+        ConnectionVerb::List => args.reach.visit(async |client| list_connections(&client, args.json).await),
+        ConnectionVerb::Refresh(which) => print_change(args, which, "refresh"),
+        ConnectionVerb::Check(which) => print_change(args, which, "health"),
+        ConnectionVerb::Handoff(which) => print_change(args, which, "handoff"),
         ConnectionVerb::Authorize(ConnectionSelector { source, name, owner }) => args.reach.visit(async |client| {
             let url = client.authorize_connection(owner, source, name).await?;
             match args.json {
                 true => print::report(&json!({ "url": url }).to_string()),
-                false if url.is_empty() => print::note("nobody has to agree: it has a token"),
+                false if url.is_empty() => print::print_note("nobody has to agree: it has a token"),
                 false => print::report(&tamed(&url)),
             }
             Ok(VerbExit::Good)
@@ -170,7 +170,7 @@ pub(crate) fn connection(args: &Args) -> VerbExit {
 }
 
 /// Does it with one connection, and prints what the server says of it.
-fn tell(
+fn print_change(
     args: &Args,
     ConnectionSelector { source, name, owner }: &ConnectionSelector,
     what: &str,
@@ -211,7 +211,7 @@ async fn add(
     Ok(VerbExit::Good)
 }
 
-async fn list(client: &AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
+async fn list_connections(client: &AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
     let listed = client.connections().await?;
     if is_json {
         listed.iter().for_each(|made| print::report(&made.json.to_string()));

@@ -57,9 +57,9 @@ pub(crate) fn doctor(args: &Args) -> VerbExit {
     findings.push(memory());
     let data_dir = args.data_dir.clone().or_else(data_directory::usual);
     findings.push(keeping(data_dir.as_deref()));
-    findings.extend(hiding::check());
+    findings.extend(hiding::check_hiding());
     findings.extend(configuration(data_dir.as_deref().unwrap_or(Path::new("."))));
-    findings.extend(quotas::check(data_dir.as_deref().unwrap_or(Path::new("."))));
+    findings.extend(quotas::check_quotas(data_dir.as_deref().unwrap_or(Path::new("."))));
     findings.push(account(data_dir.as_deref()));
     findings.extend(data_dir.as_deref().into_iter().flat_map(unconfirmed));
     if args.json {
@@ -180,7 +180,8 @@ fn configured_files(data_dir: &Path) -> Result<ConfigFiles, String> {
 fn configuration(data_dir: &Path) -> Vec<DoctorFinding> {
     let missing = |text: String| DoctorFinding { mark: FindingMark::Missing, text };
     let read = configured_files(data_dir);
-    let read = read.and_then(|files| Ok((sources::check(&files)?, sources::notices(&files)?)));
+    let read =
+        read.and_then(|files| Ok((sources::check_files(&files)?, sources::notices(&files)?)));
     let (files, notices) = match read {
         Ok(read) => read,
         // Guests run all the same: a server keeps the configuration it had.
@@ -200,7 +201,7 @@ fn configuration(data_dir: &Path) -> Vec<DoctorFinding> {
 fn account(data_dir: Option<&Path>) -> DoctorFinding {
     let settings = data_dir.map(look_up_settings).and_then(Result::ok).unwrap_or_default();
     let mode = settings.get(&SettingName::OperatorMode);
-    let is_operator_mode = mode.is_some_and(|setting| setting.value.text() == "on");
+    let is_operator_mode = mode.is_some_and(|setting| setting.value.as_text() == "on");
     match shared_account(&server_account()) {
         None if is_operator_mode => DoctorFinding {
             mark: FindingMark::Good,

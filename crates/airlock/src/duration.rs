@@ -57,7 +57,7 @@ fn too_long() -> String {
 }
 
 /// A duration for people: `40ms`, `1.2s`, `3m05s`, `2h03m`, `4d01h`.
-pub(crate) fn shown(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{}ms", duration.as_millis()),
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn durations_are_shown_in_two_units_at_most() {
-        let shown = |ms| shown(Duration::from_millis(ms));
+        let shown = |ms| format_duration(Duration::from_millis(ms));
         let cases = [
             (40, "40ms"),
             (1_250, "1.2s"),

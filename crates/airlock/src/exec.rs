@@ -65,7 +65,7 @@ pub(crate) fn exec(args: Args) -> VerbExit {
     print::start_tracing();
     let runtime = match crate::runtime::one_thread() {
         Ok(runtime) => runtime,
-        Err(error) => return told(&error),
+        Err(error) => return report_error(&error),
     };
     let program = args.command.first().cloned();
     let has_cwd = args.cwd.is_some();
@@ -78,7 +78,7 @@ pub(crate) fn exec(args: Args) -> VerbExit {
             print::error(&print::tamed(&format!("{program}: command not found{or}")));
             VerbExit::Code(NOT_FOUND)
         }
-        None => told(&error),
+        None => report_error(&error),
     })
 }
 
@@ -91,7 +91,7 @@ fn is_not_found(error: &anyhow::Error) -> bool {
     text.starts_with("start the command") && text.contains("No such file or directory")
 }
 
-fn told(error: &anyhow::Error) -> VerbExit {
+fn report_error(error: &anyhow::Error) -> VerbExit {
     print::error(&print::tamed(&format!("could not {error:#}")));
     VerbExit::Failed
 }
@@ -113,19 +113,19 @@ async fn visit(args: Args) -> anyhow::Result<VerbExit> {
     let client =
         client.context("reach the exec-server (airlock serve --exec opens one at /exec)")?;
     if args.list {
-        return list(&client, args.json).await;
+        return list_terminals(&client, args.json).await;
     }
     let events = client.events();
     let visit = ExecVisit { client, id: "terminal".into(), can_leave: args.name.is_some() };
     match (args.command.is_empty(), is_terminal()) {
         (true, false) => bail!("come back to a terminal without having one here"),
         (true, true) => visit.come_back(&args, events).await,
-        (false, true) => visit.begin(&args, events).await,
+        (false, true) => visit.start_terminal(&args, events).await,
         (false, false) => visit.pipe(&args, events).await,
     }
 }
 
-async fn list(client: &ExecServerClient, is_json: bool) -> anyhow::Result<VerbExit> {
+async fn list_terminals(client: &ExecServerClient, is_json: bool) -> anyhow::Result<VerbExit> {
     let terminals = client.terminals().await?.terminals;
     if is_json {
         terminals.iter().for_each(print::json);

@@ -108,7 +108,9 @@ pub(crate) fn exec_server(args: &Args) -> VerbExit {
             print::error(&format!("--no-auth works on loopback only, and {} is not", at.ip()));
             return VerbExit::Usage;
         }
-        print::note("WARNING: --no-auth: every program on this machine may spawn processes here");
+        print::print_note(
+            "WARNING: --no-auth: every program on this machine may spawn processes here",
+        );
     }
     print::start_tracing();
     keep_memory();

@@ -216,41 +216,41 @@ pub(crate) fn executions(args: &Args) -> VerbExit {
     let reach = &args.reach;
     match &args.verb {
         ExecutionsVerb::List(which) => {
-            reach.visit(async |client| list(&client, which, reach).await)
+            reach.visit(async |client| list_executions(&client, which, reach).await)
         }
-        ExecutionsVerb::Show { id, json } => {
-            at(id, |id| reach.visit(async |client| show(&client, id, *json, reach).await))
-        }
-        ExecutionsVerb::Follow { id, after, json } => {
-            at(id, |id| reach.visit(async |client| follow(&client, id, Seq(*after), *json).await))
-        }
-        ExecutionsVerb::Replay { id, until, json } => at(id, |id| {
+        ExecutionsVerb::Show { id, json } => with_execution_id(id, |id| {
+            reach.visit(async |client| show_execution(&client, id, *json, reach).await)
+        }),
+        ExecutionsVerb::Follow { id, after, json } => with_execution_id(id, |id| {
+            reach.visit(async |client| follow(&client, id, Seq(*after), *json).await)
+        }),
+        ExecutionsVerb::Replay { id, until, json } => with_execution_id(id, |id| {
             let until = until.map(Seq);
             recorded::with(reach, &[id], async |journals| {
                 replay::run(&journals.concat(), until, *json).await
             })
         }),
-        ExecutionsVerb::Diff { a, b, json } => at(a, |a| {
-            at(b, |b| {
+        ExecutionsVerb::Diff { a, b, json } => with_execution_id(a, |a| {
+            with_execution_id(b, |b| {
                 recorded::with(reach, &[a, b], async |journals| match journals.as_slice() {
-                    [a, b] => diff::tell(a, b, *json),
+                    [a, b] => diff::print_differences(a, b, *json),
                     _ => VerbExit::Fault,
                 })
             })
         }),
-        ExecutionsVerb::Continue { id: Some(id), json, .. } => {
-            at(id, |id| reach.visit(async |client| continue_one(&client, id, *json).await))
-        }
+        ExecutionsVerb::Continue { id: Some(id), json, .. } => with_execution_id(id, |id| {
+            reach.visit(async |client| continue_one(&client, id, *json).await)
+        }),
         ExecutionsVerb::Continue { id: None, json, .. } => {
             reach.visit(async |client| continue_all(&client, *json).await)
         }
         ExecutionsVerb::Cancel { id, json } => {
-            at(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
+            with_execution_id(id, |id| reach.visit(async |client| cancel(&client, id, *json).await))
         }
     }
 }
 
-fn at(named: &str, go: impl FnOnce(ExecutionRef) -> VerbExit) -> VerbExit {
+fn with_execution_id(named: &str, go: impl FnOnce(ExecutionRef) -> VerbExit) -> VerbExit {
     named.parse().map_or_else(
         |error: client::InvalidExecutionRef| {
             print::error(&print::tamed(&error.to_string()));
@@ -260,7 +260,7 @@ fn at(named: &str, go: impl FnOnce(ExecutionRef) -> VerbExit) -> VerbExit {
     )
 }
 
-async fn list(
+async fn list_executions(
     client: &AirlockClient,
     which: &ExecutionsListArgs,
     reach: &ServerArgs,
@@ -270,7 +270,7 @@ async fn list(
     while listed.len() < which.limit {
         let limit = which.limit - listed.len();
         let status = which.status.map(ExecutionStatus::from);
-        let page = client.list(which.filters.page(status, limit, after)).await?;
+        let page = client.list_executions(which.filters.page(status, limit, after)).await?;
         after = page.next;
         listed.extend(page.executions);
         if after.is_none() {
@@ -283,24 +283,24 @@ async fn list(
         table::print(&listed);
     }
     if let Some(after) = after {
-        print::note(&format!("there are more: add --after {after}{}", reach.flags()));
+        print::print_note(&format!("there are more: add --after {after}{}", reach.flags()));
     }
     Ok(VerbExit::Good)
 }
 
-async fn show(
+async fn show_execution(
     client: &AirlockClient,
     id: ExecutionRef,
     json: bool,
     reach: &ServerArgs,
 ) -> Result<VerbExit, Error> {
-    let reply = client.show(id).await?;
+    let reply = client.execution(id).await?;
     if json {
         print::value(&reply.json);
     } else {
         let asks = matches!(reply.standing, ExecutionStanding::Asks(_));
         let origin = if asks { client.page_origin().await? } else { String::new() };
-        print::report(&show::text(id, &reply, &origin, &reach.flags()));
+        print::report(&show::execution_text(id, &reply, &origin, &reach.flags()));
     }
     Ok(VerbExit::Good)
 }
@@ -313,7 +313,7 @@ async fn follow(
 ) -> Result<VerbExit, Error> {
     let mut events = pin!(client.follow(id, after));
     let mut n_declined = 0;
-    let mut progress = ProgressLine::shown(!json);
+    let mut progress = ProgressLine::if_wanted(!json);
     loop {
         let event = tokio::select! {
             event = events.next() => event,
@@ -328,14 +328,14 @@ async fn follow(
             true => print::value(&event.json),
             false => print::report(&line::line(&event)),
         }
-        progress.hear(&event.happened);
+        progress.handle_event(&event.happened);
         n_declined += u32::from(ending::is_no(&event.happened));
         if let EventKind::Finished { ended, .. } = &event.happened {
             return Ok(ending::exit(ended, n_declined));
         }
     }
     // It was over before the first event that was asked for.
-    Ok(match client.show(id).await?.standing {
+    Ok(match client.execution(id).await?.standing {
         ExecutionStanding::Failed { .. } => VerbExit::Failed,
         ExecutionStanding::Completed { .. }
         | ExecutionStanding::Asks(_)
@@ -350,13 +350,13 @@ async fn continue_one(
     json: bool,
 ) -> Result<VerbExit, Error> {
     let said = client.continue_parked(id).await?;
-    print::told(json, &said, |_| format!("{id} continues."));
+    print::print_result(json, &said, |_| format!("{id} continues."));
     Ok(VerbExit::Good)
 }
 
 async fn continue_all(client: &AirlockClient, json: bool) -> Result<VerbExit, Error> {
     let n = client.continue_all().await?;
-    print::told(json, &serde_json::json!({ "continued": n }), |_| match n {
+    print::print_result(json, &serde_json::json!({ "continued": n }), |_| match n {
         1 => "1 execution continues.".to_owned(),
         n => format!("{n} executions continue."),
     });
@@ -439,6 +439,6 @@ mod tests {
 
     #[test]
     fn what_is_no_id_is_not_sent_anywhere() {
-        assert_eq!(at("exec_1", |id| panic!("{id}")), VerbExit::Failed);
+        assert_eq!(with_execution_id("exec_1", |id| panic!("{id}")), VerbExit::Failed);
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn export(args: &Args) -> VerbExit {
         Some(dir) => from_directory(&dir, &ids, args.limit),
         None => args.reach.visit(async |client| match ids.is_empty() {
             true => matching(&client, args).await,
-            false => named(&client, &ids).await,
+            false => export_by_id(&client, &ids).await,
         }),
     }
 }
@@ -103,11 +103,11 @@ impl From<io::Error> for ExportStop {
     }
 }
 
-async fn named(client: &AirlockClient, ids: &[ExecutionRef]) -> Result<VerbExit, Error> {
+async fn export_by_id(client: &AirlockClient, ids: &[ExecutionRef]) -> Result<VerbExit, Error> {
     for id in ids {
         let execution = match id {
             ExecutionRef::Execution(execution) => Some(*execution),
-            ExecutionRef::Question(_) => client.show(*id).await?.execution,
+            ExecutionRef::Question(_) => client.execution(*id).await?.execution,
         };
         let execution =
             execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
@@ -126,8 +126,9 @@ async fn matching(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error
     let mut exit = VerbExit::Good;
     while left > 0 {
         let n_max = left.min(LISTED_PER_PAGE_MAX);
-        let page =
-            client.list(args.filters.page(Some(ExecutionStatus::Finished), n_max, after)).await?;
+        let page = client
+            .list_executions(args.filters.page(Some(ExecutionStatus::Finished), n_max, after))
+            .await?;
         for listed in page.executions {
             left -= 1;
             match journal(client, listed.execution).await {
@@ -135,7 +136,7 @@ async fn matching(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error
                 Err(ExportStop::Unread) => return Ok(VerbExit::Good),
                 // It was forgotten since it was listed.
                 Err(ExportStop::Failed(Error::Refused { status: 404 | 410, message, .. })) => {
-                    print::note(&print::tamed(&message));
+                    print::print_note(&print::tamed(&message));
                     exit = VerbExit::Failed;
                 }
                 Err(ExportStop::Failed(error)) => return Err(error),
@@ -220,7 +221,7 @@ async fn from_store(
     let mut filter = ListFilter { phases, caller: None, after: None, n_max: LISTED_PER_PAGE_MAX };
     while left > 0 {
         filter.n_max = left.min(LISTED_PER_PAGE_MAX);
-        let listed = store.list(filter.clone()).await?;
+        let listed = store.list_executions(filter.clone()).await?;
         for listed in &listed {
             stored_journal(store, listed.execution).await?;
         }

@@ -84,9 +84,13 @@ pub(crate) fn init(args: &Args) -> VerbExit {
     match write(&path, &text, args.force) {
         Ok(()) => {
             let shown = path.display().to_string();
-            print::told(args.json, &serde_json::json!({ "file": shown }), |_| shown.clone());
+            print::print_result(args.json, &serde_json::json!({ "file": shown }), |_| {
+                shown.clone()
+            });
             if !args.user {
-                print::note("a project's file counts once you have trusted it: airlock trust");
+                print::print_note(
+                    "a project's file counts once you have trusted it: airlock trust",
+                );
             }
             VerbExit::Good
         }
@@ -108,8 +112,8 @@ fn imported(file: &Path) -> Result<String, String> {
     let open = open.map_err(|error| format!("cannot open {shown}: {error}"))?;
     let text = crate::input::read(&shown.to_string(), open, IMPORT_BYTES_MAX)?;
     let made = import::import(&text).map_err(|why| format!("cannot import {shown}: {why}"))?;
-    made.notes.iter().for_each(|note| print::note(&print::tamed(note)));
-    print::note(&format!("{} sources were taken over", made.n_sources));
+    made.notes.iter().for_each(|note| print::print_note(&print::tamed(note)));
+    print::print_note(&format!("{} sources were taken over", made.n_sources));
     Ok(made.text)
 }
 

@@ -47,7 +47,8 @@ impl From<JournalKindArg> for JournalKind {
 /// Shows it.
 pub(crate) fn journal(args: &Args) -> VerbExit {
     print::start_tracing();
-    let shown = crate::runtime::one_thread().and_then(|runtime| runtime.block_on(show(args)));
+    let shown =
+        crate::runtime::one_thread().and_then(|runtime| runtime.block_on(show_entries(args)));
     match shown {
         Ok(()) => VerbExit::Good,
         Err(error) => {
@@ -57,7 +58,7 @@ pub(crate) fn journal(args: &Args) -> VerbExit {
     }
 }
 
-async fn show(args: &Args) -> anyhow::Result<()> {
+async fn show_entries(args: &Args) -> anyhow::Result<()> {
     let (url, token) = args.place.remote()?.ok_or(ReplError::Connect {
         url: "the data directory".into(),
         reason: "no server runs on it: name one with --url".into(),

@@ -67,14 +67,14 @@ pub(crate) fn logs(args: &Args) -> VerbExit {
     };
     let path = dir.join(LOG_FILE);
     if let Some(owner) = directory_owner(&dir).filter(|owner| !owner.is_client_started) {
-        print::note(&format!(
+        print::print_note(&format!(
             "the server of {} (process {}) was not started in the background: it writes to its own terminal, or to its \
              supervisor (journalctl -u airlock)",
             dir.display(),
             owner.pid
         ));
     }
-    match perform(&path, args) {
+    match print_log(&path, args) {
         Ok(()) => VerbExit::Good,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => VerbExit::Good,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -91,7 +91,7 @@ pub(crate) fn logs(args: &Args) -> VerbExit {
     }
 }
 
-fn perform(path: &Path, args: &Args) -> io::Result<()> {
+fn print_log(path: &Path, args: &Args) -> io::Result<()> {
     let mut file = File::open(path)?;
     let mut at = begin_of_lines(&mut file, args.lines)?;
     loop {

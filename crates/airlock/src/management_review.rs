@@ -13,17 +13,18 @@ use store::sqlite::SqliteStore;
 pub(crate) async fn review(store: &SqliteStore, now: Timestamp) -> anyhow::Result<()> {
     let Some(review) = review_management(store, now).await? else { return Ok(()) };
     for finding in &review.findings {
-        print::note(&print::tamed(&format!("WARNING: {}", sentence(finding))));
+        print::print_note(&print::tamed(&format!("WARNING: {}", sentence(finding))));
     }
     Ok(())
 }
 
 /// What was found and still exists, a sentence each. Empty where the data directory cannot be read.
 pub(crate) fn remaining(data_dir: &Path) -> Vec<String> {
-    let recorded = SqliteStore::look(data_dir, review::KIND).unwrap_or_default();
+    let recorded = SqliteStore::read_records(data_dir, review::KIND).unwrap_or_default();
     let Some(review) = recorded_review(&recorded) else { return vec![] };
     let is_there = |finding: &&ManagementFinding| {
-        let records = SqliteStore::look(data_dir, finding.kind.record_kind()).unwrap_or_default();
+        let records =
+            SqliteStore::read_records(data_dir, finding.kind.record_kind()).unwrap_or_default();
         match finding.kind {
             FindingKind::Policy => PolicySet::unconfirmed_among(&records).contains(&finding.name),
             FindingKind::Source | FindingKind::Connection => {

@@ -129,7 +129,7 @@ impl McpLinkArgs {
             (ServerChoice::At(named), _) => named,
             (ServerChoice::Ours, Some(dir)) => {
                 let url = autostart::running(dir).map_err(|error| format!("could not {error}"))?;
-                NamedServer::at(url)
+                NamedServer::at_url(url)
             }
             (ServerChoice::Ours, None) => {
                 return Err("neither HOME, --data-dir nor --server says where the server is".into());

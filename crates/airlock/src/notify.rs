@@ -87,7 +87,7 @@ impl QuestionWatcher {
             while changes.changed().await.is_ok() {
                 // Before the look: what changes meanwhile is seen by the next one.
                 changes.borrow_and_update();
-                if !self.look().await {
+                if !self.poll_questions().await {
                     changes.mark_changed();
                 }
                 tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -100,7 +100,7 @@ impl QuestionWatcher {
     }
 
     /// Tells what is new; whether that was all.
-    async fn look(&mut self) -> bool {
+    async fn poll_questions(&mut self) -> bool {
         let notify = match sources::notify(&self.config.files) {
             Ok(Some(notify)) => notify,
             Ok(None) => return true,
@@ -124,12 +124,12 @@ impl QuestionWatcher {
             }
             let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else { return false };
             self.told.insert(news.question);
-            self.tell(news, notify.clone(), room);
+            self.send_notice(news, notify.clone(), room);
         }
         true
     }
 
-    fn tell(
+    fn send_notice(
         &self,
         news: QuestionNotice,
         notify: sources::config::NotifyConfig,

@@ -63,7 +63,7 @@ pub(crate) fn open(args: &Args) -> VerbExit {
 
 async fn link(client: AirlockClient, path: &str, args: &Args) -> Result<VerbExit, Error> {
     let link = client.sign_in_link(path).await?;
-    print::told(args.json, &json!({ "url": link }), |_| link.clone());
+    print::print_result(args.json, &json!({ "url": link }), |_| link.clone());
     if !args.print && !args.json && std::io::stdout().is_terminal() {
         browse(&link);
     }

@@ -116,15 +116,15 @@ const UNCONFIRMED: &str = "a program added the rules marked unconfirmed, and no 
 pub(crate) fn policy(args: &Args) -> VerbExit {
     match args.reach.unowned() {
         None => args.reach.visit(async |client| {
-            let told = over_http::perform(&client, &args.verb).await?;
-            tell(args, &told);
+            let told = over_http::perform_over_http(&client, &args.verb).await?;
+            print_policies(args, &told);
             Ok(if is_unknown_tool(&told) { VerbExit::Failed } else { VerbExit::Good })
         }),
         Some(data_dir) => {
             print::start_tracing();
-            match stored::perform(&args.verb, &data_dir) {
+            match stored::perform_on_directory(&args.verb, &data_dir) {
                 Ok(told) => {
-                    tell(args, &told);
+                    print_policies(args, &told);
                     VerbExit::Good
                 }
                 Err(error) => {
@@ -149,7 +149,7 @@ const fn action_word(action: PolicyAction) -> &'static str {
     }
 }
 
-fn tell(args: &Args, told: &[Value]) {
+fn print_policies(args: &Args, told: &[Value]) {
     if matches!(args.verb, PolicyVerb::List) && !args.json {
         let rows: Vec<_> = told.iter().map(row).collect();
         return table::print(&HEAD, &rows, "There are no rules.");

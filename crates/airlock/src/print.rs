@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// The program's value, one line of JSON.
 pub(crate) fn value(value: &Json) {
     let is_terminal = io::stdout().is_terminal();
-    output_line(&rendered_value(value.text(), is_terminal));
+    output_line(&rendered_value(value.as_text(), is_terminal));
 }
 
 /// A line the program printed.
@@ -71,7 +71,7 @@ pub(crate) fn width() -> usize {
 
 /// A tool's result: text as it is, anything else as JSON on several lines.
 pub(crate) fn result(value: &Json) {
-    let shown = rendered_result(value.text());
+    let shown = rendered_result(value.as_text());
     let shown = if io::stdout().is_terminal() { tamed(&shown) } else { shown };
     output_line(&shown);
 }
@@ -88,7 +88,7 @@ pub(crate) fn error(text: &str) {
 }
 
 /// A word from Airlock itself that is no error.
-pub(crate) fn note(text: &str) {
+pub(crate) fn print_note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn printed(text: &str) {
 }
 
 /// A value of an evaluator's.
-pub(crate) fn shown(json: &str) {
+pub(crate) fn print_evaluated(json: &str) {
     let is_terminal = io::stdout().is_terminal();
     output_line(&rendered_value(json, is_terminal));
 }
@@ -125,7 +125,11 @@ pub(crate) fn json(value: &impl serde::Serialize) {
 }
 
 /// One of a verb's results: a line of JSON for programs, or one of text.
-pub(crate) fn told<T: serde::Serialize>(is_json: bool, value: &T, line: impl FnOnce(&T) -> String) {
+pub(crate) fn print_result<T: serde::Serialize>(
+    is_json: bool,
+    value: &T,
+    line: impl FnOnce(&T) -> String,
+) {
     match is_json {
         true => json(value),
         false => report(&line(value)),
@@ -234,7 +238,7 @@ fn line(to: &mut impl io::Write, text: &str) {
 
 /// One write per line, so that lines of two processes never mix.
 fn write_text(to: &mut impl io::Write, text: &str) -> io::Result<()> {
-    let text = scrub::text(text);
+    let text = scrub::scrub_text(text);
     to.write_all(format!("{text}\n").as_bytes()).and_then(|()| to.flush())
 }
 
@@ -277,7 +281,7 @@ fn rendered_result(text: &str) -> String {
     if deepest > INDENTED_DEPTH_MAX {
         return text.to_owned();
     }
-    let mut pretty = lifecycle::TruncatedText::at(usize::MAX);
+    let mut pretty = lifecycle::TruncatedText::with_chars_max(usize::MAX);
     lifecycle::pretty(text, &mut pretty);
     pretty.done()
 }
@@ -299,7 +303,7 @@ fn rendered_log(level: LogLevel, text: &str, is_terminal: bool) -> String {
 }
 
 /// A failure's message with its class in front.
-pub(crate) fn named(failure: &Failure) -> String {
+pub(crate) fn failure_with_class(failure: &Failure) -> String {
     match &failure.name {
         Some(name) if !failure.message.starts_with(name.as_str()) => {
             format!("{name}: {}", failure.message)
@@ -314,7 +318,7 @@ const INDENT_MAX: usize = 40;
 fn rendered_failure(failure: &Failure, is_terminal: bool, ran_here: bool) -> String {
     // The plain class says nothing that the word in front does not.
     let is_plain = failure.name.as_deref() == Some("Error");
-    let named = if is_plain { failure.message.clone() } else { named(failure) };
+    let named = if is_plain { failure.message.clone() } else { failure_with_class(failure) };
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
     let mut shown = format!("{word}: {}", tamed(&named));
     for line in failure.stack.iter().flat_map(|stack| stack.lines()) {

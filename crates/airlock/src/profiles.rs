@@ -140,7 +140,7 @@ impl ServerProfiles {
         if let Some(name) = name
             && self.find(name).is_none()
         {
-            return Err(unknown(name));
+            return Err(unknown_profile(name));
         }
         self.used = name.map(str::to_owned);
         Ok(())
@@ -149,7 +149,7 @@ impl ServerProfiles {
     /// Forgets one.
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), ProfileError> {
         if self.find(name).is_none() {
-            return Err(unknown(name));
+            return Err(unknown_profile(name));
         }
         self.servers.retain(|server| server.name != name);
         self.used.take_if(|used| used == name);
@@ -164,7 +164,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// What to say of a name that nobody gave.
-pub(crate) fn unknown(name: &str) -> ProfileError {
+pub(crate) fn unknown_profile(name: &str) -> ProfileError {
     let name = crate::print::tamed(name);
     ProfileError::Wrong(format!(
         "there is no server {name}; airlock server list names those there are"

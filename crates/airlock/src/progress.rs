@@ -31,11 +31,11 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// Nothing heard yet. The line is shown where stderr is a terminal that can redraw one.
     pub(crate) fn new() -> Self {
-        Self::shown(true)
+        Self::if_wanted(true)
     }
 
     /// The same, where it is wanted.
-    pub(crate) fn shown(is_wanted: bool) -> Self {
+    pub(crate) fn if_wanted(is_wanted: bool) -> Self {
         Self {
             is_shown: is_wanted && print::can_redraw(),
             is_drawn: false,
@@ -48,7 +48,7 @@ impl ProgressLine {
     }
 
     /// Takes note of what happened.
-    pub(crate) fn hear(&mut self, happened: &EventKind) {
+    pub(crate) fn handle_event(&mut self, happened: &EventKind) {
         match happened {
             EventKind::Call { call, tool, .. } => self.called(*call, tool),
             EventKind::Question { call, .. } => self.asked(*call),
@@ -211,14 +211,15 @@ mod tests {
     fn the_line_says_what_is_under_way_and_what_asks() {
         let mut progress = ProgressLine::new();
         assert_eq!(progress.said(), "running");
-        (1..=3).for_each(|n| progress.hear(&call(n, &format!("a.t{n}"))));
+        (1..=3).for_each(|n| progress.handle_event(&call(n, &format!("a.t{n}"))));
         assert_eq!(progress.said(), "a.t1, a.t2 and 1 more");
-        progress.hear(&EventKind::Progress { call: CallId(1), text: "half\nmore\n\n".into() });
+        progress
+            .handle_event(&EventKind::Progress { call: CallId(1), text: "half\nmore\n\n".into() });
         assert_eq!(progress.said(), "a.t1, a.t2 and 1 more: more");
         let ended = EventOutcome::Completed { result: None };
-        progress.hear(&EventKind::Settled { call: CallId(1), ended });
+        progress.handle_event(&EventKind::Settled { call: CallId(1), ended });
         let id = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
-        progress.hear(&EventKind::Question { id, call: CallId(3), message: "?".into() });
+        progress.handle_event(&EventKind::Question { id, call: CallId(3), message: "?".into() });
         assert_eq!(progress.said(), "waits for an answer: a.t3 · 1 call done");
     }
 

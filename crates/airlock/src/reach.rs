@@ -30,7 +30,11 @@ const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
 
 impl ServerArgs {
     /// One that was said elsewhere.
-    pub(crate) fn at(server: Option<&str>, token: Option<&str>, data_dir: Option<&Path>) -> Self {
+    pub(crate) fn for_server(
+        server: Option<&str>,
+        token: Option<&str>,
+        data_dir: Option<&Path>,
+    ) -> Self {
         Self {
             server: server.map(str::to_owned),
             token: token.map(str::to_owned),
@@ -169,7 +173,7 @@ pub(crate) struct NamedServer {
 
 impl NamedServer {
     /// The server at this URL.
-    pub(crate) fn at(url: String) -> Self {
+    pub(crate) fn at_url(url: String) -> Self {
         Self { url, token: None, address: None }
     }
 
@@ -195,10 +199,10 @@ pub(crate) fn named_server(
     let profiles = data_dir.map(ServerProfiles::load).transpose()?.unwrap_or_default();
     let profile = match said {
         Some(name) if profiles::is_name(name) => {
-            Some(profiles.find(name).ok_or_else(|| profiles::unknown(name))?)
+            Some(profiles.find(name).ok_or_else(|| profiles::unknown_profile(name))?)
         }
         Some(url) => {
-            return Ok(ServerChoice::At(NamedServer::at(url.to_owned())));
+            return Ok(ServerChoice::At(NamedServer::at_url(url.to_owned())));
         }
         None => profiles.in_use(),
     };
@@ -240,7 +244,7 @@ fn errand_at(
         }
     };
     let done = runtime.block_on(errand(client)).unwrap_or_else(|error| {
-        print::error(&told(&error));
+        print::error(&report_error(&error));
         exit(&error)
     });
     // A thread that waits for somebody to type must not keep us.
@@ -257,7 +261,7 @@ struct UnreachableServer {
 
 impl From<Error> for UnreachableServer {
     fn from(error: Error) -> Self {
-        Self { why: told(&error), exit: exit(&error) }
+        Self { why: report_error(&error), exit: exit(&error) }
     }
 }
 
@@ -266,7 +270,7 @@ fn given(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn named(data_dir: Option<&Path>) -> Result<&Path, UnreachableServer> {
+fn shown_directory(data_dir: Option<&Path>) -> Result<&Path, UnreachableServer> {
     let why = "neither HOME, --data-dir nor --server says where the server is";
     data_dir.ok_or_else(|| UnreachableServer { why: why.into(), exit: VerbExit::Usage })
 }
@@ -274,11 +278,11 @@ fn named(data_dir: Option<&Path>) -> Result<&Path, UnreachableServer> {
 fn started(data_dir: Option<&Path>) -> Result<String, UnreachableServer> {
     let trouble =
         |error| UnreachableServer { why: format!("could not {error}"), exit: VerbExit::Failed };
-    autostart::running(named(data_dir)?).map_err(trouble)
+    autostart::running(shown_directory(data_dir)?).map_err(trouble)
 }
 
 fn owner(data_dir: Option<&Path>) -> Result<String, UnreachableServer> {
-    let dir = named(data_dir)?;
+    let dir = shown_directory(data_dir)?;
     let shown = dir.display();
     let why = match owner_of(dir) {
         Some(note) if note.starts_with("http://") => return Ok(note),
@@ -297,7 +301,7 @@ pub(crate) fn stored_secret(data_dir: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(server::auth::secret_file(data_dir, name)).ok()
 }
 
-fn told(error: &Error) -> String {
+fn report_error(error: &Error) -> String {
     // A server's words are shown as they are, but may not steer the terminal.
     let mut text = print::tamed(&error.to_string());
     if let Some(advice) = error.advice() {
@@ -401,6 +405,6 @@ mod tests {
         assert_eq!(exits, [VerbExit::Failed, VerbExit::Fault, VerbExit::Failed]);
         let url = "http://x".to_owned();
         let expected = "http://x does not know this token\nhint: give one with --token or ";
-        assert!(told(&Error::Unauthorised { url }).starts_with(expected));
+        assert!(report_error(&Error::Unauthorised { url }).starts_with(expected));
     }
 }

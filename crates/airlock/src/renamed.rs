@@ -24,7 +24,7 @@ const RENAMED: [RenamedOption; 2] = [
 
 /// Warns of old names on a command line that was understood: what follows the program's name.
 pub(crate) fn warn(words: impl IntoIterator<Item = String>) {
-    warnings(words).iter().for_each(|warning| print::note(warning));
+    warnings(words).iter().for_each(|warning| print::print_note(warning));
 }
 
 fn warnings(words: impl IntoIterator<Item = String>) -> Vec<String> {

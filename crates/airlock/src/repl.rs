@@ -191,13 +191,13 @@ fn converse(
         };
         match done {
             Ok(()) if is_last => return Ok(VerbExit::Good),
-            Ok(()) => dots.note(&text),
+            Ok(()) => dots.remember_text(&text),
             Err(error @ (ReplError::Evicted | ReplError::Closed)) => {
                 print::error(&error.to_string());
                 return Ok(VerbExit::Failed);
             }
             Err(error) => {
-                print::complaint(&told(&error));
+                print::complaint(&report_error(&error));
                 if is_last {
                     return Ok(VerbExit::Failed);
                 }
@@ -221,12 +221,12 @@ async fn evaluate(client: &ReplClient, code: &str) -> Result<(), ReplError> {
         print::printed(stdout.trim_end_matches('\n'));
     }
     if let Some(value) = &result.value {
-        print::shown(value.text());
+        print::print_evaluated(value.from_text());
     }
     Ok(())
 }
 
-fn told(error: &ReplError) -> String {
+fn report_error(error: &ReplError) -> String {
     let ReplError::Failed(failed) = error else { return error.to_string() };
     let details = failed.details.as_ref();
     let text = |name: &str| details.and_then(|it| it.get(name)).and_then(|it| it.as_str());
@@ -248,7 +248,7 @@ fn told(error: &ReplError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{rooted, told};
+    use super::{report_error, rooted};
     use client::repl::ReplError;
     use serde_json::json;
 
@@ -256,7 +256,7 @@ mod tests {
     fn an_error_says_when_definitions_are_lost() {
         let failed = |details: serde_json::Value| {
             let error = json!({"kind": "internal", "code": "evalFailed", "message": "no", "retryable": false, "details": details});
-            told(&ReplError::Failed(Box::new(serde_json::from_value(error).unwrap())))
+            report_error(&ReplError::Failed(Box::new(serde_json::from_value(error).unwrap())))
         };
         assert_eq!(failed(json!({"stack": "at 1:1"})), "no\nat 1:1");
         let lost = "no\nThe session was replaced, and its definitions are lost.";

@@ -1,6 +1,6 @@
 //! `airlock resume`: answers a question and tells what followed.
 
-use crate::attend::{AttendOptions, attend};
+use crate::attend::{AttendOptions, follow_and_prompt};
 use crate::executions::{asks, ending};
 use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
@@ -95,7 +95,7 @@ Exit codes:
 
 /// Answers, and tells what followed.
 pub(crate) fn resume(args: &Args) -> VerbExit {
-    let (answer, rider) = match answer(args) {
+    let (answer, rider) = match parse_answer(args) {
         Ok(said) => said,
         Err(complaint) => {
             print::error(&complaint);
@@ -104,9 +104,9 @@ pub(crate) fn resume(args: &Args) -> VerbExit {
     };
     let named = args.id.as_deref().or(args.execution_id.as_deref()).unwrap_or_default();
     match named.parse() {
-        Ok(id) => args
-            .reach
-            .visit_started(async |client| perform(&client, id, (&answer, &rider), args).await),
+        Ok(id) => args.reach.visit_started(async |client| {
+            perform_resume(&client, id, (&answer, &rider), args).await
+        }),
         Err(error) => {
             print::error(&print::tamed(&error.to_string()));
             VerbExit::Failed
@@ -114,7 +114,7 @@ pub(crate) fn resume(args: &Args) -> VerbExit {
     }
 }
 
-async fn perform(
+async fn perform_resume(
     client: &AirlockClient,
     id: ExecutionRef,
     said: (&Answer, &AnswerExtras),
@@ -134,11 +134,11 @@ async fn perform(
         }
         ExecutionStanding::Asks(_) if args.json => Ok(VerbExit::Paused),
         ExecutionStanding::Completed { .. } | ExecutionStanding::Failed { .. } => {
-            ending::tell(client, id).await
+            ending::print_finished(client, id).await
         }
         ExecutionStanding::Asks(asked) => {
             let origin = client.page_origin().await?;
-            print::report(&asks::text(&asked, reply.execution, &origin, &reach.flags()));
+            print::report(&asks::question_text(&asked, reply.execution, &origin, &reach.flags()));
             Ok(VerbExit::Paused)
         }
         // We gave no time after which to be told this.
@@ -157,18 +157,18 @@ async fn stay(
 ) -> Result<VerbExit, Error> {
     let execution = match id {
         ExecutionRef::Execution(execution) => Some(execution),
-        ExecutionRef::Question(_) => client.show(id).await?.execution,
+        ExecutionRef::Question(_) => client.execution(id).await?.execution,
     };
     let execution =
         execution.ok_or_else(|| Error::Protocol("a question of no execution".into()))?;
-    client.answer(id, answer, rider).await?;
+    client.answer_question(id, answer, rider).await?;
     let flags = args.reach.flags();
     let manner =
         AttendOptions { asks_here: true, json: false, is_call: false, has_headers: false, flags };
-    attend(client, execution, &manner).await
+    follow_and_prompt(client, execution, &manner).await
 }
 
-fn answer(args: &Args) -> Result<(Answer, AnswerExtras), String> {
+fn parse_answer(args: &Args) -> Result<(Answer, AnswerExtras), String> {
     let read = |name, given: &Option<String>| {
         given.as_deref().map(|given| object(name, given)).transpose()
     };
@@ -202,7 +202,7 @@ fn object(name: &str, given: &str) -> Result<Json, String> {
         }
     };
     let json = Json::parse(text).map_err(|error| format!("{name} is {error}"))?;
-    match json.text().starts_with('{') {
+    match json.as_text().starts_with('{') {
         true => Ok(json),
         false => Err(format!("{name} must be a JSON object, such as {{\"choice\":\"retry\"}}")),
     }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn said(words: &[&str]) -> Result<Answer, String> {
-        answer(&args(words).unwrap()).map(|(answer, _)| answer)
+        parse_answer(&args(words).unwrap()).map(|(answer, _)| answer)
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_approval_brings_one_thing_besides_at_most() {
-        let rider = |words: &[&str]| answer(&args(words).unwrap()).map(|(_, rider)| rider);
+        let rider = |words: &[&str]| parse_answer(&args(words).unwrap()).map(|(_, rider)| rider);
         assert_eq!(rider(&["a"]), Ok(AnswerExtras::Nothing));
         assert_eq!(rider(&["a", "--remember"]), Ok(AnswerExtras::Remember));
         let edited = Json::parse(r#"{"to":1}"#.into()).unwrap();

@@ -4,7 +4,7 @@ mod ask;
 mod in_process;
 mod rules;
 
-use crate::attend::{AttendOptions, attend};
+use crate::attend::{AttendOptions, follow_and_prompt};
 use crate::reach::{NamedServer, ServerArgs, ServerChoice, named_server, shell_word};
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, config_files, data_directory, duration, exit, input, print, size};
@@ -113,7 +113,7 @@ pub(crate) fn run(args: Args) -> VerbExit {
     };
     match place(&args, &data_dir) {
         Ok(RunPlace::Server(server)) => return on_server(&args, &server, &source),
-        Ok(RunPlace::Here { unused: Some(url) }) => print::note(&format!(
+        Ok(RunPlace::Here { unused: Some(url) }) => print::print_note(&format!(
             "this runs here, and not on the server at {url}: with --server {} it has that server's tools and is kept \
              there; --local says that here is right",
             shell_word(&url)
@@ -142,7 +142,7 @@ pub(crate) fn run(args: Args) -> VerbExit {
             return VerbExit::Usage;
         }
     };
-    match perform(in_process::LocalRun {
+    match run_locally(in_process::LocalRun {
         kept,
         files,
         data_dir,
@@ -154,10 +154,10 @@ pub(crate) fn run(args: Args) -> VerbExit {
         is_told: !args.json,
     }) {
         Ok(ending) if args.json => {
-            print::json(&RunReport::of(&ending));
+            print::json(&RunReport::from_ending(&ending));
             exit(&ending)
         }
-        Ok(ending) => tell(&ending),
+        Ok(ending) => print_end(&ending),
         Err(fault) => {
             print::error(&format!("{fault:#}"));
             VerbExit::of_error(&fault, VerbExit::Fault)
@@ -203,7 +203,7 @@ fn place(args: &Args, data_dir: &Path) -> Result<RunPlace, String> {
 fn on_server(args: &Args, server: &str, source: &str) -> VerbExit {
     // A profile in use comes with its token: it is named by nothing.
     let named = args.server.as_deref().filter(|named| !named.trim().is_empty()).map(|_| server);
-    let reach = ServerArgs::at(named, args.token.as_deref(), args.data_dir.as_deref());
+    let reach = ServerArgs::for_server(named, args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
         let execution = client.start_within(source, asked_limits(args, true)).await?;
         let manner = AttendOptions {
@@ -213,7 +213,7 @@ fn on_server(args: &Args, server: &str, source: &str) -> VerbExit {
             has_headers: false,
             flags: reach.flags(),
         };
-        attend(&client, execution, &manner).await
+        follow_and_prompt(&client, execution, &manner).await
     })
 }
 
@@ -230,7 +230,7 @@ struct RunReport<'e> {
 }
 
 impl<'e> RunReport<'e> {
-    fn of(ending: &'e LocalRunEnd) -> Self {
+    fn from_ending(ending: &'e LocalRunEnd) -> Self {
         let logs = &ending.logs;
         let failed =
             |error: String| Self { error: Some(error), logs, result: None, status: "error" };
@@ -239,13 +239,13 @@ impl<'e> RunReport<'e> {
                 let result = value.as_ref().map_or(RawValue::NULL, Json::raw);
                 Self { error: None, logs, result: Some(result), status: "completed" }
             }
-            ExecutionOutcome::Failed(failure) => failed(print::named(failure)),
+            ExecutionOutcome::Failed(failure) => failed(print::failure_with_class(failure)),
             ExecutionOutcome::Cancelled { .. } => failed("The execution was cancelled.".into()),
         }
     }
 }
 
-fn perform(errand: in_process::LocalRun) -> anyhow::Result<LocalRunEnd> {
+fn run_locally(errand: in_process::LocalRun) -> anyhow::Result<LocalRunEnd> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ending = runtime.block_on(in_process::run(errand));
@@ -254,11 +254,11 @@ fn perform(errand: in_process::LocalRun) -> anyhow::Result<LocalRunEnd> {
     ending
 }
 
-fn tell(ending: &LocalRunEnd) -> VerbExit {
+fn print_end(ending: &LocalRunEnd) -> VerbExit {
     match &ending.outcome {
         ExecutionOutcome::Completed { value } => value.iter().for_each(print::value),
         ExecutionOutcome::Failed(failure) => print::local_failure(failure),
-        ExecutionOutcome::Cancelled { .. } => print::note("cancelled"),
+        ExecutionOutcome::Cancelled { .. } => print::print_note("cancelled"),
     }
     exit(ending)
 }

@@ -78,16 +78,19 @@ async fn serve(address: &RunnerAddress, no_auth: bool) -> anyhow::Result<()> {
     let has_token = matches!(address, RunnerAddress::WebSocket(_)) && !no_auth;
     let given = std::env::var("AIRLOCK_TOKEN").ok().filter(|secret| !secret.is_empty());
     let minted = if has_token && given.is_none() { Some(MintedSecret::new()?) } else { None };
-    let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::text)).filter(|_| has_token);
+    let secret =
+        given.as_deref().or(minted.as_ref().map(MintedSecret::as_text)).filter(|_| has_token);
     if no_auth {
-        print::note("WARNING: --no-auth: every program on this machine may run programs here");
+        print::print_note(
+            "WARNING: --no-auth: every program on this machine may run programs here",
+        );
     }
     let sandbox = start().await?;
     let listening = execbox::listen(sandbox.clone(), address, secret).await?;
     let shown = &listening.address;
     // A secret that was given is known; one that was minted is known to nobody yet.
     print::report(&match &minted {
-        Some(secret) => format!("Airlock's runner is ready at {shown}/?token={}", secret.text()),
+        Some(secret) => format!("Airlock's runner is ready at {shown}/?token={}", secret.as_text()),
         None => format!("Airlock's runner is ready at {shown}"),
     });
     stopping.cancelled().await;

@@ -69,14 +69,14 @@ pub(crate) fn serve(args: Args) -> VerbExit {
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
     // From here on a signal means "stop in order", also while we start.
     let mut signals = StopSignals::listen()?;
-    settings::check(&args, data_dir)?;
+    settings::check_command_line(&args, data_dir)?;
     let store = takeover::open(&args, data_dir)?;
-    let result = attend(args, data_dir, &store, &mut signals).await;
+    let result = serve_until_stopped(args, data_dir, &store, &mut signals).await;
     let _ = tokio::time::timeout(STOPPING_MAX, store.close()).await;
     result
 }
 
-async fn attend(
+async fn serve_until_stopped(
     args: Args,
     data_dir: &Path,
     store: &SqliteStore,
@@ -133,7 +133,7 @@ async fn attend(
     let _announced = (doors == DoorSelection::Repl).then(|| announce(server.local_addr()));
     report_ready(&server, doors, args.started_by_client, &settings).await;
     if let Some(why) = housing.visible_files(data_dir).await {
-        print::note(&format!("WARNING: {VISIBLE_FILES} ({why})"));
+        print::print_note(&format!("WARNING: {VISIBLE_FILES} ({why})"));
     }
     let origin = server.origin().to_string();
     let (notified, url) = (engine.clone(), origin);
@@ -169,12 +169,12 @@ async fn report_ready(
     let url = server.url();
     print::report(&format!("Airlock is ready at {url}"));
     if doors == DoorSelection::Repl {
-        print::note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
+        print::print_note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
     } else if settings.is_operator_mode() || started_by_client {
         // A log is read by others too: a person who needs a link asks for one.
-        print::note("sign in with airlock sign-in, under the account of this server");
+        print::print_note("sign in with airlock sign-in, under the account of this server");
     } else if let Ok(link) = server.sign_in_link().await {
-        print::note(&format!("questions are decided at {link}"));
+        print::print_note(&format!("questions are decided at {link}"));
     }
     warn_of_shared_account(settings);
 }
@@ -189,7 +189,7 @@ fn announce(listens: SocketAddr) -> Option<InstanceFile> {
 /// One line, because nothing else protects the server there.
 fn warn_of_shared_account(settings: &settings::StartSettings) {
     if let Some(why) = shared_account(&server_account()).filter(|_| !settings.is_operator_mode()) {
-        print::note(&format!(
+        print::print_note(&format!(
             "WARNING: agents may share this server's account ({why}), and then can answer for you; docs/security.md says \
              how to separate them"
         ));

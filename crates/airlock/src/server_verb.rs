@@ -82,7 +82,7 @@ pub(crate) fn server(args: &Args) -> VerbExit {
         print::error("neither HOME nor --data-dir says where servers are kept");
         return VerbExit::Usage;
     };
-    match perform(args, &data_dir) {
+    match change_profiles(args, &data_dir) {
         Ok(()) => VerbExit::Good,
         Err(ProfileError::Wrong(why)) => {
             print::error(&why);
@@ -95,7 +95,7 @@ pub(crate) fn server(args: &Args) -> VerbExit {
     }
 }
 
-fn perform(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
+fn change_profiles(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
     let mut profiles = ServerProfiles::load(data_dir)?;
     match &args.verb {
         ServersVerb::Add { name, url, token_file, address, is_used } => {
@@ -112,7 +112,7 @@ fn perform(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
             profiles.save(data_dir)
         }
         ServersVerb::List => {
-            tell(&profiles, args.json);
+            print_profiles(&profiles, args.json);
             Ok(())
         }
         ServersVerb::Use { name } => {
@@ -136,7 +136,7 @@ fn token(file: &str) -> Result<String, ProfileError> {
     read.map(|token| token.trim().to_owned()).map_err(ProfileError::Wrong)
 }
 
-fn tell(profiles: &ServerProfiles, is_json: bool) {
+fn print_profiles(profiles: &ServerProfiles, is_json: bool) {
     let is_used = |server: &ServerProfile| profiles.used.as_ref() == Some(&server.name);
     if is_json {
         for server in &profiles.servers {

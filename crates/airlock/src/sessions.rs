@@ -54,12 +54,12 @@ Exit codes:
 /// Lists or ends sessions.
 pub(crate) fn sessions(args: &Args) -> VerbExit {
     args.reach.visit(async |client| match &args.verb {
-        None | Some(SessionsVerb::List) => list(client, args.json).await,
-        Some(SessionsVerb::End { id }) => end(client, id, args.json).await,
+        None | Some(SessionsVerb::List) => list_sessions(client, args.json).await,
+        Some(SessionsVerb::End { id }) => end_session(client, id, args.json).await,
     })
 }
 
-async fn list(client: AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
+async fn list_sessions(client: AirlockClient, is_json: bool) -> Result<VerbExit, Error> {
     let sessions = client.browser_sessions().await?;
     if is_json {
         sessions.iter().for_each(print::json);
@@ -81,8 +81,8 @@ fn row(session: &BrowserSessionLine) -> [String; 5] {
     ]
 }
 
-async fn end(client: AirlockClient, id: &str, is_json: bool) -> Result<VerbExit, Error> {
+async fn end_session(client: AirlockClient, id: &str, is_json: bool) -> Result<VerbExit, Error> {
     client.end_browser_session(id).await?;
-    print::told(is_json, &json!({ "ended": true }), |_| format!("{id} is signed out"));
+    print::print_result(is_json, &json!({ "ended": true }), |_| format!("{id} is signed out"));
     Ok(VerbExit::Good)
 }

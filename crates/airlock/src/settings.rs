@@ -73,7 +73,7 @@ Exit codes:
 /// Lists or changes settings.
 pub(crate) fn settings(args: &Args) -> VerbExit {
     let done = match args.verb.as_ref().unwrap_or(&SettingsVerb::List) {
-        SettingsVerb::List => list(args),
+        SettingsVerb::List => list_settings(args),
         SettingsVerb::History => history(args),
         SettingsVerb::Set { name, value } => set(args, *name, value),
     };
@@ -87,7 +87,7 @@ pub(crate) fn settings(args: &Args) -> VerbExit {
 }
 
 /// The directory itself says what is recorded, whether or not a server has it open.
-fn list(args: &Args) -> anyhow::Result<VerbExit> {
+fn list_settings(args: &Args) -> anyhow::Result<VerbExit> {
     let Some(dir) = args.reach.own_directory() else {
         return Ok(args.reach.visit(async |client| {
             show_settings(args, &client.settings().await?);
@@ -97,7 +97,7 @@ fn list(args: &Args) -> anyhow::Result<VerbExit> {
     print::start_tracing();
     let recorded = look_up_settings(&dir).map_err(unusable)?;
     if recorded.is_empty() {
-        print::note(
+        print::print_note(
             "nothing is recorded yet, so every setting has its default, such as answers person; the first `airlock serve` \
              records them",
         );
@@ -164,7 +164,7 @@ async fn set_over_http(
     let setting = client.set_setting(name.name(), value).await?;
     show_setting(args, &setting);
     if setting["live"] == false {
-        print::note("the running server applies this after its next start");
+        print::print_note("the running server applies this after its next start");
     }
     Ok(VerbExit::Good)
 }
@@ -179,7 +179,7 @@ fn resolved(name: SettingName, value: &str) -> anyhow::Result<String> {
     let path = if !is_path {
         None
     } else if name == SettingName::Config {
-        config_files::named(Some(Path::new(value)))?
+        config_files::resolve_named_file(Some(Path::new(value)))?
     } else if matches!(name, SettingName::VaultKey | SettingName::UserConfig) {
         Some(config_files::absolute(Path::new(value)))
     } else {

@@ -55,10 +55,10 @@ pub(crate) fn sign_in(args: &Args) -> VerbExit {
 async fn print_secret(client: AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     if args.admin {
         let minted = client.elevation_code().await?;
-        print::told(args.json, &minted, |minted| minted.code.clone());
+        print::print_result(args.json, &minted, |minted| minted.code.clone());
     } else {
         let link = client.sign_in_link("/").await?;
-        print::told(args.json, &json!({ "url": link }), |_| link.clone());
+        print::print_result(args.json, &json!({ "url": link }), |_| link.clone());
     }
     Ok(VerbExit::Good)
 }

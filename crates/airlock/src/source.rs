@@ -80,10 +80,10 @@ Examples:
 
 /// Does it, and tells how it went.
 pub(crate) fn source(args: &Args) -> VerbExit {
-    args.reach.visit(async |client| perform(&client, args).await)
+    args.reach.visit(async |client| run_source_verb(&client, args).await)
 }
 
-async fn perform(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
+async fn run_source_verb(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     match &args.verb {
         SourceVerb::Add(add) => return add_source(client, add, args.json).await,
         SourceVerb::List => {
@@ -98,7 +98,7 @@ async fn perform(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error>
         }
         SourceVerb::Refresh { name } => match client.refresh_source(name).await? {
             change if args.json => print::json(&change),
-            change => tell(&change),
+            change => print_change(&change),
         },
         SourceVerb::Remove { name } => {
             client.remove_source(name).await?;
@@ -165,9 +165,12 @@ async fn add_source(
         "{name}\t{} tools at tools.{name}.org.main",
         change.added_tools.len()
     )));
-    change.left_out.iter().for_each(|why| print::note(&print::tamed(&format!("left out: {why}"))));
+    change
+        .left_out
+        .iter()
+        .for_each(|why| print::print_note(&print::tamed(&format!("left out: {why}"))));
     if let Some(advice) = credential_advice(&name, &client.auth_templates(&name).await?) {
-        print::note(&print::tamed(&advice));
+        print::print_note(&print::tamed(&advice));
     }
     Ok(VerbExit::Good)
 }
@@ -220,7 +223,7 @@ async fn elapsed_line<T>(what: &str, waiting: impl Future<Output = T>) -> T {
     }
 }
 
-fn tell(change: &SourceChange) {
+fn print_change(change: &SourceChange) {
     let groups =
         [("+", &change.added_tools), ("-", &change.removed_tools), ("~", &change.changed_tools)];
     for (mark, names) in groups {
@@ -228,7 +231,9 @@ fn tell(change: &SourceChange) {
     }
     if !change.grown_tools.is_empty() {
         let names = change.grown_tools.join(", ");
-        print::note(&print::tamed(&format!("approvals no longer cover what has grown: {names}")));
+        print::print_note(&print::tamed(&format!(
+            "approvals no longer cover what has grown: {names}"
+        )));
     }
 }
 

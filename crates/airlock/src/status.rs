@@ -46,15 +46,16 @@ pub(crate) fn status(args: &Args) -> VerbExit {
     let owner = dir.as_deref().and_then(directory_owner);
     if let (Some(dir), None) = (&dir, &owner) {
         let shown = dir.display().to_string();
-        print::told(args.json, &json!({ "running": false, "dataDir": shown }), |_| {
+        print::print_result(args.json, &json!({ "running": false, "dataDir": shown }), |_| {
             format!("Server      not running\nData        {shown}")
         });
         return VerbExit::Failed;
     }
-    args.reach.visit(async |client| show(&client, args, dir.as_deref().zip(owner.as_ref())).await)
+    args.reach
+        .visit(async |client| show_status(&client, args, dir.as_deref().zip(owner.as_ref())).await)
 }
 
-async fn show(
+async fn show_status(
     client: &AirlockClient,
     args: &Args,
     place: Option<(&Path, &DirectoryOwner)>,
@@ -72,16 +73,19 @@ async fn show(
         Ok(_) => return Err(Error::Protocol("no status".into())),
         // It is there, and may say no more to us: without an administrator's token, or in an earlier version.
         Err(error @ (Error::Unauthorised { .. } | Error::Refused { status: 403 | 404, .. })) => {
-            print::note(&format!("the server says no more: {}", print::tamed(&error.to_string())));
+            print::print_note(&format!(
+                "the server says no more: {}",
+                print::tamed(&error.to_string())
+            ));
         }
         Err(error) => return Err(error),
     }
-    print::told(args.json, &shown, text);
+    print::print_result(args.json, &shown, status_text);
     Ok(if shown["store"]["ok"] == false { VerbExit::Failed } else { VerbExit::Good })
 }
 
 /// The same for a person, a line each.
-fn text(shown: &Value) -> String {
+fn status_text(shown: &Value) -> String {
     let mut text = String::from("Server      running");
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -94,7 +98,7 @@ fn text(shown: &Value) -> String {
     line("Version", word(&shown["version"]));
     line("Data", word(&shown["dataDir"]));
     let uptime = shown["uptimeMs"].as_u64().map(Duration::from_millis);
-    line("Uptime", uptime.map(duration::shown));
+    line("Uptime", uptime.map(duration::format_duration));
     line("Questions", shown["questions"]["open"].as_u64().map(|n| questions(n, shown)));
     let of = |phase: &str| shown["executions"][phase].as_u64();
     let phases = ["running", "paused", "parked"];
@@ -156,6 +160,6 @@ mod tests {
                         Executions  1 running, 2 paused, 0 parked\n\
                         Sources     not ready:\n              a is being read\n              b: gone\n\
                         Store       NOT SOUND: the store is a restored copy";
-        assert_eq!(text(&shown), expected);
+        assert_eq!(status_text(&shown), expected);
     }
 }

@@ -56,12 +56,16 @@ pub(crate) fn stop(args: &Args) -> VerbExit {
         print::error("neither HOME nor --data-dir says which server to stop");
         return VerbExit::Usage;
     };
-    match perform(&dir, args.timeout) {
+    match stop_server(&dir, args.timeout) {
         Ok(pid) => {
             let told = json!({ "stopped": true, "pid": pid });
-            print::told(args.json, &told, |_| format!("the server (process {pid}) has ended"));
+            print::print_result(args.json, &told, |_| {
+                format!("the server (process {pid}) has ended")
+            });
             if is_supervised(&dir) {
-                print::note("a supervisor runs it and may start it again: systemctl stop airlock");
+                print::print_note(
+                    "a supervisor runs it and may start it again: systemctl stop airlock",
+                );
             }
             VerbExit::Good
         }
@@ -72,7 +76,7 @@ pub(crate) fn stop(args: &Args) -> VerbExit {
     }
 }
 
-fn perform(dir: &Path, timeout: Duration) -> anyhow::Result<u32> {
+fn stop_server(dir: &Path, timeout: Duration) -> anyhow::Result<u32> {
     let shown = dir.display();
     let Some(owner) = directory_owner(dir) else {
         anyhow::bail!("no server runs on {shown}");

@@ -83,12 +83,16 @@ pub(crate) fn store(args: &Args) -> VerbExit {
     let dir = config_files::absolute(&dir);
     print::start_tracing();
     let done = match args.verb {
-        StoreVerb::Check => SqliteStore::check(&dir).map(|found| {
-            print::told(args.json, &report::check_json(&found), |_| report::check_text(&found));
+        StoreVerb::Check => SqliteStore::check_directory(&dir).map(|found| {
+            print::print_result(args.json, &report::check_json(&found), |_| {
+                report::check_text(&found)
+            });
             if found.is_sound() { VerbExit::Good } else { VerbExit::Damaged }
         }),
         StoreVerb::Recover => SqliteStore::recover(&dir, Clock::system().now()).map(|done| {
-            print::told(args.json, &report::recover_json(&done), |_| report::recover_text(&done));
+            print::print_result(args.json, &report::recover_json(&done), |_| {
+                report::recover_text(&done)
+            });
             VerbExit::Good
         }),
     };

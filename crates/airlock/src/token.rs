@@ -75,14 +75,14 @@ pub(crate) fn token(args: &Args) -> VerbExit {
     let Some(data_dir) = args.reach.unowned() else {
         return args.reach.visit(async |client| {
             let told = over_http(&client, &args.verb).await?;
-            tell(args, &told);
+            print_tokens(args, &told);
             Ok(VerbExit::Good)
         });
     };
     print::start_tracing();
-    match perform(&args.verb, &data_dir) {
+    match perform_on_directory(&args.verb, &data_dir) {
         Ok(told) => {
-            tell(args, &told);
+            print_tokens(args, &told);
             VerbExit::Good
         }
         Err(error) => {
@@ -92,7 +92,7 @@ pub(crate) fn token(args: &Args) -> VerbExit {
     }
 }
 
-fn tell(args: &Args, told: &[Value]) {
+fn print_tokens(args: &Args, told: &[Value]) {
     if matches!(args.verb, TokenVerb::List) && !args.json {
         let rows: Vec<_> = told.iter().map(row).collect();
         return table::print(&HEAD, &rows, "There are no tokens.");
@@ -149,7 +149,7 @@ async fn over_http(client: &AirlockClient, verb: &TokenVerb) -> Result<Vec<Value
 }
 
 /// On the data directory itself, while no server owns it.
-fn perform(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+fn perform_on_directory(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(on_store(verb, data_dir))
 }
@@ -164,13 +164,13 @@ async fn on_store(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value
                 Err(error) => Err(error.into()),
             }
         }
-        TokenVerb::List => auth::list(&store)
+        TokenVerb::List => auth::list_tokens(&store)
             .await
             .map_err(Into::into)
-            .map(|tokens| tokens.iter().map(shown).collect()),
+            .map(|tokens| tokens.iter().map(format_token).collect()),
         TokenVerb::Set { name, answers } => auth::set_answers(&store, name, *answers)
             .await
-            .map(|token| vec![shown(&token)])
+            .map(|token| vec![format_token(&token)])
             .map_err(Into::into),
         TokenVerb::Remove { name } => {
             let removed = auth::remove(&store, name).await.map_err(Into::into);
@@ -187,7 +187,7 @@ async fn check_name(
     take_over: bool,
 ) -> Result<(), TokenError> {
     auth::check_name(store, name).await?;
-    if !take_over && !store.list(name.retained()).await?.is_empty() {
+    if !take_over && !store.list_executions(name.retained()).await?.is_empty() {
         return Err(TokenError::Retained(name.clone()));
     }
     Ok(())
@@ -202,12 +202,12 @@ async fn add(
     let secret = MintedSecret::new()?;
     let now = engine::Clock::system().now();
     let token = auth::add(store, name, (scopes, answers), &secret, now).await?;
-    let mut told = shown(&token);
-    told["secret"] = secret.text().into();
+    let mut told = format_token(&token);
+    told["secret"] = secret.as_text().into();
     Ok(vec![told])
 }
 
-fn shown(token: &TokenInfo) -> Value {
+fn format_token(token: &TokenInfo) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({
         "name": token.name.as_str(),
@@ -235,7 +235,7 @@ mod tests {
         let name = TokenName::parse("agent").unwrap();
         let scopes = TokenScopes::parse(["run", "answer"]).unwrap();
         let lines = |verb: &TokenVerb| {
-            let told = perform(verb, dir.path()).unwrap();
+            let told = perform_on_directory(verb, dir.path()).unwrap();
             told.iter().filter_map(|told| line(verb, told)).collect::<Vec<_>>()
         };
         let answers = AnswerRole::Client;
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(lines(&set), ["agent\trun,answer\tmodel"]);
         assert_eq!(lines(&TokenVerb::Remove { name: name.clone() }), [""; 0]);
         assert_eq!(lines(&TokenVerb::List), [""; 0]);
-        let gone = perform(&TokenVerb::Remove { name }, dir.path()).unwrap_err();
+        let gone = perform_on_directory(&TokenVerb::Remove { name }, dir.path()).unwrap_err();
         assert_eq!(gone.to_string(), "there is no token agent");
     }
 }

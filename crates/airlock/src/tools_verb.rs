@@ -78,24 +78,24 @@ Exit codes:
 
 /// Looks, and tells what was found.
 pub(crate) fn tools(args: &Args) -> VerbExit {
-    args.reach.visit_started(async |client| perform(&client, args).await)
+    args.reach.visit_started(async |client| run_tools_verb(&client, args).await)
 }
 
-async fn perform(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
+async fn run_tools_verb(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error> {
     match &args.verb {
         ToolVerb::Describe { path } => describe(client, &path.join("."), args.json).await,
         ToolVerb::Search { query, namespace, limit } => {
             let query = query.join(" ");
             let wish = json!({ "query": query, "namespace": namespace, "limit": (*limit).max(1) });
             let found = asked(client, &format!("tools.search({wish})")).await?;
-            tell(found, args.json, ["PATH", "DESCRIPTION"], |hit| {
+            print_hits(found, args.json, ["PATH", "DESCRIPTION"], |hit| {
                 ["path", "description"].map(|name| line(&hit[name]))
             })
         }
         ToolVerb::Sources { query, limit } => {
             let wish = json!({ "query": query, "limit": (*limit).max(1) });
             let found = asked(client, &format!("tools.executor.sources.list({wish})")).await?;
-            tell(found, args.json, ["NAME", "KIND", "TOOLS", "DESCRIPTION"], |source| {
+            print_hits(found, args.json, ["NAME", "KIND", "TOOLS", "DESCRIPTION"], |source| {
                 ["id", "kind", "toolCount", "description"].map(|name| line(&source[name]))
             })
         }
@@ -126,7 +126,7 @@ async fn describe(client: &AirlockClient, path: &str, json: bool) -> Result<Verb
 async fn asked(client: &AirlockClient, call: &str) -> Result<Value, Error> {
     let reply = client.execute(&format!("return await {call};")).await?;
     match reply.standing {
-        ExecutionStanding::Completed { result, .. } => serde_json::from_str(result.text())
+        ExecutionStanding::Completed { result, .. } => serde_json::from_str(result.as_text())
             .map_err(|_| Error::Protocol("no list of tools".into())),
         ExecutionStanding::Failed { error, .. } => {
             Err(Error::Refused { status: 400, tag: String::new(), message: error })
@@ -137,7 +137,7 @@ async fn asked(client: &AirlockClient, call: &str) -> Result<Value, Error> {
     }
 }
 
-fn tell<const N: usize>(
+fn print_hits<const N: usize>(
     found: Value,
     json: bool,
     head: [&str; N],
@@ -150,11 +150,11 @@ fn tell<const N: usize>(
     let items = found["items"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rows: Vec<_> = items.iter().map(row).collect();
     match rows.is_empty() {
-        true => print::note("nothing was found"),
+        true => print::print_note("nothing was found"),
         false => table::print(&head, &rows, ""),
     }
     if found["hasMore"] == true {
-        print::note(&format!("{} in all: raise --limit", found["total"]));
+        print::print_note(&format!("{} in all: raise --limit", found["total"]));
     }
     Ok(VerbExit::Good)
 }

@@ -60,13 +60,13 @@ pub(crate) fn trust(args: &Args) -> VerbExit {
         return VerbExit::Usage;
     };
     let done = match args.forget {
-        true => forget(&data_dir, &path),
+        true => remove_trust(&data_dir, &path),
         false => record(&data_dir, &path),
     };
     match done {
         Ok(done) => {
             let told = json!({ "file": path, "trusted": !args.forget });
-            print::told(args.json, &told, |_| done);
+            print::print_result(args.json, &told, |_| done);
             VerbExit::Good
         }
         Err(why) => {
@@ -89,9 +89,9 @@ fn record(data_dir: &Path, path: &Path) -> Result<String, String> {
     Ok(format!("{shown} is trusted as it is now (SHA-256 {}){files}", trusted.sha256))
 }
 
-fn forget(data_dir: &Path, path: &Path) -> Result<String, String> {
+fn remove_trust(data_dir: &Path, path: &Path) -> Result<String, String> {
     let shown = path.display();
-    match TrustedFile::forget(data_dir, path) {
+    match TrustedFile::remove_trust(data_dir, path) {
         Ok(true) => Ok(format!("{shown} is not trusted any more")),
         Ok(false) => Err(format!("{shown} was not trusted")),
         Err(error) => Err(format!("cannot forget {shown}: {error}")),
@@ -110,12 +110,12 @@ pub(crate) fn ask_about(files: &ConfigFiles) -> anyhow::Result<()> {
             if trusted.is_some_and(counts) || !says_yes(path, &text) {
                 continue;
             }
-            print::note(&record(&files.data_dir, path).map_err(anyhow::Error::msg)?);
+            print::print_note(&record(&files.data_dir, path).map_err(anyhow::Error::msg)?);
         }
     }
     // What is wrong with the files is said by those who read them.
     for notice in sources::notices(files).unwrap_or_default() {
-        print::note(&print::tamed(&notice));
+        print::print_note(&print::tamed(&notice));
     }
     Ok(())
 }

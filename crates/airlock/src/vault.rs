@@ -89,12 +89,12 @@ pub(crate) fn vault(args: &Args) -> VerbExit {
     let Some(data_dir) = args.reach.unowned() else {
         return args.reach.visit(async |client| {
             let told = over_http(&client, &order).await?;
-            Ok(tell(args, &told))
+            Ok(print_report(args, &told))
         });
     };
     print::start_tracing();
-    match perform(&order, &data_dir, args.vault_key.as_deref()) {
-        Ok(told) => tell(args, &told),
+    match perform_on_directory(&order, &data_dir, args.vault_key.as_deref()) {
+        Ok(told) => print_report(args, &told),
         Err(error) => {
             print::error(&format!("{error:#}"));
             VerbExit::Failed
@@ -156,7 +156,11 @@ async fn over_http(client: &AirlockClient, order: &VaultRequest) -> Result<Value
 }
 
 /// On the data directory itself, while no server owns it.
-fn perform(order: &VaultRequest, data_dir: &Path, key: Option<&Path>) -> anyhow::Result<Value> {
+fn perform_on_directory(
+    order: &VaultRequest,
+    data_dir: &Path,
+    key: Option<&Path>,
+) -> anyhow::Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
@@ -190,7 +194,7 @@ async fn on_vault(vault: &Vault, order: &VaultRequest) -> anyhow::Result<Value> 
     })
 }
 
-fn tell(args: &Args, told: &Value) -> VerbExit {
+fn print_report(args: &Args, told: &Value) -> VerbExit {
     if let VaultVerb::Export { file, .. } = &args.verb {
         return write(file, told["export"].as_str().unwrap_or_default());
     }

@@ -59,7 +59,7 @@ pub(crate) struct VerbEntry {
 }
 
 impl VerbEntry {
-    pub(crate) const fn of<A: CommandVerb>() -> Self {
+    pub(crate) const fn for_verb<A: CommandVerb>() -> Self {
         Self {
             name: A::NAME,
             help_place: A::HELP_PLACE,
@@ -91,7 +91,7 @@ mod tests {
     fn the_verb_that_the_documents_show_works() {
         let page = include_str!("../../../docs/extending.md");
         assert!(page.contains(include_str!("../../../examples/extending/greet.rs")));
-        let verb = VerbEntry::of::<greet::Args>();
+        let verb = VerbEntry::for_verb::<greet::Args>();
         let matches = verb.command().try_get_matches_from(["greet", "Ann"]).unwrap();
         assert_eq!(verb.run(&matches).unwrap(), VerbExit::Good);
         assert_eq!(verb.help_place, (HelpGroup::CommandLine, 9));

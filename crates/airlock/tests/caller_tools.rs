@@ -77,8 +77,8 @@ async fn the_first_result_counts_and_an_alias_finds_its_tool() {
     let house = House::open(folder.path(), |_| {}).await;
     let execution = start(&house, 1, CALLS, ExecutionLimits::default()).await.unwrap();
     at_rest(&house, execution).await;
-    house.engine.settle(execution, CallId(1), returned("[1]")).await.unwrap();
-    let again = house.engine.settle(execution, CallId(1), returned("[2]")).await;
+    house.engine.settle_call(execution, CallId(1), returned("[1]")).await.unwrap();
+    let again = house.engine.settle_call(execution, CallId(1), returned("[2]")).await;
     assert!(matches!(again, Err(Error::Rejected(_))), "{again:?}");
     assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), "[[1],3]");
     house.close().await;
@@ -91,7 +91,7 @@ async fn nobody_but_the_server_says_how_its_own_tools_ended() {
     let source = "return await tools.demo.sleep({ ms: 60000 })";
     let execution = start(&house, 1, source, ExecutionLimits::default()).await.unwrap();
     house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
-    let forged = house.engine.settle(execution, CallId(1), returned("1")).await;
+    let forged = house.engine.settle_call(execution, CallId(1), returned("1")).await;
     assert!(
         matches!(forged, Err(Error::Rejected(Rejection::NotOutstanding(CallId(1))))),
         "{forged:?}"
@@ -126,7 +126,7 @@ async fn a_call_waits_for_its_caller_through_a_restart_without_a_runner() {
 
     let house = House::open(folder.path(), |_| {}).await;
     assert_eq!(house.engine.n_live(), 0, "what waits for its caller costs nothing");
-    house.engine.settle(execution, CallId(1), returned("\"kept\"")).await.unwrap();
+    house.engine.settle_call(execution, CallId(1), returned("\"kept\"")).await.unwrap();
     assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), r#"["kept",3]"#);
     house.close().await;
 }
@@ -134,7 +134,7 @@ async fn a_call_waits_for_its_caller_through_a_restart_without_a_runner() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runner() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
     let wound = Clock::Manual(clock.clone());
     let house = House::open(folder.path(), |config| config.clock = wound).await;
     let source = "try { await callTool('slow') } catch (e) { return [e.code, e.message] }";
@@ -154,7 +154,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_and_active_time_run_out_while_the_caller_is_silent() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
     let wound = Clock::Manual(clock.clone());
     let house = House::open(folder.path(), |config| config.clock = wound).await;
     let active = ExecutionLimits {
@@ -188,7 +188,7 @@ async fn a_tools_own_code_reaches_the_program_and_the_end() {
         let is_out = move |event: &Event| matches!(event, Event::CallDispatched { call: n, .. } if n.0 == call);
         house.until(execution, is_out).await;
         let outcome = CallOutcome::Failed(failure.clone());
-        house.engine.settle(execution, CallId(call), outcome).await.unwrap();
+        house.engine.settle_call(execution, CallId(call), outcome).await.unwrap();
     }
     let ExecutionOutcome::Failed(seen) = house.engine.outcome(execution).await.unwrap() else {
         panic!()

@@ -31,7 +31,7 @@ async fn has_fired(house: &House, execution: ExecutionId) -> bool {
 /// server. Returns the milliseconds that pass until the timer fires.
 async fn slept_ms(source: &str, phase: ExecutionPhase, to_the_clock: fn(&ManualClock)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
-    let machine = ManualClock::at(Timestamp(START));
+    let machine = ManualClock::starting_at(Timestamp(START));
     let house = open(folder.path(), &machine).await;
     let execution = house.submit(source, ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
@@ -96,7 +96,7 @@ async fn a_timer_counts_elapsed_time_over_a_restart_whatever_the_clock_shows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_set_while_a_server_runs_moves_no_timer() {
     let folder = tempfile::tempdir().unwrap();
-    let machine = ManualClock::at(Timestamp(START));
+    let machine = ManualClock::starting_at(Timestamp(START));
     let house = open(folder.path(), &machine).await;
     let execution = house.submit(SLEEPS, ExecutionLimits::default()).await;
     house.until(execution, |event| matches!(event, Event::TimerSet { .. })).await;
@@ -111,7 +111,7 @@ async fn a_clock_that_is_set_while_a_server_runs_moves_no_timer() {
 
 /// A folder with one execution that has ended, and its machine, on which a second server begins 400 days later by the wall clock.
 async fn one_ended(folder: &Path) -> (ManualClock, ExecutionId) {
-    let machine = ManualClock::at(Timestamp(START));
+    let machine = ManualClock::starting_at(Timestamp(START));
     let house = open(folder, &machine).await;
     let execution = house.submit("return 1", ExecutionLimits::default()).await;
     house.engine.outcome(execution).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_clock_that_is_set_again_is_not_trusted_for_another_hour() {
 #[tokio::test]
 async fn a_clock_that_goes_back_begins_a_generation_and_what_is_noted_is_written_seldom() {
     let folder = tempfile::tempdir().unwrap();
-    let machine = ManualClock::at(Timestamp(START));
+    let machine = ManualClock::starting_at(Timestamp(START));
     let noted = async || {
         let store = SqliteStore::open(folder.path()).unwrap();
         let generation = clock_generation(&store).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_clock_that_goes_back_begins_a_generation_and_what_is_noted_is_written
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_after_the_clock_was_set_shows_the_program_the_same_times() {
     let folder = tempfile::tempdir().unwrap();
-    let machine = ManualClock::at(Timestamp(START));
+    let machine = ManualClock::starting_at(Timestamp(START));
     let source = "const before = Date.now();
         await tools.demo.ask({ text: 'go on?' });
         return before";

@@ -370,7 +370,7 @@ const VISIT: Duration = Duration::from_secs(30 * 60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_comes_too_late_is_not_expected_any_more() {
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
     let network = Arc::new(SystemResolver) as Arc<dyn NameResolver>;
     let place = place(&network, Clock::Manual(clock.clone())).await;
     let (sources, slug) = (&place.sources, IntegrationSlug::parse("things").unwrap());

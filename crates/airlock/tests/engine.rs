@@ -81,7 +81,7 @@ async fn a_full_disk_loses_nothing_and_work_goes_on_when_it_is_emptied() {
     let question = house.question(execution).await;
     house.mischief.full.store(true, Ordering::SeqCst);
     let answer = Answer::Accept { content: None };
-    let refused = house.engine.answer(question.id, answer, me()).await;
+    let refused = house.engine.answer_question(question.id, answer, me()).await;
     let Err(Error::Fault(fault)) = refused else { panic!("{refused:?}") };
     assert!(fault.to_string().contains("the disk is full"), "{fault}");
     house.mischief.full.store(false, Ordering::SeqCst);
@@ -130,11 +130,12 @@ async fn a_call_whose_result_was_lost_becomes_a_question() {
         let question = house.question(execution).await;
         assert_eq!(question.kind, QuestionKind::InDoubt);
         assert_eq!(rung.load(Ordering::SeqCst), 1, "nobody has said that it may ring again");
-        let bare = house.engine.answer(question.id, Answer::Accept { content: None }, me()).await;
+        let bare =
+            house.engine.answer_question(question.id, Answer::Accept { content: None }, me()).await;
         assert!(matches!(bare, Err(Error::Rejected(Rejection::BadAnswer(_)))), "{bare:?}");
         let_go.notify_one();
         let answer = Answer::Accept { content: Some(Json::parse(content.into()).unwrap()) };
-        house.engine.answer(question.id, answer, me()).await.unwrap();
+        house.engine.answer_question(question.id, answer, me()).await.unwrap();
         assert_eq!(value(&house.engine.outcome(execution).await.unwrap()), expected);
         house.close().await;
     }
@@ -252,7 +253,7 @@ async fn an_answer_is_refused_before_it_is_lost_to_a_replay_that_takes_another_p
 
     let house = House::open(folder.path(), |_| {}).await;
     house.mischief.twisted.store(true, Ordering::SeqCst);
-    let refused = house.engine.answer(question.id, Answer::Decline, me()).await;
+    let refused = house.engine.answer_question(question.id, Answer::Decline, me()).await;
     let Err(Error::Rejected(Rejection::Diverged { what })) = refused else { panic!("{refused:?}") };
     assert_eq!(what, "call 1 (demo.add)");
     house.mischief.twisted.store(false, Ordering::SeqCst);
@@ -303,7 +304,7 @@ async fn a_parked_program_takes_no_answer_and_says_what_can_be_done() {
     house.until(execution, |event| matches!(event, Event::Parked)).await;
     let state = house.engine.look_up(execution).await.unwrap().state;
     let question = state.open_questions().next().unwrap().id;
-    let refused = house.engine.answer(question, Answer::Decline, me()).await;
+    let refused = house.engine.answer_question(question, Answer::Decline, me()).await;
     assert!(matches!(refused, Err(Error::Rejected(Rejection::NotRestored(_)))), "{refused:?}");
     house.close().await;
 }

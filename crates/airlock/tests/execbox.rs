@@ -35,7 +35,7 @@ fn websocket_flag() -> Option<&'static [&'static str]> {
 async fn the_example_of_a_host_does_what_it_says() {
     let runner = RunnerCommand::new(env!("CARGO_BIN_EXE_airlock")).arg("runner");
     let result = execbox_host::run(runner).await.unwrap();
-    let mut result: Value = serde_json::from_str(result.text()).unwrap();
+    let mut result: Value = serde_json::from_str(result.as_text()).unwrap();
     result.as_object_mut().unwrap().remove("durationMs");
     let refused =
         "validation_error Invalid input for tool add: data must have required property 'b'";
@@ -127,7 +127,7 @@ fn the_wire_check_passes_over_tcp_on_loopback() {
 async fn sum(at: impl ConnectRunner) -> Result<String, String> {
     let result = OneShot::new(at).execute(ExecboxProgram::new("20 + 22")).await;
     let value = result.outcome.map_err(|failure| failure.message)?;
-    Ok(value.unwrap().text().to_owned())
+    Ok(value.unwrap().as_text().to_owned())
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn a_pool_of_web_sockets_is_warmed_up_and_used_again() {
     pool.prewarm(1).await.unwrap();
     for code in ["globalThis.left = 1", "typeof left === 'undefined' ? 1 : 2"] {
         let result = pool.execute(ExecboxProgram::new(code)).await;
-        assert_eq!(result.outcome.unwrap().unwrap().text(), "1", "{code}");
+        assert_eq!(result.outcome.unwrap().unwrap().as_text(), "1", "{code}");
     }
     pool.dispose().await;
 }

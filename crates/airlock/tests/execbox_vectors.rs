@@ -85,7 +85,7 @@ fn is_wanted(want: &Value, seen: &Value) -> bool {
 
 /// The result as the record writes it: without its duration, and undefined said aloud.
 fn shown(result: &ExecuteResult) -> Value {
-    let mut shown: Value = serde_json::from_str(result.to_json().text()).unwrap();
+    let mut shown: Value = serde_json::from_str(result.to_json().as_text()).unwrap();
     let members = shown.as_object_mut().unwrap();
     members.remove("durationMs");
     if result.outcome == Ok(None) {

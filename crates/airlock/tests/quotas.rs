@@ -64,7 +64,7 @@ async fn until_counted(house: &House, expected: (u64, u64)) {
 
 async fn n_listed(house: &House) -> usize {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 100 };
-    house.engine.list(filter).await.unwrap().len()
+    house.engine.list_executions(filter).await.unwrap().len()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +138,7 @@ async fn a_journal_that_fails_loses_no_count() {
     let question = house.question(execution).await;
     house.mischief.full.store(true, Ordering::SeqCst);
     let answer = lifecycle::Answer::Accept { content: None };
-    house.engine.answer(question.id, answer, me()).await.unwrap_err();
+    house.engine.answer_question(question.id, answer, me()).await.unwrap_err();
     house.mischief.full.store(false, Ordering::SeqCst);
     until_counted(&house, (0, 1)).await;
     house.accept(&question).await;
@@ -150,7 +150,7 @@ async fn a_journal_that_fails_loses_no_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn processor_time_is_charged_and_a_restart_does_not_forget_it() {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
     let quotas = QuotaLimits { cpu_seconds_per_hour_max: 1, ..PLENTY };
     let open =
         || House::open_noting(folder.path(), &clock, |config| config.quotas = settings(quotas));

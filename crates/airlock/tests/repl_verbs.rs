@@ -13,7 +13,10 @@ async fn the_rust_client_does_what_the_protocol_can() {
     let client = ReplClient::connect(&repl_url(&server), Some(&token(&server))).await.unwrap();
     assert_eq!(client.handshake().evaluator.name, "QuickJS");
     let (a, b) = tokio::join!(client.eval("20 + 1", None), client.eval("40 + 2", None));
-    assert_eq!((a.unwrap().value.unwrap().text(), b.unwrap().value.unwrap().text()), ("21", "42"));
+    assert_eq!(
+        (a.unwrap().value.unwrap().from_text(), b.unwrap().value.unwrap().from_text()),
+        ("21", "42")
+    );
     let failed = client.eval("throw new RangeError('no')", None).await.unwrap_err();
     assert!(matches!(&failed, ReplError::Failed(error) if error.message == "RangeError: no"));
     assert_eq!(client.complete("tools.demo.ec", None).await.unwrap(), ["echo"]);
@@ -22,7 +25,7 @@ async fn the_rust_client_does_what_the_protocol_can() {
     let mut watch = client.watch("++ticks", 1, Some(3)).await.unwrap();
     let mut seen = vec![];
     while let Some(tick) = watch.next().await {
-        seen.push(tick.unwrap().value.unwrap().text().to_owned());
+        seen.push(tick.unwrap().value.unwrap().from_text().to_owned());
     }
     assert_eq!(seen, ["1", "2", "3"]);
     let CommandOutcome::Job(job) = client.call("demo.sleep", json!({"ms": 5}), None).await.unwrap()
@@ -52,7 +55,7 @@ async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_an
     let words = ["repl-server", "--listen", "ws://127.0.0.1:0", "--no-auth", "--data-dir", data];
     let server = Lone::start(&words, folder.path());
     let client = ReplClient::connect(&server.url, None).await.unwrap();
-    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().text(), "2");
+    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().from_text(), "2");
     let second = airlock(&words).output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains(&format!("its REPL is at {}/repl", server.url)), "{said}");

@@ -58,7 +58,7 @@ impl BaseAddress {
     }
 
     /// A place on it; `path` begins with a slash.
-    pub(crate) fn at(&self, path: &str) -> Result<Uri, Error> {
+    pub(crate) fn join_path(&self, path: &str) -> Result<Uri, Error> {
         let bad = |error| Error::Unusable(format!("{}{path} is no URL: {error}", self.0));
         format!("{}{path}", self.0).parse().map_err(bad)
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[track_caller]
     fn good(url: &str, expected: &str) {
-        let uri = BaseAddress::parse(url).and_then(|address| address.at("/api"));
+        let uri = BaseAddress::parse(url).and_then(|address| address.join_path("/api"));
         assert_eq!(uri.map(|uri| uri.to_string()), Ok(expected.to_owned()));
     }
 

@@ -166,7 +166,9 @@ impl AirlockClient {
 
     /// Removes a token: its secret opens nothing any more.
     pub async fn remove_token(&self, name: &str) -> Result<(), Error> {
-        self.ask(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None).await.map(drop)
+        self.send_request(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None)
+            .await
+            .map(drop)
     }
 }
 

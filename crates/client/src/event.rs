@@ -121,7 +121,7 @@ pub enum EventOutcome {
 
 impl ExecutionEvent {
     pub(crate) fn read(json: Json) -> Result<Self, Error> {
-        let event: wire::EventBody = read(json.text())?;
+        let event: wire::EventBody = read(json.as_text())?;
         let (seq, at) = (event.seq, event.at);
         let happened = happened(event)
             .map_err(|member| Error::Protocol(format!("event {seq} without its {member}")))?;
@@ -201,6 +201,6 @@ fn ended(event: wire::EventBody) -> Result<EventOutcome, MissingMember> {
 
 /// A failure of a kind that only a newer server knows is still a failure.
 fn failure(json: &Json) -> Failure {
-    serde_json::from_str(json.text())
-        .unwrap_or_else(|_| Failure::new(FailureCode::Runtime, json.text()))
+    serde_json::from_str(json.as_text())
+        .unwrap_or_else(|_| Failure::new(FailureCode::Runtime, json.as_text()))
 }

@@ -138,7 +138,7 @@ impl OpenStream {
             let bytes = tokio::time::timeout(silence_max, self.bytes(client))
                 .await
                 .unwrap_or_else(|_| Err(client.broke_off("the server fell silent")))?;
-            self.messages.hear(&bytes).map_err(|SseMessageTooLong| {
+            self.messages.push_bytes(&bytes).map_err(|SseMessageTooLong| {
                 Error::Protocol("an event that is longer than any can be".into())
             })?;
         }

@@ -103,7 +103,7 @@ impl AirlockClient {
     }
 
     /// How an execution stands.
-    pub async fn show(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
+    pub async fn execution(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
         self.reply(Method::GET, &format!("/api/executions/{id}"), None).await
     }
 
@@ -124,7 +124,7 @@ impl AirlockClient {
     }
 
     /// Executions, newest first.
-    pub async fn list(&self, which: ExecutionFilter) -> Result<ExecutionPage, Error> {
+    pub async fn list_executions(&self, which: ExecutionFilter) -> Result<ExecutionPage, Error> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(status) = which.status {
             query.append_pair("status", status.as_str());
@@ -147,7 +147,7 @@ impl AirlockClient {
             }
         }
         let path = format!("/api/executions?{}", query.finish());
-        let (_, body) = self.ask(Method::GET, &path, None).await?;
+        let (_, body) = self.send_request(Method::GET, &path, None).await?;
         ExecutionPage::read(&body)
     }
 
@@ -157,7 +157,7 @@ impl AirlockClient {
         loop {
             let after = entries.last().map_or(Seq(0), |entry| entry.seq);
             let path = format!("/api/executions/{id}/journal?after={after}");
-            let (_, body) = self.ask(Method::GET, &path, None).await?;
+            let (_, body) = self.send_request(Method::GET, &path, None).await?;
             let page: wire::JournalBody = serde_json::from_str(&body)
                 .map_err(|_| Error::Protocol("no journal that this version can read".into()))?;
             let is_last = page.entries.iter().all(|entry| entry.seq <= after);
@@ -176,7 +176,7 @@ impl AirlockClient {
         after: Seq,
     ) -> Result<(Vec<Box<RawValue>>, Seq), Error> {
         let path = format!("/api/executions/{id}/journal?after={after}");
-        let (_, body) = self.ask(Method::GET, &path, None).await?;
+        let (_, body) = self.send_request(Method::GET, &path, None).await?;
         let page: wire::JournalPage = serde_json::from_str(&body)
             .map_err(|_| Error::Protocol("no journal that this version can read".into()))?;
         Ok((page.entries, page.last))
@@ -207,7 +207,7 @@ impl AirlockClient {
         after: Seq,
     ) -> Result<Option<Incoming>, Error> {
         let path = format!("/api/executions/{id}/events?after={after}");
-        let mut request = self.request(Method::GET, self.address.at(&path)?, None);
+        let mut request = self.request(Method::GET, self.address.join_path(&path)?, None);
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert("last-event-id", HeaderValue::from(after.0));
@@ -235,24 +235,24 @@ impl AirlockClient {
         path: &str,
         body: Option<&Json>,
     ) -> Result<ExecutionReply, Error> {
-        let (headers, body) = self.ask(method, path, body).await?;
+        let (headers, body) = self.send_request(method, path, body).await?;
         let named = headers.get("airlock-execution").and_then(|id| id.to_str().ok());
         ExecutionReply::read(body, named.and_then(|id| id.parse().ok()))
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn send_request(
         &self,
         method: Method,
         path: &str,
         body: Option<&Json>,
     ) -> Result<(HeaderMap, String), Error> {
-        let request = self.request(method, self.address.at(path)?, body);
+        let request = self.request(method, self.address.join_path(path)?, body);
         let response = self.send(request).await?;
         self.whole(response).await
     }
 
     fn request(&self, method: Method, uri: Uri, body: Option<&Json>) -> Request<Full<Bytes>> {
-        let bytes = body.map(|json| Bytes::copy_from_slice(json.text().as_bytes()));
+        let bytes = body.map(|json| Bytes::copy_from_slice(json.as_text().as_bytes()));
         let mut request = Request::new(Full::new(bytes.unwrap_or_default()));
         *request.method_mut() = method;
         *request.uri_mut() = uri;
@@ -269,7 +269,7 @@ impl AirlockClient {
 
     /// A request that brings JSON.
     pub(crate) fn post_to(&self, path: &str, body: &Json) -> Result<Request<Full<Bytes>>, Error> {
-        Ok(self.request(Method::POST, self.address.at(path)?, Some(body)))
+        Ok(self.request(Method::POST, self.address.join_path(path)?, Some(body)))
     }
 
     /// What the server answers, whatever its status.
@@ -297,7 +297,7 @@ impl AirlockClient {
             StatusCode::UNAUTHORIZED => Err(Error::Unauthorised { url: url() }),
             status => {
                 let (_, body) = self.whole(response).await?;
-                Err(refused(status, &body))
+                Err(refusal_error(status, &body))
             }
         }
     }
@@ -346,7 +346,7 @@ fn proof_error(error: &(dyn StdError + 'static)) -> Option<ProofError> {
     None
 }
 
-fn refused(status: StatusCode, body: &str) -> Error {
+fn refusal_error(status: StatusCode, body: &str) -> Error {
     let problem = serde_json::from_str::<wire::ProblemBody>(body);
     let wire::ProblemBody { tag, message } = problem.unwrap_or_else(|_| {
         let shown: String = body.trim().chars().take(SHOWN_CHARS_MAX).collect();

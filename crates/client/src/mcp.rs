@@ -99,7 +99,7 @@ impl McpSaid {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(root_cause(&error)),
                 Some(Ok(frame)) => {
-                    let heard = frame.data_ref().map(|bytes| messages.hear(bytes));
+                    let heard = frame.data_ref().map(|bytes| messages.push_bytes(bytes));
                     heard.unwrap_or(Ok(())).map_err(|_| "a message that is too long".to_owned())?;
                 }
             }
@@ -110,7 +110,7 @@ impl McpSaid {
 /// What the protocol wants repeated in the head.
 fn describe(message: &Json, head: &McpHead, headers: &mut HeaderMap) {
     // What is nested too deep for us has no headers; the server will say what it misses.
-    let message: Value = serde_json::from_str(message.text()).unwrap_or_default();
+    let message: Value = serde_json::from_str(message.as_text()).unwrap_or_default();
     let (method, params) = (message["method"].as_str(), &message["params"]);
     let named = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
     let version = named.or(head.version.as_deref());

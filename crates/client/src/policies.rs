@@ -86,7 +86,7 @@ impl AirlockClient {
     /// Removes a policy. It no longer counts.
     pub async fn remove_policy(&self, id: &str) -> Result<(), Error> {
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-        self.ask(Method::DELETE, &format!("/api/policies/{id}"), None).await.map(drop)
+        self.send_request(Method::DELETE, &format!("/api/policies/{id}"), None).await.map(drop)
     }
 
     /// Lets a policy count that a management call made.
@@ -107,7 +107,7 @@ impl AirlockClient {
         path: &str,
         body: Option<&Json>,
     ) -> Result<T, Error> {
-        let (_, body) = self.ask(method, path, body).await?;
+        let (_, body) = self.send_request(method, path, body).await?;
         serde_json::from_str(&body)
             .map_err(|_| Error::Protocol("JSON, but not what was asked for".into()))
     }

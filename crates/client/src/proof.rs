@@ -181,7 +181,9 @@ async fn challenge(
     let (Some(address), Some(proof)) = (&answer.address, &answer.proof) else {
         return Err(match answer.reason {
             Some(ProofRefusal::UnknownToken) => ProofError::UnknownToken,
-            Some(ProofRefusal::OtherAddress) => ProofError::OtherAddress(shown(&answer.addresses)),
+            Some(ProofRefusal::OtherAddress) => {
+                ProofError::OtherAddress(format_address(&answer.addresses))
+            }
             None => ProofError::WrongProof,
         });
     };
@@ -190,7 +192,7 @@ async fn challenge(
 }
 
 /// An address from a stranger, short and plain.
-fn shown(addresses: &[String]) -> String {
+fn format_address(addresses: &[String]) -> String {
     let plain = |c: &char| c.is_ascii_alphanumeric() || ".:-[]".contains(*c);
     addresses
         .first()

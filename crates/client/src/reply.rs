@@ -157,7 +157,7 @@ impl OpenQuestion {
 
 impl ExecutionRow {
     fn read(json: Json) -> Result<Self, Error> {
-        let line: wire::ExecutionRowBody = read(json.text())?;
+        let line: wire::ExecutionRowBody = read(json.as_text())?;
         let status = ExecutionStatus::parse(&line.status)?;
         let wire::ExecutionRowBody { execution_id: execution, caller, created, last, .. } = line;
         let wire::ExecutionRowBody { outcome, code, duration_ms, tools, .. } = line;

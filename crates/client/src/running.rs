@@ -29,7 +29,7 @@ impl AirlockClient {
     }
 
     /// Answers a question and does not wait for what follows. The first answer stands.
-    pub async fn answer(
+    pub async fn answer_question(
         &self,
         id: ExecutionRef,
         answer: &Answer,
@@ -37,13 +37,14 @@ impl AirlockClient {
     ) -> Result<(), Error> {
         let body = wire::ResumeBody::body(answer, rider)?;
         let path = format!("/api/executions/{id}/resume?wait=0");
-        self.ask(Method::POST, &path, Some(&body)).await.map(drop)
+        self.send_request(Method::POST, &path, Some(&body)).await.map(drop)
     }
 
     /// What an execution asks now, oldest first.
     pub async fn questions(&self, id: ExecutionRef) -> Result<Vec<OpenQuestion>, Error> {
-        let (_, body) =
-            self.ask(Method::GET, &format!("/api/executions/{id}/questions"), None).await?;
+        let (_, body) = self
+            .send_request(Method::GET, &format!("/api/executions/{id}/questions"), None)
+            .await?;
         let wire::QuestionsBody { questions } = reply::read(&body)?;
         questions.into_iter().map(OpenQuestion::read).collect()
     }

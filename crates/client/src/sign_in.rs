@@ -76,7 +76,7 @@ impl AirlockClient {
     /// Signs a browser out.
     pub async fn end_browser_session(&self, id: &str) -> Result<(), Error> {
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-        self.ask(Method::DELETE, &format!("/api/sessions/{id}"), None).await.map(drop)
+        self.send_request(Method::DELETE, &format!("/api/sessions/{id}"), None).await.map(drop)
     }
 }
 

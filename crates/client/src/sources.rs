@@ -90,7 +90,7 @@ impl AirlockClient {
             return Err(Error::Refused { status: 404, tag: String::new(), message });
         }
         let path = format!("/api/integrations/{}", escaped(slug));
-        self.ask(Method::DELETE, &path, None).await.map(drop)
+        self.send_request(Method::DELETE, &path, None).await.map(drop)
     }
 }
 

@@ -41,16 +41,16 @@ impl SseParser {
     }
 
     /// Hears what came in.
-    pub(crate) fn hear(&mut self, mut bytes: &[u8]) -> Result<(), SseMessageTooLong> {
+    pub(crate) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<(), SseMessageTooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.was_return) && first == b'\n' {
                 bytes = &bytes[1..];
                 continue;
             }
             let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                return self.keep(bytes);
+                return self.append_bytes(bytes);
             };
-            self.keep(&bytes[..end])?;
+            self.append_bytes(&bytes[..end])?;
             self.was_return = bytes[end] == b'\r';
             self.end_line();
             bytes = &bytes[end + 1..];
@@ -58,7 +58,7 @@ impl SseParser {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), SseMessageTooLong> {
+    fn append_bytes(&mut self, bytes: &[u8]) -> Result<(), SseMessageTooLong> {
         if self.line.len() + self.data.len() + bytes.len() > self.bytes_max {
             return Err(SseMessageTooLong);
         }
@@ -105,7 +105,7 @@ mod tests {
         let mut messages = SseParser::new();
         let mut heard = vec![];
         for piece in pieces {
-            messages.hear(piece).unwrap();
+            messages.push_bytes(piece).unwrap();
             heard.extend(std::iter::from_fn(|| messages.next()));
         }
         heard.into_iter().map(|message| String::from_utf8(message).unwrap()).collect()
@@ -144,9 +144,9 @@ mod tests {
     #[test]
     fn an_endless_message_is_refused() {
         let mut messages = SseParser { bytes_max: 10, ..SseParser::new() };
-        assert_eq!(messages.hear(b"data: abcd"), Ok(()));
-        assert_eq!(messages.hear(b"e"), Err(SseMessageTooLong));
+        assert_eq!(messages.push_bytes(b"data: abcd"), Ok(()));
+        assert_eq!(messages.push_bytes(b"e"), Err(SseMessageTooLong));
         let mut messages = SseParser { bytes_max: 10, ..SseParser::new() };
-        assert_eq!(messages.hear(b"data:ab\ndata:cd\ndata:ef\n"), Err(SseMessageTooLong));
+        assert_eq!(messages.push_bytes(b"data:ab\ndata:cd\ndata:ef\n"), Err(SseMessageTooLong));
     }
 }

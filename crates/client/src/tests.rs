@@ -187,7 +187,7 @@ async fn an_answer_is_sent_as_it_was_given_and_what_follows_is_read() {
     assert_eq!(told.execution.map(ExecutionRef::from), Some(id(RUN)));
     let ExecutionStanding::Asks(asks) = told.standing else { panic!("{:?}", told.standing) };
     assert_eq!((ExecutionRef::from(asks.question), asks.message.as_str()), (id(ASKED), "Again?"));
-    assert_eq!(asks.args.unwrap().text(), r#"{"x": 1}"#);
+    assert_eq!(asks.args.unwrap().as_text(), r#"{"x": 1}"#);
 }
 
 #[tokio::test]
@@ -212,9 +212,9 @@ async fn every_standing_is_understood_and_passed_on_unchanged() {
     for (body, standing) in cases {
         let (listener, client) = listen().await;
         let script = [says("200 OK", body)];
-        let (told, _) = tokio::join!(client.show(id(RUN)), speak(listener, &script));
+        let (told, _) = tokio::join!(client.execution(id(RUN)), speak(listener, &script));
         let told = told.unwrap();
-        assert_eq!((told.json.text(), told.standing), (body, standing));
+        assert_eq!((told.json.as_text(), told.standing), (body, standing));
     }
 }
 
@@ -232,7 +232,7 @@ async fn a_list_is_asked_for_and_read() {
         after,
         ..ExecutionFilter::default()
     };
-    let (page, requests) = tokio::join!(client.list(which), speak(listener, &script));
+    let (page, requests) = tokio::join!(client.list_executions(which), speak(listener, &script));
     let query = format!("GET /api/executions?status=paused&limit=1&after={RUN} HTTP/1.1");
     assert_eq!(requests[0].lines().next(), Some(query.as_str()));
     let page = page.unwrap();
@@ -240,7 +240,7 @@ async fn a_list_is_asked_for_and_read() {
     let listed = &page.executions[0];
     assert_eq!((listed.status, listed.caller.as_str()), (ExecutionStatus::Paused, "ann"));
     assert_eq!((listed.created, listed.last), (Timestamp(5), Seq(9)));
-    assert_eq!(listed.json.text(), line);
+    assert_eq!(listed.json.as_text(), line);
 }
 
 #[tokio::test]
@@ -261,7 +261,7 @@ async fn every_no_is_told_apart() {
     }
     let (listener, client) = listen().await;
     let script = ["HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_owned()];
-    let (told, _) = tokio::join!(client.show(id(RUN)), speak(listener, &script));
+    let (told, _) = tokio::join!(client.execution(id(RUN)), speak(listener, &script));
     assert!(matches!(told, Err(Error::BrokeOff { .. })), "{told:?}");
 }
 

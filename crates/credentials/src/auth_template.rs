@@ -48,7 +48,7 @@ pub fn connection_from_offer(
         }
         "oauth" | "oauth2" => made.oauth = Some(oauth.unwrap_or_default()),
         other => {
-            let method = method(own, other).ok_or_else(|| unknown(own, other))?;
+            let method = method(own, other).ok_or_else(|| unknown_template(own, other))?;
             if method.kind == AuthKind::OAuth2 {
                 let scheme = Some(other.to_owned());
                 made.oauth = Some(OAuthConfig { scheme, ..oauth.unwrap_or_default() });
@@ -85,7 +85,7 @@ fn basic(values: &mut BTreeMap<String, SecretText>) -> Option<BasicConfig> {
     Some(BasicConfig { user: values.remove("user")?, password: values.remove("password")? })
 }
 
-fn unknown(own: &[AuthMethod], template: &str) -> String {
+fn unknown_template(own: &[AuthMethod], template: &str) -> String {
     let own = own.iter().map(|method| method.template.as_str());
     let usual = ["none", "bearer", "basic", "header", "query", "cookie", "oauth"];
     let mut names: Vec<_> = usual.into_iter().chain(own).collect();
@@ -199,17 +199,17 @@ mod tests {
             BTreeMap::from([("key".to_owned(), "k".to_owned()), ("app".into(), "a".into())]);
         let credential = fill(&pair(), &values).unwrap();
         assert_eq!(
-            credential.at(PlacementKind::Header).collect::<Vec<_>>(),
+            credential.value_at(PlacementKind::Header).collect::<Vec<_>>(),
             [("X-Key", "Token k")]
         );
-        assert_eq!(credential.at(PlacementKind::Query).collect::<Vec<_>>(), [("app", "a")]);
+        assert_eq!(credential.value_at(PlacementKind::Query).collect::<Vec<_>>(), [("app", "a")]);
         assert_eq!(fill(&pair(), &BTreeMap::new()), Err(vec!["key".into(), "app".into()]));
         let basic = method(&[], "basic").unwrap();
         let values =
             BTreeMap::from([("user".to_owned(), "u".to_owned()), ("password".into(), "p".into())]);
         let credential = fill(&basic, &values).unwrap();
         assert_eq!(
-            credential.at(PlacementKind::Header).collect::<Vec<_>>(),
+            credential.value_at(PlacementKind::Header).collect::<Vec<_>>(),
             [("authorization", "Basic dTpw")]
         );
     }

@@ -265,7 +265,7 @@ impl ConnectionConfig {
     }
 
     /// Refuses a configuration that contradicts itself or is too large.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_members(&self) -> Result<(), String> {
         self.owner()?;
         let ways = [
             self.bearer.is_some(),

@@ -32,7 +32,7 @@ pub struct ConnectionProof {
 
 impl fmt::Debug for ConnectionProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ConnectionProof({})", self.key.shown())
+        write!(f, "ConnectionProof({})", self.key.display_name())
     }
 }
 
@@ -69,7 +69,7 @@ impl ConnectionProof {
             match secret_values::credential(&self).await {
                 Ok(credential) => return Ok(credential),
                 Err(MissingValue::Unentered) => {
-                    handoff::ask(&self, &call).await?;
+                    handoff::ask_for_secret(&self, &call).await?;
                     self.connection =
                         self.credentials.current(&self.key).unwrap_or(self.connection);
                 }

@@ -37,7 +37,7 @@ impl fmt::Display for ConnectionKey {
 
 impl ConnectionKey {
     /// The form that people read.
-    pub fn shown(&self) -> String {
+    pub fn display_name(&self) -> String {
         format!("{}.{}.{}", self.slug, self.owner, self.name)
     }
 }

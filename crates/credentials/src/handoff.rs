@@ -37,17 +37,20 @@ pub struct HandoffForm {
 }
 
 /// Asks the person behind a call to enter what is missing.
-pub(crate) async fn ask(proof: &ConnectionProof, call: &ToolRequest) -> Result<(), NoProof> {
-    let url = begin(proof, Some(call)).await?;
+pub(crate) async fn ask_for_secret(
+    proof: &ConnectionProof,
+    call: &ToolRequest,
+) -> Result<(), NoProof> {
+    let url = begin_handoff(proof, Some(call)).await?;
     let message = format!(
         "The connection {} has no secret yet. Enter it on the page behind this link; nobody but the server sees it.",
-        proof.key.shown()
+        proof.key.display_name()
     );
-    Ok(oauth_flows::ask(call, message, url).await?)
+    Ok(oauth_flows::ask_to_sign_in(call, message, url).await?)
 }
 
 /// Begins a hand-off, or joins the current one. Returns the address of its page.
-async fn begin(proof: &ConnectionProof, call: WaitingCall<'_>) -> Result<String, NoProof> {
+async fn begin_handoff(proof: &ConnectionProof, call: WaitingCall<'_>) -> Result<String, NoProof> {
     let credentials = &proof.credentials;
     let origin = credentials.origin().await.ok_or_else(|| oauth_flows::no_browser(proof))?;
     let lock = credentials.connection_lock(&proof.key);
@@ -80,7 +83,7 @@ impl ConnectionProof {
         if self.connection.oauth.is_some() {
             return Err(invalid("that connection gets its tokens by OAuth".into()));
         }
-        begin(self, None).await.map_err(|none| invalid(oauth::sentence(none)))
+        begin_handoff(self, None).await.map_err(|none| invalid(oauth::sentence(none)))
     }
 
     /// What a person is asked to enter.
@@ -95,7 +98,7 @@ impl ConnectionProof {
             let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
             Some(format!("{}{port}", url.host_str()?))
         });
-        HandoffForm { connection: self.key.shown(), api, host, label, fields }
+        HandoffForm { connection: self.key.display_name(), api, host, label, fields }
     }
 
     /// The connection with the values that a person entered.
@@ -113,7 +116,7 @@ impl ConnectionProof {
         let texts = values.into_iter().map(|(name, value)| (name, SecretText::Plain(value)));
         connection.values.extend(texts);
         connection.template = Some(connection.template_name().to_owned());
-        connection.check().map_err(invalid)?;
+        connection.check_members().map_err(invalid)?;
         Ok(connection)
     }
 }

@@ -16,11 +16,11 @@ pub(crate) struct NoteExpiry {
 impl NoteExpiry {
     /// `ms` milliseconds from now.
     pub(crate) fn after(host: &dyn CredentialHost, ms: i64) -> Self {
-        Self::at(host.now().0.saturating_add(ms), host)
+        Self::for_expiry(host.now().0.saturating_add(ms), host)
     }
 
     /// At a time of the present clock.
-    pub(crate) fn at(expires_at: i64, host: &dyn CredentialHost) -> Self {
+    pub(crate) fn for_expiry(expires_at: i64, host: &dyn CredentialHost) -> Self {
         Self { expires_at, generation: host.clock_generation() }
     }
 

@@ -167,15 +167,19 @@ impl Credentials {
 }
 
 /// Sends the person behind a call to a page, and waits until they are back. Nothing has been done for the call yet.
-pub(crate) async fn ask(call: &ToolRequest, message: String, url: String) -> Result<(), Failure> {
-    call.ask(ToolPrompt::Link { message, url, is_prior: true }).await.map(drop)
+pub(crate) async fn ask_to_sign_in(
+    call: &ToolRequest,
+    message: String,
+    url: String,
+) -> Result<(), Failure> {
+    call.ask_person(ToolPrompt::Link { message, url, is_prior: true }).await.map(drop)
 }
 
 /// Why a call fails that needs a person, where no browser can reach this program.
 pub(crate) fn no_browser(proof: &ConnectionProof) -> NoProof {
     let why = format!(
         "The connection {} needs a person in a browser, and this program serves none: use `airlock serve`.",
-        proof.key.shown()
+        proof.key.display_name()
     );
     ToolFailure::new("oauth_reauth_required", why).into()
 }

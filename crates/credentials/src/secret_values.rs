@@ -95,12 +95,13 @@ pub(crate) async fn credential(proof: &ConnectionProof) -> Result<ToolCredential
 }
 
 fn placed(credential: &ToolCredential) -> Vec<CredentialPlacement> {
-    let headers = credential.at(PlacementKind::Header).map(|pair| (PlacementKind::Header, pair));
+    let headers =
+        credential.value_at(PlacementKind::Header).map(|pair| (PlacementKind::Header, pair));
     let all = headers
-        .chain(credential.at(PlacementKind::Query).map(|pair| (PlacementKind::Query, pair)))
+        .chain(credential.value_at(PlacementKind::Query).map(|pair| (PlacementKind::Query, pair)))
         .chain(
             credential
-                .at(PlacementKind::Environment)
+                .value_at(PlacementKind::Environment)
                 .map(|pair| (PlacementKind::Environment, pair)),
         );
     all.map(|(place, (name, value))| CredentialPlacement {

@@ -23,7 +23,7 @@ async fn embed() -> Result<(), Box<dyn Error>> {
     let engine = Engine::start(Config::new(store, catalogue)).await?;
     let execution = engine.run("return await tools.shop.price({ pieces: 6 })").await?;
     match engine.outcome(execution).await? {
-        ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.text()),
+        ExecutionOutcome::Completed { value: Some(value) } => println!("{}", value.as_text()),
         ExecutionOutcome::Completed { value: None } => println!("undefined"),
         ExecutionOutcome::Failed(failure) => println!("failed: {}", failure.message),
         ExecutionOutcome::Cancelled { by, .. } => println!("cancelled by {by}"),

@@ -5,7 +5,7 @@ use crate::actor::ActorRequest;
 use crate::engine::{Engine, EngineShared};
 use crate::fault::{Error, Fault};
 use crate::reading::ExecutionSnapshot;
-use crate::recover::list;
+use crate::recover::list_unfinished;
 use lifecycle::{
     CallerName, DecisionMoment, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary,
     Intent, Rejection, Seq, Timestamp, WriteStrength, decide,
@@ -37,7 +37,7 @@ pub(crate) async fn park_after_loss(shared: &Arc<EngineShared>) -> Result<(), Fa
     for phase in [ExecutionPhase::Parked, ExecutionPhase::Running, ExecutionPhase::Paused] {
         let mut after = None;
         loop {
-            let listed = list(shared, phase, after).await?;
+            let listed = list_unfinished(shared, phase, after).await?;
             let Some(last) = listed.last() else { break };
             after = Some(last.execution);
             for ListedExecution { execution, .. } in &listed {
@@ -136,7 +136,7 @@ pub(crate) async fn continue_all(
 ) -> Result<usize, Error> {
     let (mut after, mut n_continued) = (None, 0);
     loop {
-        let listed = list(shared, ExecutionPhase::Parked, after).await?;
+        let listed = list_unfinished(shared, ExecutionPhase::Parked, after).await?;
         let Some(last) = listed.last() else { return Ok(n_continued) };
         after = Some(last.execution);
         for listed in &listed {
@@ -145,7 +145,10 @@ pub(crate) async fn continue_all(
                 continue;
             }
             let intent = || Intent::Continue { by: by.clone() };
-            match shared.ask(execution, |reply| ActorRequest::Submit(intent(), reply)).await {
+            match shared
+                .submit_request(execution, |reply| ActorRequest::Submit(intent(), reply))
+                .await
+            {
                 Ok(()) => n_continued += 1,
                 // Another request continued it, or ended it.
                 Err(Error::Rejected(Rejection::NotParked | Rejection::AlreadyFinished)) => {}

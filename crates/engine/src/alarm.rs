@@ -49,7 +49,7 @@ async fn wake_next(shared: &Arc<EngineShared>) {
     }
     if clock.now() >= due
         && let Some(execution) = execution
-        && let Err(error) = shared.ask(execution, ActorRequest::Wake).await
+        && let Err(error) = shared.submit_request(execution, ActorRequest::Wake).await
     {
         tracing::warn!(%execution, %error, "could not wake what is due");
         tokio::time::sleep(RETRY).await;

@@ -80,7 +80,7 @@ impl Engine {
     /// first answer stands, and whoever comes later is told the same.
     pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<EmbeddedProgress, Error> {
         let execution = self.asked_by(id).await?;
-        match self.answer(id, answer, CallerName::from(BuiltinCaller::Embedder)).await {
+        match self.answer_question(id, answer, CallerName::from(BuiltinCaller::Embedder)).await {
             Ok(_)
             | Err(Error::Rejected(Rejection::AlreadyAnswered(_) | Rejection::AlreadyFinished)) => {}
             Err(error) => return Err(error),
@@ -115,7 +115,7 @@ impl Engine {
         let mut listener = OutcomeListener::new(execution, after);
         let mut entries = self.follow(execution, Seq(0));
         while let Some(entry) = entries.next().await {
-            if let Some(progress) = listener.hear(entry?)? {
+            if let Some(progress) = listener.handle_entry(entry?)? {
                 return Ok(progress);
             }
         }
@@ -141,14 +141,14 @@ impl OutcomeListener {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is of no concern to an embedder")]
-    fn hear(&mut self, entry: Entry) -> Result<Option<EmbeddedProgress>, Error> {
+    fn handle_entry(&mut self, entry: Entry) -> Result<Option<EmbeddedProgress>, Error> {
         match entry.event {
             Event::Logged { level, line, .. } => self.logs.push((level, line)),
             Event::Emitted { item, .. } => self.emitted.push(item),
             Event::CallMade { call, tool, args, .. } => {
                 self.calls.insert(call, (tool, args));
             }
-            Event::CallAsked(question) => self.ask(question),
+            Event::CallAsked(question) => self.record_question(question),
             Event::CallAnswered { question, .. } => {
                 self.open.retain(|pause| pause.id != question);
                 if self.after == Some(question) {
@@ -172,7 +172,7 @@ impl OutcomeListener {
         Ok(paused.cloned().map(EmbeddedProgress::Paused))
     }
 
-    fn ask(&mut self, question: Question) {
+    fn record_question(&mut self, question: Question) {
         // The journal never asks about a call that was not made.
         if let Some((tool, args)) = self.calls.get(&question.call).cloned() {
             let (id, execution) = (question.id, self.execution);

@@ -116,7 +116,7 @@ impl Engine {
         after_loss::park_after_loss(shared).await?;
         recover::count_unfinished(shared).await?;
         recover::unfinished(shared).await?;
-        shared.tracker.spawn(crate::clock::keep(Arc::clone(shared)));
+        shared.tracker.spawn(crate::clock::run_clock_keeper(Arc::clone(shared)));
         shared.tracker.spawn(crate::clock::correct_dues(Arc::clone(shared)));
         shared.tracker.spawn(crate::alarm::watch(Arc::clone(shared)));
         shared.tracker.spawn(crate::retention::watch(Arc::clone(shared)));
@@ -125,7 +125,7 @@ impl Engine {
 
     /// Starts an execution. It is in the journal when this returns.
     pub async fn submit(&self, start: ExecutionStart) -> Result<ExecutionId, Error> {
-        self.begin(
+        self.begin_execution(
             ExecutionId::from_uuid(Uuid::now_v7()),
             start,
             CallRules::default(),
@@ -141,10 +141,10 @@ impl Engine {
         start: ExecutionStart,
         terms: CallRules,
     ) -> Result<ExecutionId, Error> {
-        self.begin(execution, start, terms, Activation::Chosen).await
+        self.begin_execution(execution, start, terms, Activation::Chosen).await
     }
 
-    async fn begin(
+    async fn begin_execution(
         &self,
         execution: ExecutionId,
         start: ExecutionStart,
@@ -168,7 +168,7 @@ impl Engine {
                 if let Intent::Start { caller, .. } = &intent {
                     self.shared.quotas.release_start(caller);
                 }
-                return self.ask(execution, intent).await.map(|()| execution);
+                return self.submit_intent(execution, intent).await.map(|()| execution);
             }
         };
         match kept.await {
@@ -191,7 +191,7 @@ impl Engine {
     }
 
     /// Answers a question. Kept for good when this returns; exactly one answer ever is.
-    pub async fn answer(
+    pub async fn answer_question(
         &self,
         question: QuestionId,
         answer: Answer,
@@ -228,12 +228,12 @@ impl Engine {
         };
         let answers: Vec<_> = answers.into_iter().map(given).collect();
         let request = |reply| ActorRequest::Answer(answers.clone(), reply);
-        self.shared.ask(execution, request).await
+        self.shared.submit_request(execution, request).await
     }
 
     /// Removes an execution that is over, and everything about it.
-    pub async fn forget(&self, execution: ExecutionId) -> Result<(), Error> {
-        if self.shared.config.journal.forget(execution).await? {
+    pub async fn delete_execution(&self, execution: ExecutionId) -> Result<(), Error> {
+        if self.shared.config.journal.delete_execution(execution).await? {
             return Ok(());
         }
         self.overview(execution).await?;
@@ -257,7 +257,7 @@ impl Engine {
         by: CallerName,
         reason: Option<String>,
     ) -> Result<(), Error> {
-        self.ask(execution, Intent::Cancel { by, reason, active_ms: 0 }).await
+        self.submit_intent(execution, Intent::Cancel { by, reason, active_ms: 0 }).await
     }
 
     /// Lets a parked execution continue. Calls that were under way, or may have been, become questions.
@@ -266,7 +266,7 @@ impl Engine {
         execution: ExecutionId,
         by: CallerName,
     ) -> Result<(), Error> {
-        self.ask(execution, Intent::Continue { by }).await
+        self.submit_intent(execution, Intent::Continue { by }).await
     }
 
     /// How often the clock of this store was found set back. What was written before that expires by a clock that no longer
@@ -281,18 +281,18 @@ impl Engine {
     }
 
     /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.
-    pub async fn settle(
+    pub async fn settle_call(
         &self,
         execution: ExecutionId,
         call: CallId,
         outcome: CallOutcome,
     ) -> Result<(), Error> {
-        self.ask(execution, Intent::Settle { call, outcome }).await
+        self.submit_intent(execution, Intent::Settle { call, outcome }).await
     }
 
     /// Ends an execution because a limit that its door watches was reached.
     pub async fn expire(&self, execution: ExecutionId, limit: LimitKind) -> Result<(), Error> {
-        self.ask(execution, Intent::Expire { limit, active_ms: 0 }).await
+        self.submit_intent(execution, Intent::Expire { limit, active_ms: 0 }).await
     }
 
     /// Who may call what: the rules, and what they say now.
@@ -359,9 +359,9 @@ impl Engine {
         self.shared.sandbox.shutdown().await;
     }
 
-    async fn ask(&self, execution: ExecutionId, intent: Intent) -> Result<(), Error> {
+    async fn submit_intent(&self, execution: ExecutionId, intent: Intent) -> Result<(), Error> {
         let request = |reply| ActorRequest::Submit(intent.clone(), reply);
-        self.shared.ask(execution, request).await
+        self.shared.submit_request(execution, request).await
     }
 }
 
@@ -391,7 +391,7 @@ impl EngineShared {
     }
 
     /// Sends a request to the execution's actor, bringing one to life if need be.
-    pub(crate) async fn ask(
+    pub(crate) async fn submit_request(
         self: &Arc<Self>,
         execution: ExecutionId,
         request: impl Fn(oneshot::Sender<Result<(), Error>>) -> ActorRequest,
@@ -409,7 +409,7 @@ impl EngineShared {
             };
             let (reply, outcome) = oneshot::channel();
             if sender.send(Box::new(request(reply))).await.is_ok()
-                && let Some(outcome) = told(&sender, outcome).await
+                && let Some(outcome) = actor_reply(&sender, outcome).await
             {
                 return outcome;
             }
@@ -421,7 +421,7 @@ impl EngineShared {
 
 /// What an actor says to a request in its mailbox; none where it left without a word. A request that comes while it leaves
 /// may lie in there for as long as anybody could send another one, so its answer is not all that is waited for.
-async fn told<T>(sender: &ActorRequests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
+async fn actor_reply<T>(sender: &ActorRequests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
     tokio::select! {
         biased;
         told = &mut outcome => told.ok(),
@@ -448,7 +448,7 @@ mod tests {
         drop(mailbox);
         on_its_way.send(Box::new(ActorRequest::Wake(reply)));
         // It lies there: the sender is still in our hands.
-        assert!(told(&sender, outcome).await.is_none());
+        assert!(actor_reply(&sender, outcome).await.is_none());
     }
 
     #[tokio::test]
@@ -460,6 +460,6 @@ mod tests {
         let ActorRequest::Wake(reply) = *request else { panic!("something else came") };
         reply.send(Ok(())).unwrap();
         drop(mailbox);
-        assert!(matches!(told(&sender, outcome).await, Some(Ok(()))));
+        assert!(matches!(actor_reply(&sender, outcome).await, Some(Ok(()))));
     }
 }

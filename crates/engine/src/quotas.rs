@@ -45,7 +45,7 @@ impl Default for QuotaSettings {
 
 impl QuotaSettings {
     /// The quotas of a caller.
-    pub fn of(&self, caller: &CallerName) -> QuotaLimits {
+    pub fn for_caller(&self, caller: &CallerName) -> QuotaLimits {
         self.callers.get(caller).copied().unwrap_or(self.usual)
     }
 }
@@ -92,7 +92,7 @@ impl QuotaBook {
     /// that of two starts for one place only one is admitted.
     pub(crate) fn admit_start(&self, caller: &CallerName) -> Result<(), Rejection> {
         let now = self.clock.now();
-        self.lock().admit(caller, now, QuotaLimits::admit_start, |usage| usage.running += 1)
+        self.lock().admit_caller(caller, now, QuotaLimits::admit_start, |usage| usage.running += 1)
     }
 
     /// Takes back what [`Self::admit_start`] counted: nothing was started.
@@ -190,14 +190,14 @@ impl QuotaBook {
 }
 
 impl QuotaTables {
-    fn admit(
+    fn admit_caller(
         &mut self,
         caller: &CallerName,
         now: Timestamp,
         rule: fn(&QuotaLimits, &CallerUsage, Timestamp) -> Result<(), Rejection>,
         count: fn(&mut CallerUsage),
     ) -> Result<(), Rejection> {
-        let quotas = self.settings.of(caller);
+        let quotas = self.settings.for_caller(caller);
         let entry = self.entry(caller, now);
         let admitted = rule(&quotas, &entry.usage, now);
         match &admitted {
@@ -264,7 +264,7 @@ mod tests {
     };
 
     fn book() -> (Arc<QuotaBook>, ManualClock) {
-        let hands = ManualClock::at(Timestamp(1_700_000_000_000));
+        let hands = ManualClock::starting_at(Timestamp(1_700_000_000_000));
         let settings = QuotaSettings { usual: QUOTAS, callers: BTreeMap::new() };
         (Arc::new(QuotaBook::new(Clock::Manual(hands.clone()), settings)), hands)
     }

@@ -115,8 +115,8 @@ impl Engine {
     }
 
     /// Executions that match, newest first.
-    pub async fn list(&self, filter: ListFilter) -> Result<Vec<ListedExecution>, Fault> {
-        Ok(self.shared.config.journal.list(filter).await?)
+    pub async fn list_executions(&self, filter: ListFilter) -> Result<Vec<ListedExecution>, Fault> {
+        Ok(self.shared.config.journal.list_executions(filter).await?)
     }
 
     /// A page of the executions that match, newest first, with how they ended and what they called.

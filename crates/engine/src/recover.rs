@@ -15,14 +15,14 @@ const LISTED_PER_READ_MAX: usize = 1_000;
 /// How long to wait after the journal failed before an execution is brought back.
 const RETRY: Duration = Duration::from_secs(1);
 
-pub(crate) async fn list(
+pub(crate) async fn list_unfinished(
     shared: &Arc<EngineShared>,
     phase: ExecutionPhase,
     after: Option<ExecutionId>,
 ) -> Result<Vec<ListedExecution>, Fault> {
     let filter =
         ListFilter { phases: vec![phase], caller: None, after, n_max: LISTED_PER_READ_MAX };
-    Ok(shared.config.journal.list(filter).await?)
+    Ok(shared.config.journal.list_executions(filter).await?)
 }
 
 /// Gives an actor to everything that was running. What waits for people stays in the journal and
@@ -30,7 +30,7 @@ pub(crate) async fn list(
 pub(crate) async fn unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     let mut after = None;
     loop {
-        let listed = list(shared, ExecutionPhase::Running, after).await?;
+        let listed = list_unfinished(shared, ExecutionPhase::Running, after).await?;
         let Some(last) = listed.last() else { return Ok(()) };
         after = Some(last.execution);
         for listed in &listed {

@@ -55,7 +55,7 @@ impl ProgressReporter {
     }
 
     /// Forgets what was said: a call is over, or with `over` given everything.
-    pub(crate) fn forget(&self, reports: &ProgressReports) {
+    pub(crate) fn clear_reports(&self, reports: &ProgressReports) {
         if self.has_spoken.load(Ordering::SeqCst) {
             reports.lock().remove(&self.execution);
         }

@@ -82,7 +82,7 @@ async fn sweep(shared: &EngineShared) -> Result<SweepNext, StoreError> {
             // What ended later than now ended before the clock was set back.
             let is_heard = finished.ended.after_ms(KEPT_MS_MIN) <= now || finished.ended > now;
             if due <= now || (is_too_large && is_heard) {
-                journal.forget(finished.execution).await?;
+                journal.delete_execution(finished.execution).await?;
                 n_forgotten += 1;
             } else {
                 next = next.min(due);

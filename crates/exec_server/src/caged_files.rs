@@ -49,7 +49,7 @@ fn serve_requests() -> io::Result<()> {
     while stdin.read_until(b'\n', &mut asked)? > 0 {
         let request: FileRequest = serde_json::from_slice(&asked)?;
         asked.clear();
-        serde_json::to_writer(&mut stdout, &files::attend(request, &mut handles))?;
+        serde_json::to_writer(&mut stdout, &files::run_file_request(request, &mut handles))?;
         stdout.write_all(b"\n")?;
         stdout.flush()?;
     }
@@ -60,14 +60,14 @@ fn attend() -> io::Result<()> {
     let mut asked = String::new();
     io::stdin().take(ASKED_BYTES_MAX).read_to_string(&mut asked)?;
     let request: FileRequest = serde_json::from_str(&asked)?;
-    let done = files::attend(request, &mut files::FileHandles::default());
+    let done = files::run_file_request(request, &mut files::FileHandles::default());
     let mut stdout = io::stdout().lock();
     serde_json::to_writer(&mut stdout, &done)?;
     stdout.flush()
 }
 
 /// Performs a request in a cage.
-pub(super) async fn perform(
+pub(super) async fn perform_request(
     processes: &ProcessSpawner,
     cage: ProcessCage,
     request: &FileRequest,
@@ -101,7 +101,7 @@ async fn done(processes: &ProcessSpawner, cage: ProcessCage, asked: Vec<u8>) -> 
                 said.extend_from_slice(&chunk.bytes);
             }
             ProcessEvent::Output(_) => {}
-            ProcessEvent::Exited { .. } => process.end(EndMode::Kill),
+            ProcessEvent::Exited { .. } => process.end_with(EndMode::Kill),
             ProcessEvent::Closed { .. } => break,
         }
     }
@@ -149,7 +149,7 @@ impl FileWorker {
     }
 
     /// Performs a request. If the process fails, the next request starts another one, which has no files open.
-    pub(super) async fn perform(&mut self, request: &FileRequest) -> files::FileResult {
+    pub(super) async fn perform_in_worker(&mut self, request: &FileRequest) -> files::FileResult {
         let broke = || ErrorObject::new(INTERNAL, "the request broke on our side");
         let mut asked = serde_json::to_vec(request).map_err(|_| broke())?;
         asked.push(b'\n');
@@ -157,7 +157,7 @@ impl FileWorker {
             Some(worker) => worker,
             None => RunningWorker::start(&self.processes).await.map_err(|_| broke())?,
         };
-        let answer = worker.ask(asked).await.ok_or_else(broke)?;
+        let answer = worker.send_request(asked).await.ok_or_else(broke)?;
         self.running = Some(worker);
         serde_json::from_slice::<Result<Value, ErrorObject>>(&answer).map_err(|_| broke())?
     }
@@ -170,7 +170,7 @@ impl RunningWorker {
     }
 
     /// Returns the answer; none if the process has exited.
-    async fn ask(&mut self, asked: Vec<u8>) -> Option<Vec<u8>> {
+    async fn send_request(&mut self, asked: Vec<u8>) -> Option<Vec<u8>> {
         let room = self.process.input_room(asked.len()).await;
         self.process.write(asked.into(), room).ok()?;
         loop {

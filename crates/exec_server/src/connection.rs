@@ -143,7 +143,7 @@ impl ExecConnection {
             };
             let heard = match received {
                 Ok(IncomingMessage::Whole(message)) => {
-                    self.hear(&String::from_utf8_lossy(message)).await
+                    self.handle_message(&String::from_utf8_lossy(message)).await
                 }
                 Ok(IncomingMessage::Pong(number)) => {
                     unheard.heard(number);
@@ -158,7 +158,7 @@ impl ExecConnection {
         }
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), ClientLeft> {
+    async fn handle_message(&mut self, text: &str) -> Result<(), ClientLeft> {
         let message = match has_too_many_values(text) {
             true => Err("it holds too many values".to_owned()),
             false => json_rpc::read(text),
@@ -200,7 +200,7 @@ impl ExecConnection {
 
     fn request(&mut self, method: &str, params: Option<&RawValue>, reply: RequestReply) {
         let Some(family) = family(method) else {
-            reply.fail(&self.unknown(method));
+            reply.fail(&self.unknown_process(method));
             return;
         };
         if method != "initialize" {
@@ -216,19 +216,19 @@ impl ExecConnection {
             }
         }
         match (read(method, params), &self.phase) {
-            (None, _) => reply.fail(&self.unknown(method)),
+            (None, _) => reply.fail(&self.unknown_process(method)),
             (Some(Err(error)), _) => reply.fail(&error),
             (Some(Ok(ExecServerRequest::Initialize(params))), _) => self.initialize(params, reply),
             (Some(Ok(request)), HandshakePhase::Talking(session)) => {
                 let session = Arc::clone(session);
-                self.attend(&session, request, reply);
+                self.run_until_closed(&session, request, reply);
             }
             // Handled above.
             (Some(Ok(_)), HandshakePhase::Silent | HandshakePhase::Greeted(_)) => {}
         }
     }
 
-    fn unknown(&self, method: &str) -> ErrorObject {
+    fn unknown_process(&self, method: &str) -> ErrorObject {
         match self.dialect {
             ExecServerDialect::Seed => {
                 ErrorObject::new(INVALID_REQUEST, format!("unknown method: {method}"))
@@ -253,7 +253,7 @@ impl ExecConnection {
         }
         let sessions = &self.server.shared.sessions;
         let session = match params.resume_session_id.flatten() {
-            None => sessions.begin(),
+            None => sessions.begin_session(),
             Some(id) => match sessions.resume(&id) {
                 Ok(session) => session,
                 Err(not) => {
@@ -275,7 +275,7 @@ impl ExecConnection {
         self.phase = HandshakePhase::Greeted(session);
     }
 
-    fn attend(
+    fn run_until_closed(
         &mut self,
         session: &Arc<ExecSession>,
         request: ExecServerRequest,
@@ -286,44 +286,72 @@ impl ExecConnection {
             ExecServerRequest::Initialize(params) => self.initialize(params, reply),
             ExecServerRequest::ProcessStart(params) => self.start(session, params, reply),
             ExecServerRequest::ProcessRead(params) => {
-                ask(session, &params.process_id.clone(), ProcessRequest::Read(params, reply));
+                ask_process(
+                    session,
+                    &params.process_id.clone(),
+                    ProcessRequest::Read(params, reply),
+                );
             }
             ExecServerRequest::ProcessWrite(params) => {
                 let is_empty = params.write_id.as_ref().is_some_and(String::is_empty);
                 if is_empty {
                     reply.fail(&ErrorObject::new(INVALID_PARAMS, "writeId must not be empty"));
                 } else {
-                    ask(session, &params.process_id.clone(), ProcessRequest::Write(params, reply));
+                    ask_process(
+                        session,
+                        &params.process_id.clone(),
+                        ProcessRequest::Write(params, reply),
+                    );
                 }
             }
             ExecServerRequest::ProcessTerminate(params) => {
                 let id = params.process_id.clone();
-                ask(session, &id, ProcessRequest::Terminate(params, dialect, reply));
+                ask_process(session, &id, ProcessRequest::Terminate(params, dialect, reply));
             }
             ExecServerRequest::ProcessSignal(params) => {
-                ask(session, &params.process_id, ProcessRequest::Signal(params.signal, reply));
+                ask_process(
+                    session,
+                    &params.process_id,
+                    ProcessRequest::Signal(params.signal, reply),
+                );
             }
             ExecServerRequest::ProcessResize(params) => {
-                ask(session, &params.process_id, ProcessRequest::Resize(params.size, reply));
+                ask_process(
+                    session,
+                    &params.process_id,
+                    ProcessRequest::Resize(params.size, reply),
+                );
             }
             ExecServerRequest::ProcessCloseStdin(params) => {
-                ask(session, &params.process_id, ProcessRequest::CloseStdin(reply));
+                ask_process(session, &params.process_id, ProcessRequest::CloseStdin(reply));
             }
             ExecServerRequest::ProcessWait(params) => {
-                ask(session, &params.process_id, ProcessRequest::Wait(params.wait_ms, reply));
+                ask_process(
+                    session,
+                    &params.process_id,
+                    ProcessRequest::Wait(params.wait_ms, reply),
+                );
             }
             ExecServerRequest::ProcessWaitFor(params) => {
-                ask(session, &params.process_id.clone(), ProcessRequest::WaitFor(params, reply));
+                ask_process(
+                    session,
+                    &params.process_id.clone(),
+                    ProcessRequest::WaitFor(params, reply),
+                );
             }
             ExecServerRequest::ProcessScreen(params) => {
-                ask(session, &params.process_id.clone(), ProcessRequest::Screen(params, reply));
+                ask_process(
+                    session,
+                    &params.process_id.clone(),
+                    ProcessRequest::Screen(params, reply),
+                );
             }
             ExecServerRequest::ProcessAttach(params) => self.attach(session, params, reply),
             ExecServerRequest::ProcessTerminals => {
-                let terminals = self.server.shared.terminals.list(&self.owner);
+                let terminals = self.server.shared.terminals.list_terminals(&self.owner);
                 reply.send(&TerminalsResponse { terminals });
             }
-            ExecServerRequest::ProcessList => reply.send(&list(session)),
+            ExecServerRequest::ProcessList => reply.send(&list_processes(session)),
             ExecServerRequest::EnvironmentInfo => reply.send(&environment::info()),
             ExecServerRequest::EnvironmentStatus => reply.send(&json!({"status": "ready"})),
             ExecServerRequest::EnvironmentConfig(params) => {
@@ -336,7 +364,7 @@ impl ExecConnection {
                 reply.fail(&ErrorObject::new(INVALID_REQUEST, text));
             }
             ExecServerRequest::WatchMissing(params) => {
-                self.watch.begin(&self.server.shared.tasks, params, reply);
+                self.watch.begin_watch(&self.server.shared.tasks, params, reply);
             }
             ExecServerRequest::HttpRequest(params) => {
                 self.streams.request(&self.server, params, reply);
@@ -369,7 +397,7 @@ impl ExecConnection {
         };
         if let Some(name) = &params.name {
             let checked = match params.tty {
-                true => self.server.shared.terminals.check(&self.owner, name),
+                true => self.server.shared.terminals.check_name(&self.owner, name),
                 false => Err("only a terminal can have a name".into()),
             };
             if let Err(text) = checked {
@@ -460,13 +488,13 @@ impl ExecConnection {
                     () = stopping.cancelled() => {}
                 }
                 if session.n_attached() == n_attached {
-                    server.shared.sessions.end(&session);
+                    server.shared.sessions.end_session(&session);
                 }
             });
             return;
         }
         let processes = session.processes();
-        shared.sessions.end(&session);
+        shared.sessions.end_session(&session);
         let dying = async {
             for process in &processes {
                 process.gone().await;
@@ -488,7 +516,7 @@ fn not_resumed(id: &str, not: NotResumed) -> ErrorObject {
     }
 }
 
-fn ask(session: &ExecSession, process_id: &str, ask: ProcessRequest) {
+fn ask_process(session: &ExecSession, process_id: &str, ask: ProcessRequest) {
     let refused = match session.entry(process_id) {
         None => ask,
         Some(entry) => match entry.asks.try_send(ask) {
@@ -502,7 +530,7 @@ fn ask(session: &ExecSession, process_id: &str, ask: ProcessRequest) {
     refuse(refused, process_id);
 }
 
-fn list(session: &ExecSession) -> ListResponse {
+fn list_processes(session: &ExecSession) -> ListResponse {
     let entries = session.entries();
     let processes = entries.iter().map(|(process_id, entry)| {
         let process = entry.process.borrow();

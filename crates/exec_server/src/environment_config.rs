@@ -20,13 +20,15 @@ const PATHS_MAX: usize = 256;
 /// Answers in a separate task, so that other requests do not wait.
 pub(super) fn read(tasks: &TaskTracker, asked: EnvironmentConfigParams, reply: RequestReply) {
     tasks.spawn(async move {
-        let reading = tokio::task::spawn_blocking(move || answer(&asked));
+        let reading = tokio::task::spawn_blocking(move || environment_config(&asked));
         let broken = |_| Err(ErrorObject::new(INTERNAL, "the settings could not be read"));
         reply.give(reading.await.unwrap_or_else(broken));
     });
 }
 
-fn answer(asked: &EnvironmentConfigParams) -> Result<EnvironmentConfigResponse, ErrorObject> {
+fn environment_config(
+    asked: &EnvironmentConfigParams,
+) -> Result<EnvironmentConfigResponse, ErrorObject> {
     let bad = |text: String| ErrorObject::new(INVALID_PARAMS, text);
     path_of(&asked.cwd).map_err(|error| bad(error.to_string()))?;
     if asked.config_paths.len() + asked.requirements_paths.len() > PATHS_MAX {

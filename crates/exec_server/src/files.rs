@@ -52,16 +52,16 @@ impl FileQueue {
             let mut worker = caged_files::FileWorker::new(processes.clone());
             while let Some((request, cage, reply)) = orders.recv().await {
                 if let Some(cage) = cage {
-                    reply.give(caged_files::perform(&processes, cage, &request).await);
+                    reply.give(caged_files::perform_request(&processes, cage, &request).await);
                     continue;
                 }
                 // This process can see its own files, which clients must not see.
                 if processes.protects_every_program() {
-                    reply.give(worker.perform(&request).await);
+                    reply.give(worker.perform_in_worker(&request).await);
                     continue;
                 }
                 let working = tokio::task::spawn_blocking(move || {
-                    let done = attend(request, &mut handles);
+                    let done = run_file_request(request, &mut handles);
                     (done, handles)
                 });
                 match working.await {
@@ -96,7 +96,7 @@ impl FileQueue {
 #[derive(Default)]
 pub(super) struct FileHandles(HashMap<String, File>);
 
-pub(super) fn attend(request: FileRequest, handles: &mut FileHandles) -> FileResult {
+pub(super) fn run_file_request(request: FileRequest, handles: &mut FileHandles) -> FileResult {
     match request {
         FileRequest::ReadFile(params) => read_file(&params),
         FileRequest::WriteFile(params) => {

@@ -80,7 +80,7 @@ impl BodyStreams {
         let Some(reply) = reply.waiting() else { return };
         let streams = self.clone();
         let id = params.request_id.clone();
-        if params.stream_response && !streams.begin(&id) {
+        if params.stream_response && !streams.begin_stream(&id) {
             let text = format!("http/request {id} is still streaming");
             reply.fail(&ErrorObject::new(INVALID_PARAMS, text));
             return;
@@ -92,24 +92,24 @@ impl BodyStreams {
             let outbox = reply.outbox().clone();
             tokio::select! {
                 () = outbox.closed() => {}
-                () = perform(&http, params, timeout, reply) => {}
+                () = perform_request(&http, params, timeout, reply) => {}
             }
             if is_stream {
-                streams.end(&id);
+                streams.end_stream(&id);
             }
         });
     }
 
-    fn begin(&self, id: &str) -> bool {
+    fn begin_stream(&self, id: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned())
     }
 
-    fn end(&self, id: &str) {
+    fn end_stream(&self, id: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 
-async fn perform(
+async fn perform_request(
     http: &HttpSender,
     params: HttpRequestParams,
     timeout: Duration,
@@ -173,7 +173,7 @@ async fn fetch(
     let mut headers = headers(&params.headers)?;
     let mut body = params.body_base64.as_ref().map(|body| bytes::Bytes::from(body.0.clone()));
     for _ in 0..=REDIRECTS_MAX {
-        check(&url)?;
+        check_url(&url)?;
         let response = http.transport().send(TransportRequest {
             method: method.clone(),
             url: url.clone(),
@@ -209,7 +209,7 @@ async fn fetch(
     Err(ErrorObject::new(INTERNAL, format!("http/request was redirected {REDIRECTS_MAX} times")))
 }
 
-fn check(url: &Url) -> Result<(), ErrorObject> {
+fn check_url(url: &Url) -> Result<(), ErrorObject> {
     match url.scheme() {
         "http" | "https" => Ok(()),
         other => Err(bad(format!("http/request only supports http and https URLs, got {other}"))),

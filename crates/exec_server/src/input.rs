@@ -65,7 +65,7 @@ impl ProcessInput {
         }
         if self.has_end || !self.process.has_input() {
             return match write.id {
-                None => reply.fail(&refused(&self.process_id, WriteRefusal::Closed)),
+                None => reply.fail(&write_refusal(&self.process_id, WriteRefusal::Closed)),
                 Some(_) => reply.send(&status(WriteStatus::StdinClosed)),
             };
         }
@@ -73,7 +73,7 @@ impl ProcessInput {
         if self.waiting.is_empty()
             && let Some(room) = self.process.try_input_room(write.bytes.len())
         {
-            return self.enter(write, reply, room);
+            return self.enqueue_write(write, reply, room);
         }
         if self.waiting.len() >= WRITES_MAX || self.waiting_bytes >= WAITING_BYTES_MAX {
             return reply.fail(&self.full());
@@ -87,10 +87,10 @@ impl ProcessInput {
     /// `process/closeStdin`. It is answered when all earlier writes have been passed on.
     pub(super) fn close(&mut self, reply: RequestReply) {
         if self.has_end || !self.process.has_input() {
-            return reply.fail(&refused(&self.process_id, WriteRefusal::Closed));
+            return reply.fail(&write_refusal(&self.process_id, WriteRefusal::Closed));
         }
         if self.waiting.is_empty() {
-            return self.end(reply);
+            return self.end_of_input(reply);
         }
         // However many writes wait, one end of input still fits.
         if self.waiting.len() > WRITES_MAX {
@@ -116,33 +116,33 @@ impl ProcessInput {
         let mut room = Some(room);
         while let Some(next) = self.waiting.pop_front() {
             match next {
-                QueuedInput::End(reply) => self.end(reply),
+                QueuedInput::End(reply) => self.end_of_input(reply),
                 QueuedInput::Write(write, reply) => {
                     let now = || self.process.try_input_room(write.bytes.len());
                     let Some(room) = room.take().or_else(now) else {
                         return self.waiting.push_front(QueuedInput::Write(write, reply));
                     };
                     self.waiting_bytes -= write.bytes.len();
-                    self.enter(write, reply, room);
+                    self.enqueue_write(write, reply, room);
                 }
             }
         }
     }
 
-    fn enter(&mut self, write: InputWrite, reply: RequestReply, room: InputRoom) {
+    fn enqueue_write(&mut self, write: InputWrite, reply: RequestReply, room: InputRoom) {
         match self.process.write(write.bytes.clone(), room) {
             Ok(()) => {
                 reply.send(&accepted(&write));
                 // Only now: a write that was refused may be retried.
                 self.remember(write.id);
             }
-            Err(why) => reply.fail(&refused(&self.process_id, why)),
+            Err(why) => reply.fail(&write_refusal(&self.process_id, why)),
         }
     }
 
-    fn end(&self, reply: RequestReply) {
+    fn end_of_input(&self, reply: RequestReply) {
         let closed = self.process.close_input();
-        reply.give(closed.map(|()| json!({})).map_err(|why| refused(&self.process_id, why)));
+        reply.give(closed.map(|()| json!({})).map_err(|why| write_refusal(&self.process_id, why)));
     }
 
     /// Whether a write with this id was already performed or queued.
@@ -166,12 +166,12 @@ impl ProcessInput {
     }
 
     fn full(&self) -> ErrorObject {
-        refused(&self.process_id, WriteRefusal::Full)
+        write_refusal(&self.process_id, WriteRefusal::Full)
     }
 }
 
 /// Describes why an input or terminal request was refused.
-pub(super) fn refused(process_id: &str, why: WriteRefusal) -> ErrorObject {
+pub(super) fn write_refusal(process_id: &str, why: WriteRefusal) -> ErrorObject {
     let message = match why {
         WriteRefusal::Closed => format!("stdin is closed for process {process_id}"),
         WriteRefusal::Full => format!(

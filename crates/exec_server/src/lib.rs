@@ -136,7 +136,7 @@ impl ExecServer {
     }
 
     /// Counts one more connection, unless the limit is reached.
-    pub fn admit(&self) -> Result<ConnectionPlace, TooManyConnections> {
+    pub fn admit_client(&self) -> Result<ConnectionPlace, TooManyConnections> {
         let permit = Arc::clone(&self.shared.places).try_acquire_owned();
         let _permit = permit.map_err(|_| TooManyConnections)?;
         Ok(ConnectionPlace { _permit, _token: self.shared.tasks.token() })

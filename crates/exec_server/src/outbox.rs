@@ -109,7 +109,7 @@ impl ClientOutbox {
     }
 
     /// Sends an output notification; the output is released when the client has received it.
-    pub(super) fn tell(
+    pub(super) fn send_text(
         &self,
         text: String,
         room: OwnedSemaphorePermit,
@@ -161,7 +161,7 @@ impl RequestReply {
     }
 
     pub(super) fn send<T: Serialize>(self, result: &T) {
-        let text = json_rpc::answer(&self.id, Ok(result));
+        let text = json_rpc::response_line(&self.id, Ok(result));
         self.outbox.notify(text, self.room);
     }
 
@@ -172,12 +172,12 @@ impl RequestReply {
         output: &Arc<ProcessOutput>,
         seq: OutputSeq,
     ) {
-        let text = json_rpc::answer(&self.id, Ok(result));
-        self.outbox.tell(text, self.room, output, seq);
+        let text = json_rpc::response_line(&self.id, Ok(result));
+        self.outbox.send_text(text, self.room, output, seq);
     }
 
     pub(super) fn fail(self, error: &ErrorObject) {
-        let text = json_rpc::answer::<()>(&self.id, Err(error));
+        let text = json_rpc::response_line::<()>(&self.id, Err(error));
         self.outbox.notify(text, self.room);
     }
 

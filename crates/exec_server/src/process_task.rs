@@ -90,7 +90,7 @@ impl ProcessTask {
             Ok(process) => self.conduct(&server, process, start).await,
             Err(error) => {
                 // The name must be free again before the client receives the failure.
-                self.session.forget(&start.process_id, None);
+                self.session.remove_process(&start.process_id, None);
                 start.reply.fail(&not_started(&error));
                 while let Some(ask) = self.asks.recv().await {
                     refuse(ask, &start.process_id);
@@ -116,7 +116,7 @@ impl ProcessTask {
             ProcessView::new(process_id, process, dialect, self.tasks.clone(), self.ended_time);
         (view.told, view.viewer) = (snapshot.seq, Some(viewer));
         view.answers_queries = answers_queries;
-        self.attend(view).await;
+        self.run_until_end(view).await;
     }
 
     async fn conduct(self, server: &ExecServer, process: Process, start: ProcessStartOrder) {
@@ -139,10 +139,10 @@ impl ProcessTask {
             view.viewer = Some(viewer);
             self.tasks.spawn(forget_when_ended(server.clone(), shared));
         }
-        self.attend(view).await;
+        self.run_until_end(view).await;
     }
 
-    async fn attend(mut self, mut view: ProcessView) {
+    async fn run_until_end(mut self, mut view: ProcessView) {
         self.started.send_replace(Some(view.process.clone()));
         let mut client = self.session.client();
         client.mark_changed();
@@ -158,16 +158,16 @@ impl ProcessTask {
                     view.attached(now);
                 }
                 ask = self.asks.recv() => match ask {
-                    Some(ask) => view.answer(ask),
+                    Some(ask) => view.answer_request(ask),
                     None => return,
                 },
                 room = view.input.room() => view.input.go_on(room),
                 room = view.turn() => view.room = Some(room),
                 () = changes.next() => {}
-                () = at(view.missed.map(|(at, _)| at)) => view.stop_keeping(),
-                () = at(view.forget_at) => {
+                () = sleep_until(view.missed.map(|(at, _)| at)) => view.stop_keeping(),
+                () = sleep_until(view.forget_at) => {
                     let own = view.viewer.is_none().then_some(view.process);
-                    self.session.forget(&view.process_id, own);
+                    self.session.remove_process(&view.process_id, own);
                     return;
                 }
             }
@@ -185,7 +185,7 @@ async fn forget_when_ended(server: ExecServer, shared: Arc<NamedTerminal>) {
         tokio::time::sleep(server.shared.retention.ended).await;
     };
     tokio::select! {
-        () = ended => server.shared.terminals.forget(&shared),
+        () = ended => server.shared.terminals.remove_terminal(&shared),
         () = server.shared.stopping.cancelled() => {}
     }
 }
@@ -219,7 +219,7 @@ pub(super) fn refuse(ask: ProcessRequest, process_id: &str) {
     }
 }
 
-async fn at(time: Option<Instant>) {
+async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,

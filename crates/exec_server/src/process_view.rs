@@ -1,6 +1,6 @@
 //! The state of a process task: which events were sent, which input is queued, and which requests wait for answers.
 
-use super::input::{ProcessInput, refused};
+use super::input::{ProcessInput, write_refusal};
 use super::outbox::{ClientOutbox, RequestReply};
 use super::process_task::ProcessRequest;
 use super::reading::{self, ReadManner, denied, stream};
@@ -97,7 +97,7 @@ impl ProcessView {
             && let Some(event) = self.next_event()
             && let Some(room) = self.room.take().or_else(|| outbox.try_room(size(&event)))
         {
-            self.tell(&outbox, room, &event);
+            self.send_new_output(&outbox, room, &event);
         }
         if self.forget_at.is_none()
             && self.output().is_closed()
@@ -107,7 +107,12 @@ impl ProcessView {
         }
     }
 
-    fn tell(&mut self, outbox: &ClientOutbox, room: OwnedSemaphorePermit, event: &ProcessEvent) {
+    fn send_new_output(
+        &mut self,
+        outbox: &ClientOutbox,
+        room: OwnedSemaphorePermit,
+        event: &ProcessEvent,
+    ) {
         if self.viewer.is_some() && event.seq() > self.told + 1 {
             return self.repaint(outbox, room);
         }
@@ -124,7 +129,7 @@ impl ProcessView {
         };
         // Receiving this event does not imply having received the output missed before it.
         match self.mode == OutputMode::Push && self.missed.is_none() {
-            true => outbox.tell(text, room, self.process.output(), seq),
+            true => outbox.send_text(text, room, self.process.output(), seq),
             false => outbox.notify(text, room),
         }
     }
@@ -195,7 +200,7 @@ impl ProcessView {
             }
     }
 
-    pub(super) fn answer(&mut self, ask: ProcessRequest) {
+    pub(super) fn answer_request(&mut self, ask: ProcessRequest) {
         if self.looks_only(&ask) {
             let text = format!("process {} is only looked at", self.process_id);
             return ask.reply().fail(&ErrorObject::new(INVALID_REQUEST, text));
@@ -219,7 +224,7 @@ impl ProcessView {
                     }
                     None => self.process.resize(size),
                 };
-                let refused = |why| refused(&self.process_id, why);
+                let refused = |why| write_refusal(&self.process_id, why);
                 reply.give(resized.map(|()| json!({})).map_err(refused));
             }
             ProcessRequest::CloseStdin(reply) => self.input.close(reply),
@@ -232,13 +237,15 @@ impl ProcessView {
             ProcessRequest::WaitFor(params, reply) => {
                 screen::wait_for(self.output(), params, &self.tasks, reply);
             }
-            ProcessRequest::Screen(params, reply) => screen::show(self.output(), &params, reply),
+            ProcessRequest::Screen(params, reply) => {
+                screen::screen_response(self.output(), &params, reply)
+            }
         }
     }
 
     fn terminate(&self, params: &TerminateParams, dialect: ExecServerDialect, reply: RequestReply) {
         let was_running = self.output().exit_code().is_none();
-        self.process.end(match params.signal {
+        self.process.end_with(match params.signal {
             None => EndMode::Kill,
             Some(signal) => EndMode::Ask {
                 signal: signal_of(signal),

@@ -29,7 +29,7 @@ pub(super) fn read_now(
     reply: RequestReply,
 ) -> Result<OutputSeq, RequestReply> {
     let has_to_wait = params.wait_ms.unwrap_or(0) > 0 && !has_news(output, after(params));
-    if has_to_wait { Err(reply) } else { Ok(answer(output, params, manner, reply)) }
+    if has_to_wait { Err(reply) } else { Ok(read_response(output, params, manner, reply)) }
 }
 
 /// Answers a read when there is new output, or when its wait time has passed.
@@ -41,7 +41,7 @@ pub(super) async fn read_later(
 ) {
     let after = after(&params);
     if is_awaited(&output, params.wait_ms, reply.outbox(), |output| has_news(output, after)).await {
-        answer(&output, &params, manner, reply);
+        read_response(&output, &params, manner, reply);
     }
 }
 
@@ -88,7 +88,7 @@ fn has_news(output: &ProcessOutput, after: OutputSeq) -> bool {
 }
 
 /// Answers with a page and returns the sequence number after it.
-fn answer(
+fn read_response(
     output: &Arc<ProcessOutput>,
     params: &ReadParams,
     ReadManner { mode, is_caged }: ReadManner,

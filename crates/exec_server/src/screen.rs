@@ -25,7 +25,7 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(3_600);
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// `process/screen`.
-pub(super) fn show(output: &ProcessOutput, params: &ScreenParams, reply: RequestReply) {
+pub(super) fn screen_response(output: &ProcessOutput, params: &ScreenParams, reply: RequestReply) {
     let shown = output.screen(|screen| {
         let snapshot = screen.snapshot(params.scrollback.unwrap_or(0));
         let paint = params.paint.then(|| ByteChunk(screen.paint()));
@@ -118,11 +118,11 @@ impl WaitCondition {
     }
 
     /// Returns the match on the current screen.
-    fn look(&self, output: &ProcessOutput) -> Option<(WaitForReason, String)> {
+    fn is_met(&self, output: &ProcessOutput) -> Option<(WaitForReason, String)> {
         if self.text.is_none() && self.regex.is_none() {
             return None;
         }
-        let shown = output.screen(processes::TerminalScreen::text)?;
+        let shown = output.screen(processes::TerminalScreen::visible_text)?;
         if let Some(text) = self.text.as_ref().filter(|text| shown.contains(text.as_str())) {
             return Some((WaitForReason::Text, text.clone()));
         }
@@ -163,7 +163,7 @@ async fn until(wanted: &WaitCondition, output: &ProcessOutput) -> (WaitForReason
         let looked_at = Instant::now();
         // The exit is checked first: all output before it is then on the screen.
         let has_ended = output.exit_code().is_some();
-        if let Some((reason, matched)) = wanted.look(output) {
+        if let Some((reason, matched)) = wanted.is_met(output) {
             return (reason, Some(matched));
         }
         if has_ended {

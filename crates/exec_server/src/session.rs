@@ -26,7 +26,7 @@ pub(super) enum NotResumed {
 }
 
 impl ExecSessions {
-    pub(super) fn begin(&self) -> Arc<ExecSession> {
+    pub(super) fn begin_session(&self) -> Arc<ExecSession> {
         let id = uuid::Uuid::new_v4().to_string();
         let session = Arc::new(ExecSession {
             id: id.clone(),
@@ -50,14 +50,14 @@ impl ExecSessions {
     }
 
     /// Forgets a session and ends its processes.
-    pub(super) fn end(&self, session: &ExecSession) {
+    pub(super) fn end_session(&self, session: &ExecSession) {
         self.lock().remove(&session.id);
-        session.end();
+        session.end_processes();
     }
 
     pub(super) fn clear(&self) {
         for (_, session) in self.lock().drain() {
-            session.end();
+            session.end_processes();
         }
     }
 
@@ -144,7 +144,7 @@ impl ExecSession {
     }
 
     /// Forgets a process; the descendants that it left running stay with the session.
-    pub(super) fn forget(&self, process_id: &str, process: Option<Process>) {
+    pub(super) fn remove_process(&self, process_id: &str, process: Option<Process>) {
         self.entries().remove(process_id);
         let mut left = self.left_behind.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain(|process| !process.is_gone());
@@ -185,9 +185,9 @@ impl ExecSession {
     }
 
     /// Ends all processes.
-    fn end(&self) {
+    fn end_processes(&self) {
         for process in self.processes() {
-            process.end(EndMode::Kill);
+            process.end_with(EndMode::Kill);
         }
         // Dropping the last handles ends the processes that are still starting.
         self.entries().clear();

@@ -32,7 +32,7 @@ pub(super) struct NamedTerminal {
 
 impl SharedTerminals {
     /// Checks whether a terminal of this name can be created; returns the reason otherwise.
-    pub(super) fn check(&self, owner: &str, name: &str) -> Result<(), String> {
+    pub(super) fn check_name(&self, owner: &str, name: &str) -> Result<(), String> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(format!("a terminal's name has 1 to {NAME_BYTES_MAX} bytes"));
         }
@@ -66,7 +66,7 @@ impl SharedTerminals {
     }
 
     /// Lists the terminals of one owner.
-    pub(super) fn list(&self, owner: &str) -> Vec<SharedTerminal> {
+    pub(super) fn list_terminals(&self, owner: &str) -> Vec<SharedTerminal> {
         let all = self.lock();
         let own = all.iter().filter(|((whose, _), _)| whose == owner);
         own.map(|((_, name), shared)| {
@@ -83,7 +83,7 @@ impl SharedTerminals {
     }
 
     /// Removes a terminal that has ended, unless another one has taken its name.
-    pub(super) fn forget(&self, shared: &Arc<NamedTerminal>) {
+    pub(super) fn remove_terminal(&self, shared: &Arc<NamedTerminal>) {
         self.lock().retain(|_, other| !Arc::ptr_eq(other, shared));
     }
 

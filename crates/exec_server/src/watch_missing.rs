@@ -25,7 +25,7 @@ pub(super) struct PathWatch {
 }
 
 impl PathWatch {
-    pub(super) fn begin(
+    pub(super) fn begin_watch(
         &mut self,
         tasks: &TaskTracker,
         asked: FsWatchMissingParams,
@@ -79,13 +79,13 @@ impl WatchedPath {
     }
 
     async fn watch(self, watch_id: u64, reply: RequestReply, outbox: &ClientOutbox) {
-        let before = self.look().await;
+        let before = self.poll_change().await;
         let is_as_told = before.is_some();
         reply.send(&FsWatchMissingResponse { watching: is_as_told });
         if !is_as_told {
             return;
         }
-        while self.look().await == before {
+        while self.poll_change().await == before {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         let room = outbox.room(0).await;
@@ -94,7 +94,7 @@ impl WatchedPath {
     }
 
     /// Returns the current state of the files; none if it differs from what the client knows.
-    async fn look(&self) -> Option<Option<FileFingerprint>> {
+    async fn poll_change(&self) -> Option<Option<FileFingerprint>> {
         let watched = self.clone();
         // File system access may block.
         tokio::task::spawn_blocking(move || watched.look_now()).await.ok()?

@@ -4,7 +4,7 @@ use crate::failure::IntlError;
 use crate::locales;
 use icu_casemap::CaseMapper;
 
-pub(crate) fn answer(what: &str, locales: &str, text: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_cases(what: &str, locales: &str, text: &str) -> Result<String, IntlError> {
     let requested = locales::requested(locales)?;
     let locale =
         requested.first().map_or(icu_locale::LanguageIdentifier::UNKNOWN, |it| it.id.clone());

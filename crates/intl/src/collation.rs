@@ -40,7 +40,7 @@ const COLLATIONS: &[&str] = &[
 pub(crate) fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     let usage = bag.choice("usage", &["sort", "search"])?;
     bag.check_matcher()?;
-    let mut locale = ResolvedLocale::of(locales)?;
+    let mut locale = ResolvedLocale::resolve(locales)?;
     let is_collation = |it: &str| COLLATIONS.contains(&it);
     let option = type_option(bag, "collation")?;
     let collation = locale.keyword("co", option, is_collation);

@@ -20,7 +20,7 @@ thread_local! {
 /// Milliseconds that a `Date` can have, on both sides of 1970.
 const TIME_MS_MAX: f64 = 8.64e15;
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_dates(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let (settings, shown) = settings::read(first, &OptionsBag::parse(second)?)?;
         DateFormatter::new(settings.clone())?;

@@ -100,7 +100,7 @@ impl DigitSettings {
     }
 
     /// The lines of `resolvedOptions` before `useGrouping`.
-    pub(crate) fn show(&self, shown: &mut Map<String, Value>) {
+    pub(crate) fn add_resolved_options(&self, shown: &mut Map<String, Value>) {
         shown.insert("minimumIntegerDigits".into(), json!(self.integer));
         if let Some((least, most)) = self.fraction {
             shown.insert("minimumFractionDigits".into(), json!(least));

@@ -35,7 +35,7 @@ const ARGUMENT_BYTES_MAX: usize = 4 << 20;
 ///
 /// # Errors
 /// What the guest's code is to throw.
-pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub fn answer_request(operation: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if operation != "compare" && first.len().max(second.len()) > ARGUMENT_BYTES_MAX {
         return Err(IntlError::range(format!(
             "more than {ARGUMENT_BYTES_MAX} bytes cannot be formatted at once"
@@ -43,13 +43,13 @@ pub fn answer(operation: &str, first: &str, second: &str) -> Result<String, Intl
     }
     let (service, what) = operation.split_once('.').unwrap_or((operation, ""));
     match service {
-        "locales" => locales::answer(what, first, second),
-        "case" => cases::answer(what, first, second),
-        "number" => numbers::answer(what, first, second),
-        "date" => dates::answer(what, first, second),
-        "plural" => plurals::answer(what, first, second),
-        "relative" => relative::answer(what, first, second),
-        "list" => lists::answer(what, first, second),
+        "locales" => locales::answer_locales(what, first, second),
+        "case" => cases::answer_cases(what, first, second),
+        "number" => numbers::answer_numbers(what, first, second),
+        "date" => dates::answer_dates(what, first, second),
+        "plural" => plurals::answer_plurals(what, first, second),
+        "relative" => relative::answer_relative(what, first, second),
+        "list" => lists::answer_lists(what, first, second),
         "collator" => collation::new(first, &OptionsBag::parse(second)?),
         "values" => tags::supported_values(first),
         _ => Err(IntlError::range(format!("Intl has no {operation}"))),

@@ -22,11 +22,11 @@ struct ListSettings {
     style: String,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_lists(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let bag = OptionsBag::parse(second)?;
         bag.check_matcher()?;
-        let locale = ResolvedLocale::of(first)?;
+        let locale = ResolvedLocale::resolve(first)?;
         let kind = bag.choice("type", &["conjunction", "disjunction", "unit"])?;
         let style = bag.choice("style", &["long", "short", "narrow"])?;
         let settings =

@@ -17,7 +17,7 @@ const TAG_BYTES_MAX: usize = 200;
 /// Most tags in one list.
 const TAGS_MAX: usize = 1_000;
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_locales(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     match what {
         "canonical" => Ok(to_json(&tags(&requested(first)?))),
         "supported" => {
@@ -158,7 +158,7 @@ pub(crate) struct ResolvedLocale {
 
 impl ResolvedLocale {
     /// The first of the requested locales that is available.
-    pub(crate) fn of(locales_json: &str) -> Result<Self, IntlError> {
+    pub(crate) fn resolve(locales_json: &str) -> Result<Self, IntlError> {
         let requested = requested(locales_json)?;
         let found =
             requested.into_iter().find_map(|it| available_prefix(&it.id).map(|id| (id, it)));

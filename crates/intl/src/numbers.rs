@@ -19,7 +19,7 @@ thread_local! {
     static FORMATTERS: FormatterCache<NumberFormatter> = const { FormatterCache::new() };
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_numbers(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         let (settings, shown) = settings::read(first, &OptionsBag::parse(second)?)?;
         // What has no data fails when it is made, not when it is first used.

@@ -21,7 +21,7 @@ struct PluralSettings {
     digits: DigitSettings,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_plurals(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         return new(first, &OptionsBag::parse(second)?);
     }
@@ -37,7 +37,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
 
 fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     bag.check_matcher()?;
-    let locale = ResolvedLocale::of(locales)?;
+    let locale = ResolvedLocale::resolve(locales)?;
     let kind = bag.choice("type", &["cardinal", "ordinal"])?;
     let digits = DigitSettings::read(bag, (0, 3), false)?;
     let settings = PluralSettings { locale: locale.id.to_string(), kind: kind.into(), digits };
@@ -45,7 +45,7 @@ fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     let mut shown = Map::new();
     shown.insert("locale".into(), json!(locale.tag()));
     shown.insert("type".into(), json!(kind));
-    settings.digits.show(&mut shown);
+    settings.digits.add_resolved_options(&mut shown);
     let order = ["few", "many", "one", "two", "zero", "other"];
     let mut names: Vec<&str> = rules.categories().map(name_of).collect();
     names.sort_by_key(|name| order.iter().position(|it| it == name));

@@ -26,7 +26,7 @@ struct RelativeSettings {
     is_auto: bool,
 }
 
-pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
+pub(crate) fn answer_relative(what: &str, first: &str, second: &str) -> Result<String, IntlError> {
     if what == "new" {
         return new(first, &OptionsBag::parse(second)?);
     }
@@ -59,7 +59,7 @@ pub(crate) fn answer(what: &str, first: &str, second: &str) -> Result<String, In
 
 fn new(locales: &str, bag: &OptionsBag) -> Result<String, IntlError> {
     bag.check_matcher()?;
-    let mut locale = ResolvedLocale::of(locales)?;
+    let mut locale = ResolvedLocale::resolve(locales)?;
     let numbering_system = numbers::numbering_system(&mut locale, bag)?;
     let style = bag.choice("style", &["long", "short", "narrow"])?;
     let numeric = bag.choice("numeric", &["always", "auto"])?;

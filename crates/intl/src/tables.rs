@@ -14,7 +14,7 @@ pub(crate) struct LocaleTable(Vec<&'static str>);
 
 impl LocaleTable {
     /// The table for a locale that is [available](is_available); that of the root if it is not.
-    pub(crate) fn of(locale: &LanguageIdentifier) -> Self {
+    pub(crate) fn for_locale(locale: &LanguageIdentifier) -> Self {
         let mut blocks = vec![];
         let mut next = name_in_table(locale).or_else(|| block("und").map(|_| "und".to_owned()));
         while let Some((name, (parent, lines))) =

@@ -23,7 +23,7 @@ fn ours(
     } else {
         format!("{kind}.new")
     };
-    let created = intl::answer(&new, &locales, &options.to_string())?;
+    let created = intl::answer_request(&new, &locales, &options.to_string())?;
     let (settings, shown) = created.split_once('\n').unwrap();
     if what == "resolved" {
         return Ok(serde_json::from_str(shown).unwrap());
@@ -34,7 +34,7 @@ fn ours(
             &serde_json::from_str::<Vec<String>>(value).unwrap(),
         )));
     }
-    let answer = intl::answer(&format!("{kind}.{what}"), settings, value)?;
+    let answer = intl::answer_request(&format!("{kind}.{what}"), settings, value)?;
     Ok(if what == "parts" { serde_json::from_str(&answer).unwrap() } else { Value::String(answer) })
 }
 

@@ -1,10 +1,10 @@
 //! What ECMA-402 has and this host has not fails with a sentence, and the data is that which the fingerprint names.
 
-use intl::{IntlError, answer, compare};
+use intl::{IntlError, answer_request, compare};
 use std::cmp::Ordering;
 
 fn refused(operation: &str, locale: &str, options: &str) -> String {
-    match answer(operation, &format!("[{locale:?}]"), options) {
+    match answer_request(operation, &format!("[{locale:?}]"), options) {
         Err(IntlError::Range(message)) => message,
         other => panic!("{operation} {locale} {options}: {other:?}"),
     }
@@ -42,18 +42,19 @@ fn what_is_missing_fails_with_a_sentence() {
         assert!(message.contains(sentence), "{message}");
     }
     assert!(refused_values("currency").contains("a list of every currency"));
-    assert!(answer("date.new", r#"["th"]"#, r#"{"calendar":"gregory"}"#).is_ok());
+    assert!(answer_request("date.new", r#"["th"]"#, r#"{"calendar":"gregory"}"#).is_ok());
 }
 
 fn refused_values(key: &str) -> String {
-    answer("values", key, "").map_or_else(|failure| format!("{failure:?}"), |list| panic!("{list}"))
+    answer_request("values", key, "")
+        .map_or_else(|failure| format!("{failure:?}"), |list| panic!("{list}"))
 }
 
 #[test]
 fn a_search_finds_what_node_finds_or_fails() {
     let collator = |locale: &str, sensitivity: &str| {
         let options = format!(r#"{{"usage":"search","sensitivity":"{sensitivity}"}}"#);
-        let created = answer("collator", &format!("[{locale:?}]"), &options).unwrap();
+        let created = answer_request("collator", &format!("[{locale:?}]"), &options).unwrap();
         created.split_once('\n').unwrap().0.to_owned()
     };
     let german = collator("de", "base");
@@ -71,9 +72,9 @@ fn plurals_are_a_languages_in_every_script() {
     for (locale, number, category) in
         [("sr-Latn", "2", "few"), ("sr", "2", "few"), ("zh-Hant", "1", "other")]
     {
-        let created = answer("plural.new", &format!("[{locale:?}]"), "{}").unwrap();
+        let created = answer_request("plural.new", &format!("[{locale:?}]"), "{}").unwrap();
         let settings = created.split_once('\n').unwrap().0;
-        assert_eq!(answer("plural.text", settings, number).unwrap(), category, "{locale}");
+        assert_eq!(answer_request("plural.text", settings, number).unwrap(), category, "{locale}");
     }
 }
 

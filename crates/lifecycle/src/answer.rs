@@ -31,7 +31,7 @@ impl Question {
     pub(crate) fn bytes(&self) -> usize {
         self.message.len()
             + match &self.kind {
-                QuestionKind::Form { schema } => schema.text().len(),
+                QuestionKind::Form { schema } => schema.as_text().len(),
                 QuestionKind::Link { url, .. } => url.len(),
                 QuestionKind::Approval | QuestionKind::InDoubt => 0,
             }

@@ -66,7 +66,7 @@ pub fn decide_answers(
         let question = given.question;
         let HeldCallFacts { today, misfit, is_tool_gone } = facts;
         let edited = match &given.rider {
-            AnswerExtras::Arguments(edited) => edited.text().len() as u64,
+            AnswerExtras::Arguments(edited) => edited.as_text().len() as u64,
             AnswerExtras::Nothing | AnswerExtras::Remember => 0,
         };
         let decided = decide(state, policy, moment.nth(n), given.into_intent(today));

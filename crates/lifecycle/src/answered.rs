@@ -1,6 +1,6 @@
 //! Answers of people: what a held call does because of one. Pure.
 
-use crate::decide::{DecideResult, approval_message, doubted, refused};
+use crate::decide::{DecideResult, approval_message, blocked_call, doubted};
 use crate::{
     Answer, AnswerExtras, CallAdmission, CallId, CallOutcome, CallStage, DecisionMoment, Event,
     Failure, FailureCode, GivenAnswer, Json, Policy, PolicyVerdict, Question, QuestionKind,
@@ -42,7 +42,7 @@ pub(crate) fn answered(
         }
         AnswerExtras::Arguments(edited) => {
             editable(policy, question, known, today.as_ref())?;
-            within(state, edited.text().len() as u64)?;
+            within(state, edited.as_text().len() as u64)?;
             (false, Some(edited))
         }
     };
@@ -146,7 +146,7 @@ fn editable(
             Err(Rejection::BadAnswer(why.into()))
         }
         Some(CallAdmission::Told(told)) => {
-            let why = format!("the tool would not take these arguments: {}", told.text());
+            let why = format!("the tool would not take these arguments: {}", told.as_text());
             Err(Rejection::BadAnswer(why.into()))
         }
         Some(CallAdmission::Fit { .. } | CallAdmission::Unavailable(_)) | None => Ok(()),
@@ -177,7 +177,7 @@ fn instead(
         | None => ToolTraits::lasting(true),
     };
     if policy.hides(&known.tool, traits) {
-        return Some(refused(call, &known.tool));
+        return Some(blocked_call(call, &known.tool));
     }
     match (question.revision, today?) {
         (_, CallAdmission::Unfit(failure)) => {
@@ -258,7 +258,7 @@ fn in_doubt(
     const HELP: &str = r#"content must be {"choice":"retry"}, {"choice":"fail"} or {"choice":"supply","result":…}"#;
     let bad = || Rejection::BadAnswer(HELP.into());
     let content = content.ok_or_else(bad)?;
-    match serde_json::from_str(content.text()).map_err(|_| bad())? {
+    match serde_json::from_str(content.as_text()).map_err(|_| bad())? {
         AnswerChoice::Retry => Ok(Event::CallDispatched { call, attempt }),
         AnswerChoice::Fail => Ok(given_up(call, tool)),
         AnswerChoice::Supply { result } => {

@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    pub(crate) fn ask(&mut self, question: &Question) {
+    pub(crate) fn record_question(&mut self, question: &Question) {
         if self.entries_may_be_lost && question.kind == QuestionKind::InDoubt {
             self.doubts_asked.insert(question.call);
         }
@@ -95,7 +95,7 @@ impl State {
 
     /// The call gets other arguments. Its fingerprint stays: replay makes the program's own call again.
     pub(crate) fn edit(&mut self, call: CallId, edited: &Json) {
-        self.bytes += edited.text().len() as u64;
+        self.bytes += edited.as_text().len() as u64;
         if let Some(call) = self.calls.get_mut(&call)
             && let CallStage::Held(args) = &mut call.stage
         {
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    pub(crate) fn answer(
+    pub(crate) fn record_answer(
         &mut self,
         question: QuestionId,
         call: CallId,
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// The source of a deferred call is available, and its tool is known.
-    pub(crate) fn admit(
+    pub(crate) fn record_admission(
         &mut self,
         call: CallId,
         nature: ToolNature,
@@ -195,9 +195,9 @@ impl State {
         self.phase = ExecutionPhase::Running;
     }
 
-    pub(crate) fn settle(&mut self, call: CallId, outcome: &CallOutcome) {
+    pub(crate) fn record_outcome(&mut self, call: CallId, outcome: &CallOutcome) {
         if let CallOutcome::Returned { value: Some(result) } = outcome {
-            self.bytes += result.text().len() as u64;
+            self.bytes += result.as_text().len() as u64;
         }
         self.dispatched.remove(&call);
         self.move_to(call, CallStage::Settled);

@@ -41,7 +41,7 @@ pub fn decide(
     moment: DecisionMoment,
     intent: Intent,
 ) -> DecideResult {
-    admit(state, &intent)?;
+    check_phase(state, &intent)?;
     match intent {
         Intent::Start { program, caller, limits, seed, terms } => {
             Ok(vec![Event::Started { program, caller, limits, seed, terms }])
@@ -49,7 +49,7 @@ pub fn decide(
         Intent::Ready(prepared) => ready(state, prepared),
         Intent::Log { mark, level, line } => {
             let bytes = line.len() as u64;
-            let events = output(state, mark, ArgumentsDigest::of(&line), || {
+            let events = output(state, mark, ArgumentsDigest::from_text(&line), || {
                 (line.len(), Event::Logged { mark, level, line })
             })?;
             let over = state.log_bytes.saturating_add(bytes) > state.limits().log_bytes_max;
@@ -61,7 +61,7 @@ pub fn decide(
             })
         }
         Intent::Emit { mark, item } => output(state, mark, item.digest(), || {
-            (item.text().len(), Event::Emitted { mark, item })
+            (item.as_text().len(), Event::Emitted { mark, item })
         }),
         Intent::Call { call, tool, args, line, alias, admission } => match state.calls.get(&call) {
             Some(known) => same_call(call, known, &tool, &args),
@@ -85,14 +85,14 @@ pub fn decide(
                 Ok(value) => ExecutionOutcome::Completed { value },
                 Err(failure) => ExecutionOutcome::Failed(failure),
             };
-            Ok(end(state, outcome, active_ms))
+            Ok(end_events(state, outcome, active_ms))
         }
-        Intent::Ask { call, wish } => ask(state, moment, call, wish),
+        Intent::Ask { call, wish } => decide_tool_question(state, moment, call, wish),
         Intent::Defer { call } => defer(state, call),
         Intent::Admit { call, admission } => admit_deferred(state, policy, moment, call, admission),
         Intent::Lose { call } => lose(state, moment, call),
         Intent::Progress { call, text } => progressed(state, call, text),
-        Intent::Settle { call, outcome } => settle(state, call, outcome),
+        Intent::Settle { call, outcome } => decide_settlement(state, call, outcome),
         Intent::Fire { timer } if state.timers.contains_key(&timer) => {
             Ok(vec![Event::TimerFired { timer }])
         }
@@ -102,7 +102,7 @@ pub fn decide(
             answered(state, policy, moment, given, today)
         }
         Intent::Cancel { by, reason, active_ms } => {
-            Ok(end(state, ExecutionOutcome::Cancelled { by, reason }, active_ms))
+            Ok(end_events(state, ExecutionOutcome::Cancelled { by, reason }, active_ms))
         }
         Intent::Expire { limit, active_ms } => Ok(expire(state, limit, active_ms)),
         Intent::Recover => Ok(recover(state, moment)),
@@ -113,7 +113,7 @@ pub fn decide(
 }
 
 /// Nothing happens before the start and nothing after the end.
-fn admit(state: &State, intent: &Intent) -> Result<(), Rejection> {
+fn check_phase(state: &State, intent: &Intent) -> Result<(), Rejection> {
     let starts = matches!(intent, Intent::Start { .. });
     match state.phase {
         ExecutionPhase::Unborn if !starts => Err(Rejection::NotStarted),
@@ -144,7 +144,11 @@ fn ready(state: &State, prepared: PreparedProgram) -> DecideResult {
     let prepared = prepared.in_short(&origin.program);
     match &state.prepared {
         None => Ok(vec![Event::Prepared(prepared)]),
-        Some(known) if known.text(&origin.program) == prepared.text(&origin.program) => Ok(vec![]),
+        Some(known)
+            if known.program_text(&origin.program) == prepared.program_text(&origin.program) =>
+        {
+            Ok(vec![])
+        }
         Some(_) => Err(Rejection::Diverged { what: "the prepared program".into() }),
     }
 }
@@ -202,7 +206,7 @@ fn new_call(
     if n_made >= state.limits().calls_max {
         return Ok(expire(state, LimitKind::Calls, state.active_ms));
     }
-    let bytes = args.text().len();
+    let bytes = args.as_text().len();
     let (nature, next) = match admission {
         CallAdmission::Unfit(failure) => {
             // Never dispatched, so calling it again does no harm.
@@ -218,7 +222,7 @@ fn new_call(
             // The tool is not known yet; nothing is dispatched before it is.
             let nature = ToolNature { read_only: true, runs: ToolHost::Here };
             let next = match policy.hides(&tool, ToolTraits::lasting(true)) {
-                true => refused(call, &tool),
+                true => blocked_call(call, &tool),
                 false => Event::CallDeferred { call },
             };
             (nature, next)
@@ -281,7 +285,7 @@ pub(crate) fn judge(
             editable,
             answer_only: traits.answer_only,
         }),
-        PolicyVerdict::Refuse { .. } => refused(call, tool),
+        PolicyVerdict::Refuse { .. } => blocked_call(call, tool),
     }
 }
 
@@ -314,7 +318,7 @@ fn is_remembered(state: &State, tool: &ToolPath, revision: Option<ToolRevision>)
 }
 
 /// What a call of a blocked tool receives. The failure does not contain the policy: patterns are for administrators.
-pub(crate) fn refused(call: CallId, tool: &ToolPath) -> Event {
+pub(crate) fn blocked_call(call: CallId, tool: &ToolPath) -> Event {
     Event::CallSettled { call, outcome: CallOutcome::Failed(Failure::blocked(tool)) }
 }
 
@@ -333,8 +337,8 @@ pub(crate) fn approval_message(
         }
         (None, None) => format!("Approve {tool}?"),
     };
-    let mut shown = TruncatedText::at(SHOWN_ARGS_CHARS_MAX);
-    pretty(args.text(), &mut shown);
+    let mut shown = TruncatedText::with_chars_max(SHOWN_ARGS_CHARS_MAX);
+    pretty(args.as_text(), &mut shown);
     format!("{first}\n\nArguments:\n{}", shown.done())
 }
 
@@ -352,7 +356,12 @@ fn set_timer(state: &State, moment: DecisionMoment, timer: TimerId, delay_ms: u6
 }
 
 /// A tool at work wants something of a person. The call stays with it.
-fn ask(state: &State, moment: DecisionMoment, call: CallId, wish: ToolPrompt) -> DecideResult {
+fn decide_tool_question(
+    state: &State,
+    moment: DecisionMoment,
+    call: CallId,
+    wish: ToolPrompt,
+) -> DecideResult {
     let stage = state.calls.get(&call).map(|call| &call.stage);
     let (Some(CallStage::Dispatched(_) | CallStage::Asking(_)), Some(origin)) =
         (stage, &state.origin)
@@ -364,11 +373,11 @@ fn ask(state: &State, moment: DecisionMoment, call: CallId, wish: ToolPrompt) ->
     Ok(within_bytes(state, bytes, vec![Event::CallAsked(question)]))
 }
 
-fn settle(state: &State, call: CallId, outcome: CallOutcome) -> DecideResult {
+fn decide_settlement(state: &State, call: CallId, outcome: CallOutcome) -> DecideResult {
     match state.calls.get(&call).map(|call| &call.stage) {
         Some(CallStage::Dispatched(_) | CallStage::Asking(_)) => {
             let bytes = match &outcome {
-                CallOutcome::Returned { value: Some(result) } => result.text().len(),
+                CallOutcome::Returned { value: Some(result) } => result.as_text().len(),
                 CallOutcome::Returned { value: None }
                 | CallOutcome::Failed(_)
                 | CallOutcome::Unknown => 0,
@@ -414,12 +423,16 @@ fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
     };
     let message = format!("The program {}.", limit.sentence(&state.limits()));
     let mut events = vec![Event::LimitReached { limit }];
-    events.extend(end(state, ExecutionOutcome::Failed(Failure::new(code, message)), active_ms));
+    events.extend(end_events(
+        state,
+        ExecutionOutcome::Failed(Failure::new(code, message)),
+        active_ms,
+    ));
     events
 }
 
 /// The end, and before it a word about every call that is with its tool.
-fn end(state: &State, outcome: ExecutionOutcome, active_ms: u64) -> Vec<Event> {
+fn end_events(state: &State, outcome: ExecutionOutcome, active_ms: u64) -> Vec<Event> {
     let unknown = |(call, known): (&CallId, &crate::Call)| match known.stage {
         CallStage::Dispatched(_) | CallStage::Asking(_) => {
             Some(Event::CallSettled { call: *call, outcome: CallOutcome::Unknown })

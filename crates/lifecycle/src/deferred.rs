@@ -2,7 +2,7 @@
 
 use crate::answered::{RepeatedQuestion, asked_again};
 use crate::decide::{
-    DecideResult, DecisionMoment, JudgedCall, approval_message, doubted, judge, refused,
+    DecideResult, DecisionMoment, JudgedCall, approval_message, blocked_call, doubted, judge,
 };
 use crate::{
     CallAdmission, CallId, CallOutcome, CallStage, Event, Json, Policy, Question, QuestionKind,
@@ -39,7 +39,7 @@ pub(crate) fn admit_deferred(
     match admission {
         CallAdmission::Unavailable(source) => match accepted {
             _ if policy.hides(&known.tool, ToolTraits::lasting(true)) => {
-                Ok(vec![refused(call, &known.tool)])
+                Ok(vec![blocked_call(call, &known.tool)])
             }
             Some(question) => Ok(vec![ask_anew(moment, question, known, args, &source)]),
             None => settled(source.outcome),
@@ -50,7 +50,7 @@ pub(crate) fn admit_deferred(
             let nature = ToolNature { runs: ToolHost::Here, ..nature };
             let attempt = known.attempts.saturating_add(1);
             let next = match accepted {
-                Some(_) if policy.hides(&known.tool, traits) => refused(call, &known.tool),
+                Some(_) if policy.hides(&known.tool, traits) => blocked_call(call, &known.tool),
                 Some(question) if state.is_in_doubt(call, nature) => {
                     let answer_only = question.answer_only || traits.answer_only;
                     let id = moment.question(0);

@@ -34,7 +34,7 @@ impl Json {
     }
 
     /// The text.
-    pub fn text(&self) -> &str {
+    pub fn as_text(&self) -> &str {
         self.0.get()
     }
 
@@ -56,13 +56,13 @@ impl Json {
             escaped = within_text && *c == '\\' && !escaped;
             kept
         };
-        let text = self.text().chars().filter(keep).collect();
+        let text = self.as_text().chars().filter(keep).collect();
         Self::parse(text).expect("spaces between tokens mean nothing")
     }
 
     /// A short fingerprint, for telling a repeated value from a different one.
     pub fn digest(&self) -> ArgumentsDigest {
-        ArgumentsDigest::of(self.text())
+        ArgumentsDigest::from_text(self.as_text())
     }
 }
 
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Json {
 
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        self.as_text() == other.as_text()
     }
 }
 
@@ -94,7 +94,7 @@ impl Eq for Json {}
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+        f.write_str(self.as_text())
     }
 }
 
@@ -110,7 +110,7 @@ pub struct ToolRevision([u8; 16]);
 
 impl ToolRevision {
     /// The edition that `text` describes.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         use sha2::Digest as _;
         let whole = sha2::Sha256::digest(text.as_bytes());
         let mut first = [0; 16];
@@ -147,7 +147,7 @@ pub struct ArgumentsDigest([u8; 8]);
 
 impl ArgumentsDigest {
     /// The fingerprint of `text`.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         use sha2::Digest as _;
         let whole = sha2::Sha256::digest(text.as_bytes());
         let mut first = [0; 8];
@@ -169,7 +169,7 @@ mod tests {
             (" 1 ", "1"),
         ];
         for (given, expected) in cases {
-            assert_eq!(Json::parse(given.into()).unwrap().compact().text(), expected);
+            assert_eq!(Json::parse(given.into()).unwrap().compact().as_text(), expected);
         }
     }
 }

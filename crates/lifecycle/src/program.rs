@@ -36,7 +36,7 @@ pub struct PreparedProgram {
 
 impl PreparedProgram {
     /// What runs.
-    pub fn text<'a>(&'a self, program: &'a Program) -> &'a str {
+    pub fn program_text<'a>(&'a self, program: &'a Program) -> &'a str {
         self.text.as_deref().unwrap_or(&program.source)
     }
 

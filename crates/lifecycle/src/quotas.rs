@@ -101,23 +101,23 @@ impl QuotaLimits {
 
     /// Whether a caller that uses this much may start another execution.
     pub fn admit_start(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
-        self.admit(QuotaKind::Running, usage.running)?;
-        self.admit(QuotaKind::Waiting, usage.waiting)?;
+        self.check_quota(QuotaKind::Running, usage.running)?;
+        self.check_quota(QuotaKind::Waiting, usage.waiting)?;
         self.admit_cpu(usage, now)
     }
 
     /// Whether a caller that uses this much may hold another runner.
     pub fn admit_runner(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
-        self.admit(QuotaKind::HeldRunners, usage.held_runners)?;
+        self.check_quota(QuotaKind::HeldRunners, usage.held_runners)?;
         self.admit_cpu(usage, now)
     }
 
     /// Whether a caller that uses this much may begin another program in a runner that it holds.
     pub fn admit_cpu(&self, usage: &CallerUsage, now: Timestamp) -> Result<(), Rejection> {
-        self.admit(QuotaKind::CpuSeconds, usage.cpu.seconds(now))
+        self.check_quota(QuotaKind::CpuSeconds, usage.cpu.seconds(now))
     }
 
-    const fn admit(&self, quota: QuotaKind, used: u64) -> Result<(), Rejection> {
+    const fn check_quota(&self, quota: QuotaKind, used: u64) -> Result<(), Rejection> {
         let max = self.value(quota);
         if used < max { Ok(()) } else { Err(Rejection::QuotaReached { quota, max }) }
     }

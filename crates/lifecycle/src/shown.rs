@@ -10,7 +10,7 @@ pub struct TruncatedText {
 
 impl TruncatedText {
     /// Keeps at most `n_max` characters.
-    pub const fn at(n_max: usize) -> Self {
+    pub const fn with_chars_max(n_max: usize) -> Self {
         Self { kept: String::new(), n_chars: 0, n_max }
     }
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[track_caller]
     fn check(json: &str, expected: &str) {
-        let mut out = TruncatedText::at(1_000);
+        let mut out = TruncatedText::with_chars_max(1_000);
         pretty(json, &mut out);
         assert_eq!(out.done(), expected);
     }
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn deep_nesting_costs_no_more_than_its_length() {
         let deep = "[".repeat(1_000_000) + "1" + &"]".repeat(1_000_000);
-        let mut out = TruncatedText::at(100);
+        let mut out = TruncatedText::with_chars_max(100);
         pretty(&deep, &mut out);
         let text = out.done();
         assert!(text.starts_with("[\n  [\n    ["), "{text}");
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_counted() {
-        let mut out = TruncatedText::at(2);
+        let mut out = TruncatedText::with_chars_max(2);
         out.push_str("äöü€");
         out.push_str("ä");
         assert_eq!(out.done(), "äö\n... [truncated 3 chars]");
-        let mut out = TruncatedText::at(3);
+        let mut out = TruncatedText::with_chars_max(3);
         ["ä", "", "ö€"].into_iter().for_each(|text| out.push_str(text));
         assert_eq!(out.done(), "äö€");
     }

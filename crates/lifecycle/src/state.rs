@@ -151,28 +151,28 @@ impl State {
                 self.log_bytes += line.len() as u64;
                 self.remember_output(*mark, line);
             }
-            Event::Emitted { mark, item } => self.remember_output(*mark, item.text()),
+            Event::Emitted { mark, item } => self.remember_output(*mark, item.as_text()),
             Event::CallMade { call, tool, args, nature, alias, line: _ } => {
-                self.bytes += args.text().len() as u64;
+                self.bytes += args.as_text().len() as u64;
                 self.held += 1;
                 self.calls.insert(*call, Call::held(tool, alias.as_ref(), *nature, args));
             }
-            Event::CallAsked(question) => self.ask(question),
+            Event::CallAsked(question) => self.record_question(question),
             Event::CallAnswered { question, call, answer, remember, arguments, .. } => {
                 if let Some(edited) = arguments {
                     self.edit(*call, edited);
                 }
-                self.answer(*question, *call, answer, *remember);
+                self.record_answer(*question, *call, answer, *remember);
                 self.go_on_inside(*call, at);
                 self.phase = ExecutionPhase::Running;
             }
             Event::CallDeferred { call } => self.defer(*call),
             Event::CallAdmitted { call, nature, revision } => {
-                self.admit(*call, *nature, *revision);
+                self.record_admission(*call, *nature, *revision);
             }
             Event::CallDispatched { call, attempt } => self.dispatch(*call, *attempt, at),
             Event::CallProgressed { call, text } => self.progress(*call, text),
-            Event::CallSettled { call, outcome } => self.settle(*call, outcome),
+            Event::CallSettled { call, outcome } => self.record_outcome(*call, outcome),
             Event::TimerSet { timer, due } => {
                 self.timers_set = *timer;
                 self.timers.insert(*timer, *due);
@@ -341,7 +341,7 @@ impl State {
 
     fn remember_output(&mut self, mark: OutputMark, text: &str) {
         self.bytes += text.len() as u64;
-        self.outputs.push((mark, ArgumentsDigest::of(text)));
+        self.outputs.push((mark, ArgumentsDigest::from_text(text)));
     }
 
     fn lose_entries(&mut self) {

@@ -77,7 +77,7 @@ fn nature(read_only: bool) -> ToolNature {
 }
 
 fn fit(read_only: bool, asks: bool, edition: &str) -> CallAdmission {
-    let (traits, revision) = (ToolTraits::lasting(asks), Some(ToolRevision::of(edition)));
+    let (traits, revision) = (ToolTraits::lasting(asks), Some(ToolRevision::from_text(edition)));
     CallAdmission::Fit { nature: nature(read_only), traits, about: None, revision }
 }
 
@@ -98,7 +98,7 @@ fn a_call_waits_for_its_source_and_is_then_decided_on_as_any_other() {
     assert!(story.state.waits_for_people_or_sources(), "the active clock stands still");
     assert_eq!(story.submit(Intent::Recover), [DEFERRED], "it waits again after a restart");
     let events = story.admit(fit(false, false, "1"));
-    let revision = Some(ToolRevision::of("1"));
+    let revision = Some(ToolRevision::from_text("1"));
     let admitted = Event::CallAdmitted { call: CALL, nature: nature(false), revision };
     assert_eq!(events, [admitted, DISPATCHED]);
     assert_eq!(story.state.calls[&CALL].nature, nature(false));

@@ -21,7 +21,7 @@ fn start() -> Intent {
 /// The tool is there and takes the arguments.
 fn fit() -> CallAdmission {
     let nature = ToolNature { read_only: false, runs: ToolHost::Here };
-    let revision = Some(ToolRevision::of("1"));
+    let revision = Some(ToolRevision::from_text("1"));
     CallAdmission::Fit { nature, traits: ToolTraits::lasting(false), about: None, revision }
 }
 

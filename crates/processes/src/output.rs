@@ -235,11 +235,11 @@ impl ProcessOutput {
     }
 
     /// Adds a piece and forgets released ones that it has no room beside.
-    pub(crate) fn say(&self, stream: OutputStream, bytes: Bytes) {
+    pub(crate) fn append_bytes(&self, stream: OutputStream, bytes: Bytes) {
         let mut kept = self.kept();
         kept.last += 1;
         let seq = kept.last;
-        if self.screen.is_some() && kept.listening.hear(&bytes) {
+        if self.screen.is_some() && kept.listening.detect_query(&bytes) {
             kept.has_asked = true;
         }
         kept.n_bytes += bytes.len();
@@ -255,24 +255,24 @@ impl ProcessOutput {
             kept = self.kept();
             kept.make_room();
         }
-        self.tell(kept);
+        self.notify_followers(kept);
     }
 
     pub(crate) fn exited(&self, code: i32) {
         let mut kept = self.kept();
         kept.last += 1;
         kept.exited = Some((kept.last, code));
-        self.tell(kept);
+        self.notify_followers(kept);
     }
 
     pub(crate) fn closed(&self) {
         let mut kept = self.kept();
         kept.last += 1;
         kept.closed = Some(kept.last);
-        self.tell(kept);
+        self.notify_followers(kept);
     }
 
-    fn tell(&self, kept: MutexGuard<'_, OutputRing>) {
+    fn notify_followers(&self, kept: MutexGuard<'_, OutputRing>) {
         let last = kept.last;
         drop(kept);
         self.changed.send_replace(last);
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     fn said(output: &ProcessOutput, text: &str) {
-        output.say(OutputStream::Stdout, Bytes::copy_from_slice(text.as_bytes()));
+        output.append_bytes(OutputStream::Stdout, Bytes::copy_from_slice(text.as_bytes()));
     }
 
     fn seqs(page: &OutputPage) -> Vec<OutputSeq> {
@@ -373,11 +373,11 @@ mod tests {
         let output = ProcessOutput::new(Some(PtySize { rows: 3, columns: 20 }));
         output.release(u64::MAX);
         let filler = format!("{}\r", ".".repeat(CHUNK_BYTES_MAX - 1));
-        output.say(OutputStream::Terminal, Bytes::from_static(b"\x1b]2;first\x07"));
+        output.append_bytes(OutputStream::Terminal, Bytes::from_static(b"\x1b]2;first\x07"));
         for _ in 0..2 * RETAINED_BYTES_MAX / CHUNK_BYTES_MAX {
-            output.say(OutputStream::Terminal, Bytes::copy_from_slice(filler.as_bytes()));
+            output.append_bytes(OutputStream::Terminal, Bytes::copy_from_slice(filler.as_bytes()));
         }
-        output.say(OutputStream::Terminal, Bytes::from_static(b"\x1b[2J\x1b[Hlast"));
+        output.append_bytes(OutputStream::Terminal, Bytes::from_static(b"\x1b[2J\x1b[Hlast"));
         assert!(output.page(0, None).dropped_bytes > 0);
         let snapshot = output.screen(|screen| screen.snapshot(0)).unwrap();
         assert_eq!((snapshot.title.as_str(), snapshot.rows[0].text.as_str()), ("first", "last"));

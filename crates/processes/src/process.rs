@@ -166,7 +166,7 @@ impl Process {
     }
 
     /// Ends it and all that it has started, also what it left behind when it ended itself.
-    pub fn end(&self, how: EndMode) {
+    pub fn end_with(&self, how: EndMode) {
         self.wish(PumpRequest::End(how));
     }
 

@@ -63,7 +63,7 @@ impl ProcessSpawner {
 
     /// Starts a program. Dropping what is returned kills it and all that it has started.
     pub async fn spawn(&self, spec: &ProcessSpec) -> Result<Process, SpawnError> {
-        spec.check()?;
+        spec.validate()?;
         if self.shared.stopping.is_cancelled() {
             return Err(SpawnError::Stopping);
         }
@@ -96,11 +96,11 @@ impl ProcessSpawner {
                 Ok(Process::new(pid, output, hold, terminal, has_input))
             }
             SubreaperReport::Failed { errno } => {
-                subreapers.keep(link);
+                subreapers.return_subreaper(link);
                 Err(SpawnError::System(io::Error::from_raw_os_error(errno)))
             }
             SubreaperReport::Uncaged { wall } => {
-                subreapers.keep(link);
+                subreapers.return_subreaper(link);
                 Err(SpawnError::Uncaged(wall))
             }
             SubreaperReport::Exited { .. }
@@ -125,7 +125,7 @@ impl ProcessSpawner {
         self.shared.stopping.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
-        self.shared.subreapers.end().await;
+        self.shared.subreapers.shut_down().await;
     }
 }
 

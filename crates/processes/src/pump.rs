@@ -115,11 +115,11 @@ impl ProcessPump {
                 () = stopping.cancelled(), if is_wanted => is_wanted = self.give_up(),
                 report = next_report(&mut self.link, &mut self.report, &mut self.n_report),
                     if self.has_family() => self.hear_report(report),
-                idx = next_ready(&self.sources), if has_room => self.hear(idx),
+                idx = next_ready(&self.sources), if has_room => self.read_stream(idx),
                 () = self.output.room(), if !has_room => {}
                 written = write(&self.input, &self.unwritten) => self.wrote(written),
                 () = last_words(self.phase), if has_room => self.finish_last_words(),
-                () = at(self.kill_at) => self.kill(),
+                () = sleep_until(self.kill_at) => self.kill(),
             }
             self.advance();
         }
@@ -129,12 +129,12 @@ impl ProcessPump {
         match wanted {
             PumpRequest::Write(bytes, room) => {
                 if self.input.is_some() && !self.closes_input {
-                    self.enter(bytes, Some(room));
+                    self.enqueue_input(bytes, Some(room));
                 }
             }
             PumpRequest::CloseInput if self.is_terminal => {
                 let end = if self.has_begun_line { TWICE_CTRL_D } else { CTRL_D };
-                self.enter(Bytes::from_static(end), None);
+                self.enqueue_input(Bytes::from_static(end), None);
             }
             PumpRequest::CloseInput => self.closes_input = true,
             PumpRequest::Signal(signal) => self.wish(SubreaperRequest::Signal(signal)),
@@ -147,7 +147,7 @@ impl ProcessPump {
         }
     }
 
-    fn enter(&mut self, bytes: Bytes, room: Option<OwnedSemaphorePermit>) {
+    fn enqueue_input(&mut self, bytes: Bytes, room: Option<OwnedSemaphorePermit>) {
         // What is empty is not written: nobody could tell that it was.
         let Some(last) = bytes.last() else { return };
         self.has_begun_line = !NO_LINE.contains(last);
@@ -189,7 +189,7 @@ impl ProcessPump {
             Some(SubreaperReport::Empty) | None => {
                 // A subreaper that has nobody left can have others; one that was killed cannot.
                 if let (Some(link), Some(_)) = (self.link.take(), report) {
-                    self.subreapers.keep(link);
+                    self.subreapers.return_subreaper(link);
                 }
                 self.wishes.close();
                 // What they said last may not be heard yet.
@@ -210,16 +210,16 @@ impl ProcessPump {
         self.unwritten.clear();
     }
 
-    fn hear(&mut self, idx: usize) {
+    fn read_stream(&mut self, idx: usize) {
         let listener = &mut self.sources[idx];
-        match listener.source.hear() {
+        match listener.source.read_announced() {
             StreamRead::Bytes(bytes) => {
                 if let PumpPhase::Ending { heard_bytes, .. } = &mut self.phase {
                     *heard_bytes += bytes.len();
                 }
-                self.output.say(listener.source.stream, bytes);
+                self.output.append_bytes(listener.source.stream, bytes);
                 if self.is_terminal && self.phase == PumpPhase::Running {
-                    self.answer();
+                    self.answer_queries();
                 }
             }
             StreamRead::Nothing => {}
@@ -228,9 +228,9 @@ impl ProcessPump {
     }
 
     /// Answers what the program has asked its terminal, unless somebody's own terminal does.
-    fn answer(&mut self) {
+    fn answer_queries(&mut self) {
         if let (Some(answers), Some(_)) = (self.output.answers(), &self.input) {
-            self.enter(answers.into(), None);
+            self.enqueue_input(answers.into(), None);
         }
     }
 
@@ -274,7 +274,7 @@ impl ProcessPump {
                 match listener.source.hear_now() {
                     StreamRead::Bytes(bytes) => {
                         n_bytes += bytes.len();
-                        self.output.say(listener.source.stream, bytes);
+                        self.output.append_bytes(listener.source.stream, bytes);
                     }
                     StreamRead::Nothing if self.is_terminal && has_family => break,
                     StreamRead::Nothing => listener.is_drained = true,
@@ -316,7 +316,7 @@ async fn last_words(phase: PumpPhase) {
     }
 }
 
-async fn at(time: Option<Instant>) {
+async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
         None => std::future::pending().await,

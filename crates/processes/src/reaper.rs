@@ -50,11 +50,11 @@ pub fn start_error(error: &io::Error) -> String {
 pub(crate) fn run(program: Vec<OsString>) -> i32 {
     let server = getppid();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_or(NOT_STARTED, |runtime| runtime.block_on(attend(&program, server)))
+    runtime.map_or(NOT_STARTED, |runtime| runtime.block_on(watch_server(&program, server)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "starting a program is what a reaper is for")]
-async fn attend(program: &[OsString], server: Pid) -> i32 {
+async fn watch_server(program: &[OsString], server: Pid) -> i32 {
     let Ok(mut orphaned) = signal(SignalKind::terminate()) else { return NOT_STARTED };
     // The kernel sends this signal when the thread that started this process has ended.
     if set_pdeathsig(Signal::SIGTERM).is_err() || getppid() != server {

@@ -84,7 +84,7 @@ const TERM: &str = "xterm-256color";
 
 impl ProcessSpec {
     /// Refuses what the system could not be told.
-    pub(crate) fn check(&self) -> Result<(), BadSpec> {
+    pub(crate) fn validate(&self) -> Result<(), BadSpec> {
         let program = self.argv.first().ok_or(BadSpec::NoArgv)?;
         if program.is_empty() {
             return Err(BadSpec::NoProgram);
@@ -126,17 +126,20 @@ mod tests {
 
     #[test]
     fn what_the_system_cannot_be_told_is_refused() {
-        assert_eq!(spec(&["true"]).check(), Ok(()));
-        assert_eq!(spec(&[]).check(), Err(BadSpec::NoArgv));
-        assert_eq!(spec(&[""]).check(), Err(BadSpec::NoProgram));
-        assert_eq!(spec(&["a", "b\0c"]).check(), Err(BadSpec::Nul));
-        assert_eq!(ProcessSpec { cwd: "/a\0".into(), ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(spec(&["true"]).validate(), Ok(()));
+        assert_eq!(spec(&[]).validate(), Err(BadSpec::NoArgv));
+        assert_eq!(spec(&[""]).validate(), Err(BadSpec::NoProgram));
+        assert_eq!(spec(&["a", "b\0c"]).validate(), Err(BadSpec::Nul));
         assert_eq!(
-            ProcessSpec { arg0: Some("\0".into()), ..spec(&["a"]) }.check(),
+            ProcessSpec { cwd: "/a\0".into(), ..spec(&["a"]) }.validate(),
+            Err(BadSpec::Nul)
+        );
+        assert_eq!(
+            ProcessSpec { arg0: Some("\0".into()), ..spec(&["a"]) }.validate(),
             Err(BadSpec::Nul)
         );
         let env = vec![("A".into(), "\0".into())];
-        assert_eq!(ProcessSpec { env, ..spec(&["a"]) }.check(), Err(BadSpec::Nul));
+        assert_eq!(ProcessSpec { env, ..spec(&["a"]) }.validate(), Err(BadSpec::Nul));
     }
 
     #[test]

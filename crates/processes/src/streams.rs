@@ -140,7 +140,7 @@ impl OutputSource {
 
     /// Reads what the system has announced, as one piece. Where there is nothing, the next announcement is
     /// waited for; one that comes while we read is not forgotten.
-    pub(crate) fn hear(&mut self) -> StreamRead {
+    pub(crate) fn read_announced(&mut self) -> StreamRead {
         let heard = self.piece(|room| {
             self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
         });

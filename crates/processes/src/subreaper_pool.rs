@@ -81,7 +81,7 @@ impl SubreaperPool {
     }
 
     /// Takes a subreaper back whose family is gone, unless enough of them wait.
-    pub(crate) fn keep(&self, link: SubreaperLink) {
+    pub(crate) fn return_subreaper(&self, link: SubreaperLink) {
         let mut spares = self.spares();
         if link.generation == spares.generation
             && !spares.is_closed
@@ -103,7 +103,7 @@ impl SubreaperPool {
     }
 
     /// Ends the fork server and all who wait; none is started any more.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn shut_down(&self) {
         *self.spares() = SpareSubreapers { is_closed: true, ..SpareSubreapers::default() };
         let fork_server = self.fork_server.lock().await.take();
         if let Some(ForkServerLink { control, mut child }) = fork_server {
@@ -150,7 +150,7 @@ impl SubreaperPool {
         if let Ok((link, theirs)) = self.link()
             && subreaper_link::send(fork_server.control.get_ref(), &theirs).is_ok()
         {
-            self.keep(link);
+            self.return_subreaper(link);
         }
     }
 

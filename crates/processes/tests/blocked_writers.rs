@@ -40,7 +40,7 @@ async fn check(house: &ProcessSpawner, streams: ProcessStreams, script: &str) {
         let (text, code) = told(house, &shell(PIPES, "echo served")).await;
         assert_eq!((text.as_str(), code), ("served\n", 0), "{script}");
     }
-    process.end(EndMode::Kill);
+    process.end_with(EndMode::Kill);
     heard.end().await;
     process.gone().await;
 }

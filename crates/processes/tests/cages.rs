@@ -383,7 +383,7 @@ choose(os.getpid())
 os.setpriority(os.PRIO_PROCESS, 0, 5)
 print(os.nice(1))";
     assert_eq!(tried(own).await, ("6\n".into(), 0));
-    neighbour.end(processes::EndMode::Kill);
+    neighbour.end_with(processes::EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }
@@ -408,7 +408,7 @@ async fn nobody_outside_can_be_signalled_traced_or_read() {
         assert_ne!((name, code), (name, 0), "{text}");
     }
     assert!(neighbour.output().exit_code().is_none());
-    neighbour.end(processes::EndMode::Kill);
+    neighbour.end_with(processes::EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }

@@ -21,7 +21,7 @@ async fn ending_a_process_ends_its_whole_family() {
         let process = house.spawn(&shell(streams, &format!("{FAMILY} wait"))).await.unwrap();
         let mut heard = Heard::new(&process);
         let pids = family(&mut heard).await;
-        process.end(EndMode::Kill);
+        process.end_with(EndMode::Kill);
         assert_eq!(heard.end().await.0, 137);
         process.gone().await;
         for pid in pids {
@@ -39,7 +39,7 @@ async fn ending_a_process_that_has_exited_ends_what_it_left_behind() {
     let pids = family(&mut heard).await;
     while !matches!(heard.next().await, ProcessEvent::Exited { code: 5, .. }) {}
     assert!(!process.is_gone());
-    process.end(EndMode::Kill);
+    process.end_with(EndMode::Kill);
     // The children held the streams: only now can they close.
     while !matches!(heard.next().await, ProcessEvent::Closed { .. }) {}
     for pid in pids {
@@ -69,7 +69,7 @@ async fn whoever_asks_politely_gives_time_and_no_more() {
     let process = house.spawn(&shell(PIPES, script)).await.unwrap();
     let mut heard = Heard::new(&process);
     heard.until("ready").await;
-    process.end(polite(Duration::from_secs(600)));
+    process.end_with(polite(Duration::from_secs(600)));
     assert_eq!(heard.end().await.0, 4);
     assert!(heard.text.contains("bye\n"), "{}", heard.text);
 
@@ -77,7 +77,7 @@ async fn whoever_asks_politely_gives_time_and_no_more() {
     let process = house.spawn(&shell(PIPES, stubborn)).await.unwrap();
     let mut heard = Heard::new(&process);
     heard.until("ready").await;
-    process.end(polite(Duration::from_millis(50)));
+    process.end_with(polite(Duration::from_millis(50)));
     assert_eq!(heard.end().await.0, 137);
     house.shutdown().await;
 }
@@ -133,7 +133,7 @@ async fn those_who_multiply_are_overtaken_whoever_ends_them() {
         let mut heard = Heard::new(&process);
         let subreaper = heard.number("guard").await;
         match way {
-            "asked" => process.end(EndMode::Kill),
+            "asked" => process.end_with(EndMode::Kill),
             "subreaper killed" => kill(subreaper),
             _ => house.shutdown().await,
         }
@@ -192,7 +192,7 @@ ctypes.CDLL(None).pthread_exit(None)";
     let process = house.spawn(&spec(PIPES, &["python3", "-c", script])).await.unwrap();
     let mut heard = Heard::new(&process);
     heard.number("ready").await;
-    process.end(EndMode::Kill);
+    process.end_with(EndMode::Kill);
     assert_eq!(heard.end().await.0, 137);
     process.gone().await;
     house.shutdown().await;
@@ -220,10 +220,10 @@ async fn a_subreaper_whose_family_is_gone_has_the_next_one() {
         let process = house.spawn(&shell(PIPES, "echo guard=$PPID; sleep 1000 &")).await.unwrap();
         let mut heard = Heard::new(&process);
         subreapers.insert(heard.number("guard").await);
-        process.end(EndMode::Kill);
+        process.end_with(EndMode::Kill);
         heard.end().await;
         // It was asked once more when nobody was left.
-        process.end(EndMode::Kill);
+        process.end_with(EndMode::Kill);
         process.gone().await;
     }
     assert!(subreapers.len() <= processes::SPARES_MAX, "{subreapers:?}");

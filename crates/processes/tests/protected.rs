@@ -243,7 +243,7 @@ async fn a_cage_shows_its_own_processes_only_and_clients_see_the_usual_numbers()
     process.write(Bytes::from_static(b"\n"), room).unwrap();
     assert_eq!(heard.end().await.0, 5);
     process.gone().await;
-    neighbour.end(EndMode::Kill);
+    neighbour.end_with(EndMode::Kill);
     neighbour.gone().await;
     house.shutdown().await;
 }
@@ -299,7 +299,7 @@ async fn a_family_in_a_cage_ends_with_its_program_its_subreaper_and_its_server()
     let (process, mut heard) = spawn(&format!("{daemon}; exit 4"), PIPES).await;
     assert_eq!(heard.end().await.0, 4);
     assert!(!process.is_gone());
-    process.end(EndMode::Kill);
+    process.end_with(EndMode::Kill);
     process.gone().await;
     // Orphans that end by themselves leave nobody.
     let (process, mut heard) = spawn("(sleep 0.1 &); echo ready; exit 6", PIPES).await;

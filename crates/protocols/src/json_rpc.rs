@@ -127,7 +127,7 @@ struct RpcAnswer<'a, T> {
 }
 
 /// The text of an answer.
-pub fn answer<T: Serialize>(id: &RpcId, result: Result<&T, &ErrorObject>) -> String {
+pub fn response_line<T: Serialize>(id: &RpcId, result: Result<&T, &ErrorObject>) -> String {
     let answer = RpcAnswer { id, result: result.ok(), error: result.err() };
     serde_json::to_string(&answer).expect("answers have texts as keys")
 }
@@ -204,10 +204,10 @@ mod tests {
     #[test]
     fn answers_have_a_result_or_an_error() {
         let id = RpcId::Text("a".into());
-        assert_eq!(answer(&id, Ok(&1)), r#"{"id":"a","result":1}"#);
+        assert_eq!(response_line(&id, Ok(&1)), r#"{"id":"a","result":1}"#);
         let error = ErrorObject::new(INTERNAL, "no");
         let expected = r#"{"id":"a","error":{"code":-32603,"message":"no"}}"#;
-        assert_eq!(answer::<()>(&id, Err(&error)), expected);
+        assert_eq!(response_line::<()>(&id, Err(&error)), expected);
     }
 
     #[test]

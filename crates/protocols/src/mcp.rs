@@ -18,7 +18,7 @@ pub struct UnreadableMessage {
 
 impl UnreadableMessage {
     /// The JSON-RPC error that answers it.
-    pub fn answer(&self) -> String {
+    pub fn error_response(&self) -> String {
         json!({
             "jsonrpc": "2.0",
             "id": self.id,

@@ -54,7 +54,7 @@ pub(super) fn follow(store: Arc<ReplStore>, call: ReplToolCall) -> BoxStream<'st
     let execution = call.execution;
     let told = call.begun.clone().drop_guard();
     let begun = async move {
-        let begun = begin(&store, call).await;
+        let begun = begin_call(&store, call).await;
         drop(told);
         match begun {
             Ok(()) => heard(&store.engine, execution),
@@ -68,7 +68,7 @@ fn once(said: CallSaid) -> BoxStream<'static, CallSaid> {
     stream::once(std::future::ready(said)).boxed()
 }
 
-async fn begin(store: &ReplStore, call: ReplToolCall) -> Result<(), Failure> {
+async fn begin_call(store: &ReplStore, call: ReplToolCall) -> Result<(), Failure> {
     let ReplToolCall { execution, caller, tool, args, owed, timeout, begun: _ } = call;
     if let Some((job, owed)) = &owed {
         store.record_pending(job, owed).await.map_err(|error| {

@@ -59,7 +59,7 @@ impl ReplConnection {
     }
 
     /// Queues a frame, which is sent as soon as the socket accepts it.
-    pub(super) fn say(&mut self, frame: &FromServer) {
+    pub(super) fn send_frame(&mut self, frame: &FromServer) {
         self.writer.enqueue(discreet::frame(frame));
         let unsent = self.writer.unsent();
         let limit = if unsent.messages > UNSENT_FRAMES_MAX {
@@ -98,7 +98,7 @@ impl ReplConnection {
     /// Sends the reason for the disconnect to a client that does not read, in place of its queued frames, and closes.
     pub(super) async fn dismiss_stalled(mut self, last: FromServer) {
         self.writer.discard_unsent();
-        self.say(&last);
+        self.send_frame(&last);
         let said = async {
             // Its messages are not read before it reads: further requests would only queue up.
             poll_fn(|context| self.writer.poll_flush(context)).await?;

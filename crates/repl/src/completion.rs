@@ -43,7 +43,7 @@ pub(super) fn tools(
     let Some(Value::Object(members)) = schema.get("properties") else {
         return Some(CompletionCandidates::default());
     };
-    Some(CompletionCandidates::of(
+    Some(CompletionCandidates::from_names(
         members.keys().filter(|name| name.starts_with(path)).cloned().collect(),
     ))
 }
@@ -59,7 +59,7 @@ fn names_below(
         path.strip_prefix(typed)?;
         path[at..].split('.').next().map(str::to_owned)
     };
-    CompletionCandidates::of(names.filter_map(next).collect())
+    CompletionCandidates::from_names(names.filter_map(next).collect())
 }
 
 /// Matching names, as many as fit into one answer.
@@ -72,7 +72,7 @@ pub(super) struct CompletionCandidates {
 
 impl CompletionCandidates {
     /// Sorts and deduplicates the names.
-    pub(super) fn of(mut names: Vec<String>) -> Self {
+    pub(super) fn from_names(mut names: Vec<String>) -> Self {
         names.sort_unstable();
         names.dedup();
         let more = names.len() > NAMES_MAX;
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn an_answer_with_as_many_names_as_fit_says_that_there_are_more() {
-        let names = |n: usize| CompletionCandidates::of((0..n).map(|n| format!("n{n}")).collect());
+        let names =
+            |n: usize| CompletionCandidates::from_names((0..n).map(|n| format!("n{n}")).collect());
         let counted = |n| (names(n).names.len(), names(n).more);
         assert_eq!(counted(NAMES_MAX), (NAMES_MAX, false));
         assert_eq!(counted(NAMES_MAX + 1), (NAMES_MAX, true));

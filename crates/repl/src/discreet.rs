@@ -23,10 +23,10 @@ pub(super) fn frame(frame: &FromServer) -> String {
     }
     let whole = Json::parse(text).expect("a frame is JSON");
     let told = scrub::json(whole.clone());
-    if told.text() == whole.text() {
-        return whole.text().to_owned();
+    if told.as_text() == whole.as_text() {
+        return whole.as_text().to_owned();
     }
-    addressed(told.text(), whole.text()).unwrap_or_else(|| told.text().to_owned())
+    addressed(told.as_text(), whole.as_text()).unwrap_or_else(|| told.as_text().to_owned())
 }
 
 fn addressed(told: &str, whole: &str) -> Option<String> {
@@ -44,7 +44,7 @@ pub(super) fn redact_result(result: &mut TaskResult) {
     }
     match result {
         TaskResult::Value { type_name, json, bytes } => {
-            *type_name = text(type_name);
+            *type_name = redacted_text(type_name);
             *json = value(json);
             // A result that was too long remains too long, however much of it was redacted.
             *bytes = if *bytes > RESULT_BYTES_MAX { (*bytes).max(json.len()) } else { json.len() };
@@ -52,9 +52,9 @@ pub(super) fn redact_result(result: &mut TaskResult) {
         TaskResult::Nothing => {}
         TaskResult::Output(json) => *json = value(json),
         TaskResult::Failed(TaskFailure { message, stack, code, details, why: _, kind: _ }) => {
-            *message = text(message);
+            *message = redacted_text(message);
             for part in [stack, code].into_iter().flatten() {
-                *part = text(part);
+                *part = redacted_text(part);
             }
             if let Some(details) = details {
                 *details = value(details);
@@ -66,9 +66,9 @@ pub(super) fn redact_result(result: &mut TaskResult) {
 /// Redacts a value given as JSON text; the result is JSON too.
 pub(super) fn value(json: &str) -> String {
     match Json::parse(json.to_owned()) {
-        Ok(whole) => scrub::json(whole).text().to_owned(),
+        Ok(whole) => scrub::json(whole).as_text().to_owned(),
         // A text that was too long and was cut before its end.
-        Err(_) => text(json),
+        Err(_) => redacted_text(json),
     }
 }
 
@@ -84,23 +84,23 @@ pub(super) fn printed(printed: &str) -> String {
 
 /// As much of a text as fits.
 pub(super) fn shortened(text: &str, bytes_max: usize) -> String {
-    let told = scrub::text(text);
+    let told = scrub::scrub_text(text);
     cut(&told, told.len(), bytes_max)
 }
 
 /// Redacts an entry of the journal before it is written.
 pub(super) fn entry(entry: &JournalEntry) -> JournalEntry {
     JournalEntry {
-        id: text(&entry.id),
-        name: entry.name.as_deref().map(text),
-        code: entry.code.as_deref().map(text),
+        id: redacted_text(&entry.id),
+        name: entry.name.as_deref().map(redacted_text),
+        code: entry.code.as_deref().map(redacted_text),
         ..entry.clone()
     }
 }
 
 /// Redacts any other text.
-pub(super) fn text(text: &str) -> String {
-    scrub::text(text).into_owned()
+pub(super) fn redacted_text(text: &str) -> String {
+    scrub::scrub_text(text).into_owned()
 }
 
 /// Redacts any bytes.

@@ -48,7 +48,7 @@ impl SessionRunner {
     }
 
     /// Sends the runner a message; requests a runner first if there is none.
-    pub(super) fn tell(&mut self, message: &ToSession<'_>) {
+    pub(super) fn send_message(&mut self, message: &ToSession<'_>) {
         if let Some(charge) = &mut self.charge {
             charge.begin_work();
         }

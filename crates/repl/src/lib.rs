@@ -159,7 +159,7 @@ impl ReplSessions {
                 // The session ended just now; the client is attached to a new one.
                 Err(back) => attach = back,
             }
-            self.forget(caller, name);
+            self.forget_caller(caller, name);
         }
     }
 
@@ -186,12 +186,12 @@ impl ReplSessions {
         }
         let account = self.setting.store.engine.quotas().account(caller);
         let held = account.hold_runner().map_err(engine::Error::from)?;
-        let session = ReplSession::begin(&self.setting, (caller.clone(), held), name);
+        let session = ReplSession::begin_turn(&self.setting, (caller.clone(), held), name);
         sessions.insert(key, session.clone());
         Ok(session)
     }
 
-    fn forget(&self, caller: &CallerName, name: &str) {
+    fn forget_caller(&self, caller: &CallerName, name: &str) {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.remove(&(caller.clone(), name.to_owned()));
     }

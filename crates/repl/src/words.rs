@@ -57,7 +57,7 @@ pub(super) fn command_failed(
 
 /// A handler may choose among the error kinds that are about its own work.
 fn claimed(failed: &TaskFailure) -> Option<ErrorEnvelope> {
-    let kind = ErrorKind::named(failed.kind.as_deref()?)?;
+    let kind = ErrorKind::from_name(failed.kind.as_deref()?)?;
     let may = matches!(
         kind,
         ErrorKind::PreconditionFailed
@@ -143,7 +143,7 @@ fn line_of(stack: &str) -> Option<u64> {
 pub(super) fn output_of(outcome: ExecutionOutcome) -> Result<Value, ErrorEnvelope> {
     match outcome {
         ExecutionOutcome::Completed { value: None } => Ok(json!({})),
-        ExecutionOutcome::Completed { value: Some(json) } => output(json.text()),
+        ExecutionOutcome::Completed { value: Some(json) } => output(json.as_text()),
         ExecutionOutcome::Failed(failure) => Err(tool_failed(&failure)),
         ExecutionOutcome::Cancelled { .. } => {
             Err(envelope(ErrorKind::Cancelled, "jobCancelled", "The call was cancelled."))
@@ -186,7 +186,7 @@ pub(super) fn tool_failed(failure: &Failure) -> ErrorEnvelope {
         | FailureCode::Internal => (ErrorKind::Internal, "handlerFailed"),
     };
     let error = envelope(kind, code, failure.message.clone());
-    match failure.details.as_ref().and_then(|json| serde_json::from_str(json.text()).ok()) {
+    match failure.details.as_ref().and_then(|json| serde_json::from_str(json.as_text()).ok()) {
         Some(mut details) => {
             list_errors(&mut details);
             error.with_details(details)

@@ -18,7 +18,7 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>) -> rquickjs::Result<()> {
         "text",
         Func::new(|ctx: Ctx<'js>, base64: String, fatal: bool| {
             let bytes = bytes(&ctx, &base64)?;
-            rquickjs::Result::Ok(text(bytes, fatal))
+            rquickjs::Result::Ok(text_of_bytes(bytes, fatal))
         }),
     )?;
     functions.set(
@@ -35,7 +35,7 @@ fn bytes(ctx: &Ctx<'_>, base64: &str) -> rquickjs::Result<Vec<u8>> {
 }
 
 /// The bytes as text; `None` if they are not UTF-8 and that is fatal.
-fn text(bytes: Vec<u8>, fatal: bool) -> Option<String> {
+fn text_of_bytes(bytes: Vec<u8>, fatal: bool) -> Option<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
         Err(_) if fatal => None,

@@ -37,7 +37,7 @@ impl CallSites {
     }
 
     /// The call is settled: its site is that of the error that is made next if it failed.
-    pub(crate) fn settle(&mut self, call: CallId, failed: bool) {
+    pub(crate) fn settle_call(&mut self, call: CallId, failed: bool) {
         let site = self.sites.remove(&call);
         self.bytes -= site.as_ref().map_or(0, |site| site.len());
         self.rejected = site.filter(|_| failed);
@@ -59,11 +59,11 @@ mod tests {
         let stack = "    at issue (airlock:prelude:20:1)\n    at f (program.js:2:3)\n    at <anonymous> (program.js:9:1)\n";
         sites.insert(CallId(1), stack);
         sites.insert(CallId(2), "    at apply (native)\n");
-        sites.settle(CallId(1), true);
+        sites.settle_call(CallId(1), true);
         let kept = "    at f (program.js:2:3)\n    at <anonymous> (program.js:9:1)\n";
         assert_eq!(sites.take_rejected().as_deref(), Some(kept));
         assert_eq!((sites.take_rejected(), sites.bytes), (None, 0));
-        sites.settle(CallId(2), true);
+        sites.settle_call(CallId(2), true);
         assert_eq!(sites.take_rejected(), None);
     }
 
@@ -78,7 +78,7 @@ mod tests {
         }
         assert!(sites.bytes <= SITES_BYTES_MAX && sites.sites.len() < 100_000);
         for call in 1..100_000 {
-            sites.settle(CallId(call), false);
+            sites.settle_call(CallId(call), false);
         }
         assert_eq!(sites.bytes, 0);
     }

@@ -46,7 +46,7 @@ impl ClockWatch {
 
     /// Called by the prelude after [`CLOCK_READS_MAX`] reads, and then again and again. Says after how many reads to
     /// ask again; `None` if the guest must stop.
-    pub(crate) fn look(&self) -> Option<u32> {
+    pub(crate) fn check_clock_reads(&self) -> Option<u32> {
         let busy_since = self.busy_since.get().filter(|_| !self.is_replay.get());
         let has_waited =
             busy_since.is_some_and(|since| usage::cpu().saturating_sub(since) >= CLOCK_CPU_MAX);

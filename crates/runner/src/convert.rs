@@ -78,7 +78,7 @@ pub(crate) fn to_named_json<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
 ) -> Result<Option<String>, NoJsonForm> {
-    if let Some(text) = named(&value) {
+    if let Some(text) = named_value(&value) {
         return Ok(Some(format!("\"{text}\"")));
     }
     let plain = to_json(ctx, value.clone());
@@ -110,13 +110,13 @@ fn replaced<'js>(
     _key: Value<'js>,
     value: Value<'js>,
 ) -> rquickjs::Result<Value<'js>> {
-    match named(&value) {
+    match named_value(&value) {
         Some(text) => text.into_js(&ctx),
         None => Ok(value),
     }
 }
 
-fn named(value: &Value<'_>) -> Option<String> {
+fn named_value(value: &Value<'_>) -> Option<String> {
     match value.as_float() {
         Some(number) if number.is_nan() => Some("NaN".to_owned()),
         Some(number) if number.is_infinite() && number > 0.0 => Some("Infinity".to_owned()),
@@ -135,7 +135,7 @@ pub(crate) fn raw(json: &str) -> RawJson<'_> {
 
 /// The payload of a message as a value of the guest's.
 pub(crate) fn from_json<'js>(ctx: &Ctx<'js>, json: RawJson<'_>) -> rquickjs::Result<Value<'js>> {
-    ctx.json_parse(json.text())
+    ctx.json_parse(json.as_text())
 }
 
 /// A tool's result as a value of the guest's, in which `receive_files` has made files of what holds bytes. Most results hold
@@ -146,7 +146,7 @@ pub(crate) fn from_result<'js>(
     json: RawJson<'_>,
 ) -> rquickjs::Result<Value<'js>> {
     let value = from_json(ctx, json)?;
-    let may_hold_files = || FILE_WORDS.iter().any(|word| json.text().contains(word));
+    let may_hold_files = || FILE_WORDS.iter().any(|word| json.as_text().contains(word));
     match receive_files {
         Some(receive) if value.is_object() && may_hold_files() => {
             receive.clone().restore(ctx)?.call((value,))

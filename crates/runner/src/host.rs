@@ -119,7 +119,7 @@ impl GuestHost {
     }
 
     /// As if nothing had run. Only the link stays. A session's world is never used again.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn reset_program(&self) {
         let Self {
             outbox: _,
             calls,
@@ -219,7 +219,7 @@ impl GuestHost {
     /// The guest has read its clock often. Says after how many reads to ask again; where it must stop, it is as if its
     /// time were used up.
     pub(crate) fn look_at_clock(&self) -> u32 {
-        self.clock.look().unwrap_or_else(|| {
+        self.clock.check_clock_reads().unwrap_or_else(|| {
             match self.desk.get() {
                 Some(desk) => desk.stop(),
                 None => self.cpu.exhausted.set(true),

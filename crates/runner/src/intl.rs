@@ -16,7 +16,7 @@ pub(crate) fn add_to(functions: &Object<'_>, prelude_version: u32) -> rquickjs::
     functions.set(
         "intl",
         Func::new(|operation: String, first: String, second: String| {
-            reply(::intl::answer(&operation, &first, &second))
+            reply(::intl::answer_request(&operation, &first, &second))
         }),
     )?;
     functions.set(

@@ -38,7 +38,7 @@ impl UnhandledRejections {
     }
 
     /// Forgets all of them; no further ones count.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn clear(&self) {
         self.is_watched.set(false);
         self.n_reported.set(0);
         self.unhandled.take();

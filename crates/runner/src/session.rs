@@ -71,7 +71,7 @@ fn run_to_end(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> S
     let ending = world
         .context
         .with(|ctx| GuestSession { world, ctx: &ctx, host: &world.host, order, ended }.run(inbox));
-    rejections.inspect(|rejections| rejections.forget());
+    rejections.inspect(|rejections| rejections.clear());
     ending
 }
 
@@ -161,7 +161,7 @@ impl<'js> GuestSession<'_, 'js> {
 
     fn take(&self, message: &ToRunner<'_>) -> Option<SessionEnding> {
         match message {
-            ToRunner::ToolResult(result) => self.settle(result),
+            ToRunner::ToolResult(result) => self.settle_call(result),
             ToRunner::TimerFired(fired) => self.fire(*fired),
             ToRunner::Sync(Sync { n }) if self.order.is_journalled() => {
                 self.host.outbox.send(&FromRunner::Synced(Sync { n: *n }));
@@ -180,13 +180,13 @@ impl<'js> GuestSession<'_, 'js> {
         }
     }
 
-    fn settle(&self, result: &ToolResult<'_>) -> Option<SessionEnding> {
+    fn settle_call(&self, result: &ToolResult<'_>) -> Option<SessionEnding> {
         let call = self.order.call_named(&result.call_id);
         let Some(call) = call.filter(|call| self.host.calls.borrow_mut().remove(call)) else {
             return self.unexpected(|| format!("call {} is not outstanding", result.call_id));
         };
         self.begin_input();
-        self.host.call_sites.borrow_mut().settle(call, result.outcome.is_err());
+        self.host.call_sites.borrow_mut().settle_call(call, result.outcome.is_err());
         let at = self.moment(result.at);
         let settled = match &result.outcome {
             Ok(value) => self.resolve(call, at, *value),

@@ -211,7 +211,7 @@ impl GuestWorld {
         reason = "a heap is put back under values that are as old as its picture"
     )]
     fn restored(self) -> Option<Self> {
-        self.host.forget();
+        self.host.reset_program();
         let picture = self.picture.as_ref()?;
         // SAFETY: the picture is of this heap. Addresses into it are held by the runtime, the context, the hooks and the
         // closures of the host's functions, all of which were made by `fresh`, before the picture; the session

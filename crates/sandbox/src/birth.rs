@@ -104,7 +104,7 @@ impl Runner {
     }
 
     /// Ties a share of the budget to the process.
-    pub(crate) fn admit(&self, share: MemoryGrant) {
+    pub(crate) fn assign_share(&self, share: MemoryGrant) {
         let mut admitted = self.life.admitted();
         // A runner that has ended already will not come to give it back.
         if !self.life.is_over() {

@@ -80,7 +80,7 @@ impl ZygoteLink {
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 heard = next_report(&self.control) => match heard {
-                    Ok(Some((report, passed))) => self.hear(report, passed),
+                    Ok(Some((report, passed))) => self.handle_report(report, passed),
                     Ok(None) | Err(_) => break,
                 },
                 birth = self.births.recv(), if self.unsent.is_none() && !self.is_retired => match birth {
@@ -126,7 +126,7 @@ impl ZygoteLink {
         }
     }
 
-    fn hear(&mut self, report: ZygoteReport, passed: Option<OwnedFd>) {
+    fn handle_report(&mut self, report: ZygoteReport, passed: Option<OwnedFd>) {
         match (report, passed) {
             (ZygoteReport::Born(token), Some(pidfd)) => self.born(token, pidfd),
             (ZygoteReport::Born(token), None) => {

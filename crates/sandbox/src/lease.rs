@@ -88,7 +88,7 @@ impl Lease {
         let now = Instant::now();
         self.began.get_or_insert(now);
         let runners = &self.shared.busy_runners;
-        self.spin.get_or_insert_with(|| SpinWait::begin(runners)).restart(now);
+        self.spin.get_or_insert_with(|| SpinWait::begin_spin(runners)).restart(now);
         self.unsent.extend_from_slice(lines);
         self.flush();
         if self.is_link_over { Err(RunnerGone) } else { Ok(()) }
@@ -167,7 +167,7 @@ impl Lease {
         let Self { mut runner, caller, shared, .. } = self;
         if let (true, Some(caller)) = (is_at_rest, caller) {
             runner.is_used = true;
-            shared.keep(caller, runner);
+            shared.retain_runner(caller, runner);
         }
     }
 

@@ -8,14 +8,14 @@ pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
     let meminfo = read_to_string(root.join("proc/meminfo")).unwrap_or_default();
     let machine = bytes_after("MemAvailable:", &meminfo);
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let groups = groups.lines().filter_map(|line| MemoryCgroup::of(line)?.left_bytes(root));
+    let groups = groups.lines().filter_map(|line| MemoryCgroup::from_line(line)?.left_bytes(root));
     machine.into_iter().chain(groups).min()
 }
 
 /// The files in which the groups of processes that we are in count kills for lack of memory.
 pub(crate) fn oom_kill_files(root: &Path) -> Vec<PathBuf> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    groups.lines().filter_map(|line| MemoryCgroup::of(line)?.oom_kill_file(root)).collect()
+    groups.lines().filter_map(|line| MemoryCgroup::from_line(line)?.oom_kill_file(root)).collect()
 }
 
 /// The size behind a name, as /proc writes it.
@@ -61,7 +61,7 @@ const SECOND: CgroupVersion = CgroupVersion {
 
 impl<'l> MemoryCgroup<'l> {
     /// From a line of `/proc/self/cgroup`: a number, what is counted, where.
-    fn of(line: &'l str) -> Option<Self> {
+    fn from_line(line: &'l str) -> Option<Self> {
         let (number, rest) = line.split_once(':')?;
         let (counted, path) = rest.split_once(':')?;
         let dialect = match (number, counted) {

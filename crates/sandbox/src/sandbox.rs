@@ -155,12 +155,12 @@ impl Sandbox {
             None => {
                 // Those who are done make room for those who wait.
                 shared.release_kept();
-                shared.admission.admit(&key, demand.memory_bytes).await?
+                shared.admission.admit_caller(&key, demand.memory_bytes).await?
             }
         };
         let runner = shared.runner_with_retries(demand.memory_bytes).await?;
         share.live = Some(shared.cpu_shares.watch(&key, runner.process(), runner.is_used));
-        runner.admit(share);
+        runner.assign_share(share);
         Ok(lease(runner, demand.caller.filter(|_| !demand.is_held)))
     }
 
@@ -198,7 +198,7 @@ struct KeptRunner {
 
 impl SandboxShared {
     /// Keeps a runner for its caller, unless others need its share.
-    pub(crate) fn keep(&self, caller: String, runner: Runner) {
+    pub(crate) fn retain_runner(&self, caller: String, runner: Runner) {
         if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {
             let mut kept = self.kept();
             if kept.len() < KEPT_MAX {

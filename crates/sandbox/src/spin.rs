@@ -35,7 +35,7 @@ pub(crate) struct SpinWait {
 }
 
 impl SpinWait {
-    pub(crate) fn begin(runners: &Arc<BusyRunners>) -> Self {
+    pub(crate) fn begin_spin(runners: &Arc<BusyRunners>) -> Self {
         runners.n.fetch_add(1, Ordering::Relaxed);
         Self { runners: Arc::clone(runners), until: None }
     }
@@ -75,12 +75,12 @@ mod tests {
     #[test]
     fn a_lease_spins_for_a_while_where_there_are_two_processors_for_each_busy_runner() {
         let runners = Arc::new(BusyRunners { n: AtomicUsize::new(0), n_cores: 3 });
-        let mut first = SpinWait::begin(&runners);
+        let mut first = SpinWait::begin_spin(&runners);
         assert!(!first.is_worthwhile(), "it was told nothing");
         let now = Instant::now();
         first.restart(now + Duration::from_secs(3_600));
         assert!(first.is_worthwhile());
-        let second = SpinWait::begin(&runners);
+        let second = SpinWait::begin_spin(&runners);
         assert!(!first.is_worthwhile());
         drop(second);
         assert!(!first.is_worthwhile(), "it has decided to block");

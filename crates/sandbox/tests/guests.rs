@@ -44,7 +44,7 @@ async fn run(lease: &mut Lease, code: &str) -> Result<String, String> {
         };
         if let FromRunner::Done(done) = FromRunner::decode(line).unwrap() {
             return match done.outcome {
-                Ok(result) => Ok(result.map_or("undefined", |json| json.text()).to_owned()),
+                Ok(result) => Ok(result.map_or("undefined", |json| json.as_text()).to_owned()),
                 Err(failed) => Err(failed.code.to_string()),
             };
         }

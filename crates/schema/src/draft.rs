@@ -12,7 +12,7 @@ pub(crate) enum SchemaDraft {
 
 impl SchemaDraft {
     /// The dialect that `$schema` names, if it is one of the standard ones.
-    pub(crate) fn of(uri: &str) -> Option<Self> {
+    pub(crate) fn from_uri(uri: &str) -> Option<Self> {
         let uri = uri.strip_suffix('#').unwrap_or(uri);
         let rest = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"))?;
         match rest {

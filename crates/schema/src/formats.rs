@@ -42,7 +42,7 @@ const NAMES: [(&str, KnownFormat); 14] = [
 
 impl KnownFormat {
     /// The format of that name. Unknown formats are annotations only.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
 
@@ -299,7 +299,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, good: &[&str], bad: &[&str]) {
-        let format = KnownFormat::named(name).unwrap();
+        let format = KnownFormat::from_name(name).unwrap();
         assert_eq!(format.name(), name);
         for text in good {
             assert!(format.admits(text), "{name} {text:?}");
@@ -429,7 +429,7 @@ mod tests {
         );
         check("json-pointer", &["", "/", "/a~0b~1c/0"], &["a", "/~", "/~2", "#/a"]);
         check("regex", &["^a+$"], &["^(a"]);
-        assert_eq!(KnownFormat::named("shoe-size"), None);
+        assert_eq!(KnownFormat::from_name("shoe-size"), None);
     }
 
     proptest! {

@@ -104,7 +104,7 @@ impl<'a> ResourceIndex<'a> {
         while let Some(SchemaHome { schema, resource }) = open.pop() {
             let members = schema.as_object();
             let resource =
-                members.map_or(resource, |members| self.enter(schema, members, resource));
+                members.map_or(resource, |members| self.index_schema(schema, members, resource));
             if self.homes.insert(schema, resource).is_some() {
                 continue;
             }
@@ -119,7 +119,7 @@ impl<'a> ResourceIndex<'a> {
     }
 
     /// Notes the names that a schema gives itself; the resource it belongs to.
-    fn enter(
+    fn index_schema(
         &mut self,
         schema: &'a Value,
         members: &'a Map<String, Value>,
@@ -180,7 +180,7 @@ impl<'a> ResourceIndex<'a> {
 }
 
 fn draft_named(schema: &Value) -> Option<SchemaDraft> {
-    SchemaDraft::of(schema.get("$schema")?.as_str()?)
+    SchemaDraft::from_uri(schema.get("$schema")?.as_str()?)
 }
 
 /// The schemas that a keyword contains. Examples and constants are never schemas.

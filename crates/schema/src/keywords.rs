@@ -86,12 +86,12 @@ impl<'a> SchemaCompiler<'a> {
         schema: &KeywordReader<'a>,
         rules: &mut Vec<SchemaRule>,
     ) -> Result<(), KeywordDefect> {
-        if let Some(source) = schema.read("pattern", shape::text)?
+        if let Some(source) = schema.read("pattern", shape::string_shape)?
             && let Some(pattern) = self.pattern(source).map_err(misshape("pattern"))?
         {
             rules.push(SchemaRule::Pattern(Box::new(pattern)));
         }
-        let format = schema.read("format", shape::text)?.and_then(KnownFormat::named);
+        let format = schema.read("format", shape::string_shape)?.and_then(KnownFormat::from_name);
         if self.formats == FormatMode::Checked {
             rules.extend(format.map(SchemaRule::Format));
         }
@@ -230,12 +230,12 @@ impl<'a> SchemaCompiler<'a> {
         schema: &KeywordReader<'a>,
         rules: &mut Vec<SchemaRule>,
     ) -> Result<(), KeywordDefect> {
-        if let Some(reference) = schema.read("$ref", shape::text)? {
+        if let Some(reference) = schema.read("$ref", shape::string_shape)? {
             let rule = self.target(schema, reference).map_err(misshape("$ref"))?;
             rules.extend(rule.map(|(rule, _)| rule));
         }
         for keyword in ["$dynamicRef", "$recursiveRef"] {
-            let Some(reference) = schema.read(keyword, shape::text)? else { continue };
+            let Some(reference) = schema.read(keyword, shape::string_shape)? else { continue };
             let target = self.target(schema, reference).map_err(misshape(keyword))?;
             let (Some((SchemaRule::Ref(named), home)), anchor) =
                 (target, reference.split_once('#').map_or("", |(_, anchor)| anchor))
@@ -262,7 +262,7 @@ impl<'a> SchemaCompiler<'a> {
             return Ok(Some((SchemaRule::Ref(target), home.resource)));
         }
         let absolute = self.index.absolute(schema.resource, reference);
-        match SchemaDraft::of(&absolute.resource) {
+        match SchemaDraft::from_uri(&absolute.resource) {
             Some(draft) if absolute.fragment.is_empty() => {
                 Ok(Some((SchemaRule::Metaschema(draft), schema.resource)))
             }
@@ -294,7 +294,7 @@ impl<'a> SchemaCompiler<'a> {
 /// What demands nothing of a value but must have its shape.
 fn remarks(schema: &KeywordReader<'_>) -> Result<(), KeywordDefect> {
     for keyword in ["$schema", schema.draft.id_keyword(), "$anchor", "$dynamicAnchor"] {
-        schema.read(keyword, shape::text)?;
+        schema.read(keyword, shape::string_shape)?;
     }
     schema.read("$recursiveAnchor", shape::truth)?;
     for keyword in ["$defs", "definitions"] {

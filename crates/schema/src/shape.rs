@@ -37,7 +37,7 @@ pub(crate) fn truth(value: &Value) -> ShapeResult<bool> {
     value.as_bool().ok_or_else(|| "must be true or false".to_owned())
 }
 
-pub(crate) fn text(value: &Value) -> ShapeResult<&str> {
+pub(crate) fn string_shape(value: &Value) -> ShapeResult<&str> {
     value.as_str().ok_or_else(|| "must be a string".to_owned())
 }
 

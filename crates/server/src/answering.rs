@@ -151,7 +151,7 @@ pub(crate) struct PageOrigin(pub(crate) String);
 impl PageOrigin {
     /// The public origin if one is configured, otherwise the one by which the client reached the server. Loopback
     /// names are replaced by the canonical one, for which sign-ins are valid.
-    pub(crate) fn of(app: &AppState, host: Option<&HeaderValue>) -> Self {
+    pub(crate) fn for_request(app: &AppState, host: Option<&HeaderValue>) -> Self {
         let host = host.and_then(|host| host.to_str().ok());
         Self(app.admission.page_origin(host))
     }
@@ -178,7 +178,7 @@ where
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&Arc::<AppState>::from_ref(state), parts.headers.get(HOST)))
+        Ok(Self::for_request(&Arc::<AppState>::from_ref(state), parts.headers.get(HOST)))
     }
 }
 

@@ -90,9 +90,9 @@ impl AppState {
     /// Applies a setting that was changed while the server runs.
     pub(crate) fn apply_setting(&self, name: SettingName, value: &SettingValue) {
         match name {
-            SettingName::Answers => self.answers.set(value.text().parse().unwrap_or_default()),
+            SettingName::Answers => self.answers.set(value.as_text().parse().unwrap_or_default()),
             SettingName::OperatorMode => {
-                self.tokens.forget();
+                self.tokens.clear_cache();
                 // Sessions of rotated tokens ended with those tokens.
                 self.sessions.announce_endings();
             }

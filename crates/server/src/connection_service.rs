@@ -44,7 +44,7 @@ impl ConnectionService {
     }
 
     /// Counts the request, and attaches the connection's data that handlers need.
-    fn admit(&self, request: &mut Request) -> Result<(), ConnectionRefusal> {
+    fn admit_request(&self, request: &mut Request) -> Result<(), ConnectionRefusal> {
         let connection = &self.connection;
         connection.begin_request();
         let is_about_health = HEALTH_ROUTES.contains(&request.uri().path());
@@ -73,7 +73,7 @@ impl Service<hyper::Request<Incoming>> for ConnectionService {
     fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
         let mut request = request.map(Body::new);
         let connection = Arc::clone(&self.connection);
-        if let Err(refusal) = self.admit(&mut request) {
+        if let Err(refusal) = self.admit_request(&mut request) {
             let answer = refusal.problem().into_response();
             return Box::pin(std::future::ready(Ok(connection.follow(answer))));
         }

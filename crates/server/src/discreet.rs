@@ -14,7 +14,7 @@ use tools::scrub;
 
 /// Redacts known secrets in an answer. A complete body is redacted as a whole, a stream piece by piece: this server's
 /// own streams send whole events.
-pub(crate) async fn answer(response: Response) -> Response {
+pub(crate) async fn redact_response(response: Response) -> Response {
     if scrub::knows_nothing() {
         return response;
     }
@@ -49,7 +49,7 @@ pub(crate) fn frame(text: Vec<u8>) -> Vec<u8> {
     }
     let Cow::Owned(blotted) = scrub::bytes(&text) else { return text };
     let whole = String::from_utf8(text).ok().and_then(|text| Json::parse(text).ok());
-    whole.map_or(blotted, |whole| scrub::json(whole).text().to_owned().into_bytes())
+    whole.map_or(blotted, |whole| scrub::json(whole).as_text().to_owned().into_bytes())
 }
 
 fn blotted(piece: Bytes) -> Bytes {

@@ -34,7 +34,7 @@ pub(crate) async fn guard(
     let origin = request.headers().get(ORIGIN).cloned();
     let path = request.uri().path();
     let rewrite = app.doors.iter().find_map(|door| door.response_rewrite(path));
-    let mut response = match app.admission.admit(&request) {
+    let mut response = match app.admission.check_request(&request) {
         Err(problem) => problem.into_response(),
         Ok(()) => {
             let mut response = if is_preflight(&request) {
@@ -119,7 +119,7 @@ fn preflight() -> Response {
 
 /// A panic in a handler fails its own request and nothing else.
 async fn attempt(answering: impl Future<Output = Response>) -> Response {
-    let answered = async { discreet::answer(answering.await).await };
+    let answered = async { discreet::redact_response(answering.await).await };
     let attempt = AssertUnwindSafe(answered).catch_unwind();
     attempt.await.unwrap_or_else(|_| RequestError::broken(&"a handler panicked").into_response())
 }

@@ -61,7 +61,7 @@ impl JournalReader for Engine {
 
 impl JournalView for ExecutionView {
     fn apply(&mut self, entry: &Entry) {
-        self.hear(entry);
+        self.handle_entry(entry);
     }
 
     fn last(&self) -> Seq {
@@ -96,7 +96,7 @@ impl<V: JournalView> JournalViews<V> {
         execution: ExecutionId,
     ) -> Result<Arc<V>, RequestError> {
         let overview = journals.overview(execution).await;
-        let overview = overview.inspect_err(|_| self.forget(execution))?;
+        let overview = overview.inspect_err(|_| self.drop_view(execution))?;
         self.read_up_to(journals, &overview).await
     }
 
@@ -119,7 +119,7 @@ impl<V: JournalView> JournalViews<V> {
             advance(journals, execution, Arc::make_mut(&mut known), last).await?;
         }
         if known.held_bytes() > VIEW_BYTES_MAX {
-            self.forget(execution);
+            self.drop_view(execution);
         }
         Ok(Arc::clone(&known))
     }
@@ -142,7 +142,7 @@ impl<V: JournalView> JournalViews<V> {
         slot
     }
 
-    fn forget(&self, execution: ExecutionId) {
+    fn drop_view(&self, execution: ExecutionId) {
         self.lock().retain(|(id, _)| *id != execution);
     }
 

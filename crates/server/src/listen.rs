@@ -155,7 +155,7 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
             () = accepting.stopping.cancelled() => return,
         };
         match accepted {
-            Ok((stream, peer)) => admit(stream, peer, &router, &accepting),
+            Ok((stream, peer)) => admit_stream(stream, peer, &router, &accepting),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 match error.raw_os_error().map(Errno::from_raw) {
@@ -170,11 +170,11 @@ pub(crate) async fn accept(listener: TcpListener, router: Router, accepting: Acc
 }
 
 /// Serves a connection in its own task, or answers why it has no slot.
-fn admit(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &AcceptControl) {
-    let place = match accepting.table.admit(peer) {
+fn admit_stream(stream: TcpStream, peer: SocketAddr, router: &Router, accepting: &AcceptControl) {
+    let place = match accepting.table.admit_connection(peer) {
         Ok(place) => place,
         Err(refusal) => {
-            if let Some(answer) = accepting.table.refused().answer(stream, refusal) {
+            if let Some(answer) = accepting.table.count_refusal().answer_stream(stream, refusal) {
                 accepting.tasks.spawn(answer);
             }
             return;
@@ -210,7 +210,7 @@ async fn connection(
             close(serving, entry).await
         }
         () = first_head_missed(entry) => {
-            entry.end(ConnectionRefusal::Head(entry.limits().head_time_max));
+            entry.end_connection(ConnectionRefusal::Head(entry.limits().head_time_max));
             close(serving, entry).await
         }
         () = stopping.cancelled() => {

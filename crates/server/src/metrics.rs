@@ -175,7 +175,7 @@ fn write_connections(text: &mut String, connections: &ConnectionTable) {
                 "counter",
                 "Connections and streams refused or closed, by the limit.",
             ),
-            labelled("reason", &connections.refused().counts()),
+            labelled("reason", &connections.count_refusal().counts()),
         ),
         (
             ("airlock_caller_streams", "gauge", "WebSockets and event streams of callers."),
@@ -243,7 +243,7 @@ mod tests {
             capacity,
         };
         let table = ConnectionTable::new(ConnectionLimits::default());
-        let _open = table.admit("127.0.0.1:1".parse().unwrap()).unwrap();
+        let _open = table.admit_connection("127.0.0.1:1".parse().unwrap()).unwrap();
         let text = metrics.render(&now, &table);
         for line in [
             "# TYPE airlock_executions_started_total counter",

@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub(crate) struct QueryMembers(BTreeMap<String, String>);
 
 impl QueryMembers {
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text_member(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
@@ -27,7 +27,7 @@ impl QueryMembers {
                 RequestError::bad_request(format!("The query's {name} must be {form}."))
             })
         };
-        self.text(name).map(read).transpose()
+        self.text_member(name).map(read).transpose()
     }
 }
 

@@ -49,7 +49,7 @@ impl SourceRegistry {
         if let Some(server) = entry.server.take() {
             server.close().await;
         }
-        self.show(slug, entry, opened).await
+        self.publish_source(slug, entry, opened).await
     }
 
     /// One connection, with what it proves: for whoever changes a part of it.

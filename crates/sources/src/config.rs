@@ -157,7 +157,7 @@ impl EnclaveConfig {
 }
 
 impl LimitsConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check_values(&self) -> Result<(), String> {
         let numbers = [
             ("cpu_ms_max", self.cpu_ms_max),
             ("active_ms_max", self.active_ms_max),
@@ -177,7 +177,7 @@ impl LimitsConfig {
         }
     }
 
-    fn over(self, other: Self) -> Self {
+    fn merged_over(self, other: Self) -> Self {
         Self {
             cpu_ms_max: self.cpu_ms_max.or(other.cpu_ms_max),
             active_ms_max: self.active_ms_max.or(other.active_ms_max),
@@ -222,29 +222,31 @@ impl ConfigDocument {
         for (source, connections) in &mut file.connections {
             for (name, connection) in connections {
                 connection.texts().for_each(|text| text.refer());
-                connection.check().map_err(|why| format!("connections.{source}.{name}: {why}"))?;
+                connection
+                    .check_members()
+                    .map_err(|why| format!("connections.{source}.{name}: {why}"))?;
             }
         }
-        file.limits.check()?;
-        file.quotas.check()?;
+        file.limits.check_values()?;
+        file.quotas.check_values()?;
         file.enclave.aliases()?;
-        file.repl.check()?;
-        file.processes.check()?;
-        file.network.check()?;
-        file.listener.check()?;
+        file.repl.check_values()?;
+        file.processes.check_values()?;
+        file.network.check_values()?;
+        file.listener.check_values()?;
         file.lists = vec![std::mem::take(&mut file.policies)];
         Ok(file)
     }
 
     /// This file over another: what both name is as this one says.
     #[must_use]
-    pub fn over(self, other: Self) -> Self {
+    pub fn merged_over(self, other: Self) -> Self {
         let mut merged = other;
         merged.sources.extend(self.sources);
         merged.notify = self.notify.or(merged.notify);
-        merged.processes = self.processes.over(merged.processes);
-        merged.network = self.network.over(merged.network);
-        merged.listener = self.listener.over(merged.listener);
+        merged.processes = self.processes.merged_over(merged.processes);
+        merged.network = self.network.merged_over(merged.network);
+        merged.listener = self.listener.merged_over(merged.listener);
         merged.enclave.tools.extend(self.enclave.tools);
         for (source, connections) in self.connections {
             merged.connections.entry(source).or_default().extend(connections);
@@ -252,9 +254,9 @@ impl ConfigDocument {
         merged.lists.extend(self.lists);
         merged.notices.extend(self.notices);
         merged.named_files.extend(self.named_files);
-        merged.limits = self.limits.over(merged.limits);
-        merged.quotas = self.quotas.over(merged.quotas);
-        merged.repl = self.repl.over(merged.repl);
+        merged.limits = self.limits.merged_over(merged.limits);
+        merged.quotas = self.quotas.merged_over(merged.quotas);
+        merged.repl = self.repl.merged_over(merged.repl);
         merged
     }
 }
@@ -269,8 +271,9 @@ mod tests {
                     [enclave.tools]\nadd = 'x.y'\n'users:list' = 'u.list'\n";
         let project = "[sources.a]\nurl = 'http://p'\n[connections.a.other]\n\
                        [enclave.tools]\nadd = 'demo.add'\n";
-        let merged =
-            ConfigDocument::parse(project).unwrap().over(ConfigDocument::parse(user).unwrap());
+        let merged = ConfigDocument::parse(project)
+            .unwrap()
+            .merged_over(ConfigDocument::parse(user).unwrap());
         let path = |text| ToolPath::parse(text).unwrap();
         let aliases = [(path("add"), path("demo.add")), (path("users:list"), path("u.list"))];
         assert_eq!(merged.enclave.aliases().unwrap(), aliases.into());
@@ -285,8 +288,9 @@ mod tests {
         };
         let user = format!("{}[limits]\ncalls_max = 5\nbytes_max = 7\n", rule("*", "block"));
         let project = format!("{}[limits]\ncalls_max = 9\n", rule("a.*", "approve"));
-        let merged =
-            ConfigDocument::parse(&project).unwrap().over(ConfigDocument::parse(&user).unwrap());
+        let merged = ConfigDocument::parse(&project)
+            .unwrap()
+            .merged_over(ConfigDocument::parse(&user).unwrap());
         let patterns: Vec<Vec<_>> = merged
             .lists
             .iter()

@@ -35,7 +35,7 @@ pub enum FileAuthority {
 
 impl ConfigFiles {
     /// One file of the operator's.
-    pub fn named(path: &Path, data_dir: &Path) -> Self {
+    pub fn with_named_file(path: &Path, data_dir: &Path) -> Self {
         let file = ConfigFile { path: path.to_owned(), authority: FileAuthority::Operator };
         Self { files: vec![file], data_dir: data_dir.to_owned() }
     }
@@ -90,7 +90,7 @@ pub(crate) fn project_part(
                  {advice}"
             );
             let before = if trusted.is_of(text) { ConfigDocument::default() } else { before };
-            (file.over(before), notice.into_iter().chain([why]).collect())
+            (file.merged_over(before), notice.into_iter().chain([why]).collect())
         }
         (Some(text), Some((trusted, None))) if trusted.is_of(text) => {
             (ConfigDocument::parse(text)?, vec![])
@@ -102,7 +102,7 @@ pub(crate) fn project_part(
                 "{shown} has changed since it was trusted: the trusted version counts, and of the new one only policies \
                  that block or require approval; {advice}"
             );
-            (changed.over(trusted), notice.into_iter().chain([why]).collect())
+            (changed.merged_over(trusted), notice.into_iter().chain([why]).collect())
         }
         (Some(text), None) => {
             let (file, notice) = tightening(text, &shown.to_string());

@@ -58,7 +58,7 @@ impl SourceRegistry {
     ) -> Result<(ConnectionView, ReplacedConnection), SourceError> {
         let name = ConnectionName::normalised(name)
             .ok_or_else(|| SourceError::Wrong("a connection's name begins with a letter".into()))?;
-        connection.check().map_err(SourceError::Wrong)?;
+        connection.check_members().map_err(SourceError::Wrong)?;
         let mut states = self.0.states.lock().await;
         let entry = states.get_mut(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         let (owner, name) = (connection.owner_name().to_owned(), name.as_str().to_owned());

@@ -123,7 +123,7 @@ fn header(source: ToolRevision, description: &StoredDescription) -> DescriptionH
         format: FORMAT,
         source,
         kind: description.kind.to_owned(),
-        text: ToolRevision::of(&description.text),
+        text: ToolRevision::from_text(&description.text),
         n_bytes: description.text.len(),
     }
 }
@@ -173,7 +173,7 @@ fn read(
     }
     let mut text = String::with_capacity(header.n_bytes);
     file.by_ref().take(DESCRIPTION_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    if ToolRevision::of(&text) != header.text {
+    if ToolRevision::from_text(&text) != header.text {
         return Err(io::Error::other("it is damaged"));
     }
     Ok(Some(StoredDescription { kind: kind.name(), text: text.into() }))

@@ -48,7 +48,7 @@ async fn answer_link(engine: &Engine, execution: ExecutionId, url: &str, answer:
         let open: Vec<QuestionId> = open.map(|question| question.id).collect();
         for question in &open {
             let by = CallerName::from(BuiltinCaller::Callback);
-            if let Err(error) = engine.answer(*question, answer.clone(), by).await {
+            if let Err(error) = engine.answer_question(*question, answer.clone(), by).await {
                 tracing::warn!(%question, %error, "a question could not be answered");
             }
         }

@@ -29,7 +29,7 @@ impl SourceRegistry {
         };
         let checking = async {
             match &proof.connection.health {
-                Some(tool) => self.called(&format!("{}.{tool}", proof.key.shown())).await,
+                Some(tool) => self.called(&format!("{}.{tool}", proof.key.display_name())).await,
                 None => self.checked(&proof, &credential).await,
             }
         };
@@ -64,7 +64,7 @@ impl SourceRegistry {
         match self.0.setup.engine.catalogue().call(request).await {
             CallOutcome::Returned { value } => {
                 let told: Value = value
-                    .and_then(|value| serde_json::from_str(value.text()).ok())
+                    .and_then(|value| serde_json::from_str(value.as_text()).ok())
                     .unwrap_or_default();
                 match told["ok"] == true {
                     true => SourceHealth::healthy("The source takes it."),
@@ -101,7 +101,7 @@ impl SourceRegistry {
             time_max: CHECK_TIME_MAX,
         };
         match kind.and_then(|name| self.0.setup.kinds.by_name(name)) {
-            Some(kind) => kind.check(check).await,
+            Some(kind) => kind.check_connection(check).await,
             None => check.request_target().await,
         }
     }

@@ -28,5 +28,6 @@ pub use source_state::ConnectionView;
 pub use sources::{SourceError, SourceRegistry, SourcesSetup};
 pub use trusted::TrustedFile;
 pub use watch::{
-    check, configured, listener_limits, notices, notify, processes, project_file, quotas, user_file,
+    check_files, configured, listener_limits, notices, notify, processes, project_file, quotas,
+    user_file,
 };

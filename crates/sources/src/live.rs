@@ -34,7 +34,7 @@ impl SourceRegistry {
             let commands = self.commands().borrow().clone();
             let named = self.0.named_files.read().unwrap_or_else(PoisonError::into_inner).clone();
             let files = self.0.setup.files.watched();
-            let now = watch::look(files.iter().chain(&commands.files).chain(&named));
+            let now = watch::file_signatures(files.iter().chain(&commands.files).chain(&named));
             if now != seen {
                 seen = now;
                 if let Err(error) = self.apply().await {
@@ -89,9 +89,9 @@ impl SourceRegistry {
             states.keys().filter(|slug| !wanted.contains_key(*slug)).cloned().collect();
         for slug in gone {
             if let Some(entry) = states.remove(&slug) {
-                tool_first_seen::forget(records, &slug).await?;
+                tool_first_seen::remove_ages(records, &slug).await?;
                 self.0.descriptions.remove(&slug);
-                self.forget(&slug, entry).await;
+                self.remove_source(&slug, entry).await;
             }
         }
         for (slug, mut entry) in wanted {
@@ -106,7 +106,7 @@ impl SourceRegistry {
                 }
                 Some(_) | None => {
                     if let Some(before) = states.remove(&slug) {
-                        self.forget(&slug, before).await;
+                        self.remove_source(&slug, before).await;
                     }
                     entry.watching = self.0.closing.child_token();
                     self.show_offline(&slug, &mut entry).await;
@@ -128,7 +128,7 @@ impl SourceRegistry {
             return;
         }
         let (sources, slug, watching) = (self.clone(), slug.clone(), entry.watching.clone());
-        let loading = LoadingSource::begin(&self.0.loading, &slug);
+        let loading = LoadingSource::begin_loading(&self.0.loading, &slug);
         let opening = async move {
             let (mut pause, mut loading) = (RETRY_MIN, Some(loading));
             while let Err(error) = sources.refresh(&slug).await {
@@ -163,7 +163,7 @@ impl SourceRegistry {
         match kinds.open_offline(&entry.spec, stored, self.context()).await {
             None => {}
             Some(Ok(opened)) => {
-                if let Err(error) = self.show(slug, entry, opened).await {
+                if let Err(error) = self.publish_source(slug, entry, opened).await {
                     tracing::warn!(source = %slug, "what is stored about it is not shown: {error}");
                 }
             }
@@ -200,7 +200,7 @@ impl SourceRegistry {
         let mut states = self.0.states.lock().await;
         let entry = states.get_mut(slug).filter(|_| !watching.is_cancelled());
         match (entry, opened) {
-            (Some(entry), Ok(opened)) => self.show(slug, entry, opened).await,
+            (Some(entry), Ok(opened)) => self.publish_source(slug, entry, opened).await,
             (Some(_), Err(error)) => {
                 let card = card(slug, &spec, "");
                 self.0.setup.engine.catalogue().set_trouble(slug, &card, Some(error.to_string()));
@@ -232,7 +232,7 @@ impl SourceRegistry {
 
     /// Puts what was read into the catalogue. Since when its tools are what they are is kept first: a reading
     /// that nobody remembers could widen what is allowed after the next start.
-    pub(crate) async fn show(
+    pub(crate) async fn publish_source(
         &self,
         slug: &IntegrationSlug,
         entry: &mut SourceState,
@@ -294,7 +294,7 @@ impl SourceRegistry {
         self.0.tasks.spawn(watching.run_until_cancelled_owned(following));
     }
 
-    pub(crate) async fn forget(&self, slug: &IntegrationSlug, entry: SourceState) {
+    pub(crate) async fn remove_source(&self, slug: &IntegrationSlug, entry: SourceState) {
         entry.watching.cancel();
         self.0.setup.engine.catalogue().remove(slug);
         if let Some(server) = entry.server {
@@ -307,7 +307,7 @@ impl SourceRegistry {
 struct LoadingSource(watch_channel::Sender<Vec<IntegrationSlug>>, IntegrationSlug);
 
 impl LoadingSource {
-    fn begin(
+    fn begin_loading(
         loading: &watch_channel::Sender<Vec<IntegrationSlug>>,
         slug: &IntegrationSlug,
     ) -> Self {

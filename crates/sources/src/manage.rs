@@ -188,21 +188,21 @@ impl Source for ManagementTools {
     }
 
     fn compose_question(&self, tool: &ToolPath, args: &Json) -> Option<Result<String, Json>> {
-        let args: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+        let args: Value = serde_json::from_str(args.as_text()).unwrap_or(Value::Null);
         let policies = self.0.0.setup.engine.policies();
         let question = question::compose(tool.as_str(), &args, |id| policies.current(id))?;
-        Some(question.map_err(|trouble| trouble.told()))
+        Some(question.map_err(|trouble| trouble.into_envelope()))
     }
 
     fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let sources = self.0.clone();
         async move {
-            let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
-            match perform(&sources, request.tool.as_str(), &args).await {
+            let args: Value = serde_json::from_str(request.args.as_text()).unwrap_or(Value::Null);
+            match perform_tool(&sources, request.tool.as_str(), &args).await {
                 Ok(data) => Json::from_value(&data)
                     .map(|data| Some(envelope::done(&data, None)))
                     .map_err(|error| Failure::new(FailureCode::Serialization, error.to_string())),
-                Err(trouble) => Ok(Some(trouble.told())),
+                Err(trouble) => Ok(Some(trouble.into_envelope())),
             }
         }
         .boxed()
@@ -226,7 +226,11 @@ fn tool(ManagementTool(path, about, names, effect): &ManagementTool) -> Tool {
     }
 }
 
-async fn perform(sources: &SourceRegistry, tool: &str, args: &Value) -> Result<Value, ToolFailure> {
+async fn perform_tool(
+    sources: &SourceRegistry,
+    tool: &str,
+    args: &Value,
+) -> Result<Value, ToolFailure> {
     let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
     let some = |name: &str| args[name].as_str().map(str::to_owned);
     let slug =
@@ -291,7 +295,7 @@ async fn perform(sources: &SourceRegistry, tool: &str, args: &Value) -> Result<V
         "executor.openapi.addSpec" => add(&openapi::OpenApiKind, "url").await,
         "executor.graphql.addIntegration" => add(&graphql::GraphqlKind, "endpoint").await,
         "executor.mcp.addServer" => add(&mcp::McpKind, "url").await,
-        _ => policies::perform(sources, tool, args).await,
+        _ => policies::perform_policy_tool(sources, tool, args).await,
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) async fn policy(
     let mut rules = |list: &Vec<PolicyConfig>| {
         let rule = |written: &PolicyConfig| {
             let key = serde_json::to_string(written).unwrap_or_default();
-            let key = ToolRevision::of(&key).to_string();
+            let key = ToolRevision::from_text(&key).to_string();
             let at = before.get(&key).copied().unwrap_or(now);
             seen.insert(key, at);
             let pattern = ToolPattern::parse(&written.pattern).ok()?;

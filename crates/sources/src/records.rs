@@ -45,7 +45,7 @@ pub(crate) async fn put_source(
     let long = source.text.as_deref().filter(|text| text.len() > TEXT_PART_BYTES_MAX);
     let mut keys = vec![];
     if let Some(text) = long {
-        let revision = ToolRevision::of(text).to_string();
+        let revision = ToolRevision::from_text(text).to_string();
         for (n, part) in parts(text).enumerate() {
             let key = format!("{slug}/{revision}/{n:04}");
             put(records, SOURCE_TEXT, &key, &part).await?;

@@ -171,7 +171,7 @@ impl SourceRegistry {
             closing,
             tasks,
         }));
-        let seen = watch::look(&sources.0.setup.files.watched());
+        let seen = watch::file_signatures(&sources.0.setup.files.watched());
         sources.apply().await?;
         if sources.trouble().is_none() {
             let states = sources.0.states.lock().await;
@@ -289,7 +289,7 @@ impl SourceRegistry {
         let mut entry = SourceState::new(spec, connections);
         entry.watching = self.0.closing.child_token();
         let change = match opened {
-            Some(opened) => self.show(slug, &mut entry, opened).await?,
+            Some(opened) => self.publish_source(slug, &mut entry, opened).await?,
             None => {
                 self.open_later(slug, &entry);
                 CatalogueChange::default()
@@ -323,13 +323,13 @@ impl SourceRegistry {
         }
         let records = &*self.0.setup.records;
         records::remove_source(records, slug.as_str()).await?;
-        tool_first_seen::forget(records, slug).await?;
+        tool_first_seen::remove_ages(records, slug).await?;
         self.0.descriptions.remove(slug);
         for proof in entry.proofs(&self.0.credentials, slug) {
             self.unseal(&proof).await?;
         }
         if let Some(entry) = states.remove(slug) {
-            self.forget(slug, entry).await;
+            self.remove_source(slug, entry).await;
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ pub(crate) async fn save(
 }
 
 /// Deletes the ages of a source that was removed: added again, it is a new source.
-pub(crate) async fn forget(
+pub(crate) async fn remove_ages(
     records: &dyn RecordStore,
     slug: &IntegrationSlug,
 ) -> Result<(), StoreError> {
@@ -69,7 +69,7 @@ pub(crate) async fn forget(
 /// The revision of a configuration. Title and description do not count.
 pub(crate) fn revision(spec: &SourceConfig) -> ToolRevision {
     let bare = SourceConfig { title: None, description: None, ..spec.clone() };
-    ToolRevision::of(&serde_json::to_string(&bare).unwrap_or_default())
+    ToolRevision::from_text(&serde_json::to_string(&bare).unwrap_or_default())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

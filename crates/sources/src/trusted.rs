@@ -88,7 +88,7 @@ impl TrustedFile {
     }
 
     /// Removes the record of a file; false where there was none.
-    pub fn forget(data_dir: &Path, path: &Path) -> io::Result<bool> {
+    pub fn remove_trust(data_dir: &Path, path: &Path) -> io::Result<bool> {
         match std::fs::remove_file(Self::record_path(data_dir, path)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -128,6 +128,6 @@ mod tests {
             serde_json::to_string(&trusted).unwrap().replace("calls_max = 1", "calls_max = 2");
         std::fs::write(&record, edited).unwrap();
         assert!(TrustedFile::load(dir.path(), path).is_err());
-        assert_eq!(TrustedFile::forget(dir.path(), path).ok(), Some(true));
+        assert_eq!(TrustedFile::remove_trust(dir.path(), path).ok(), Some(true));
     }
 }

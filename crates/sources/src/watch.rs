@@ -40,7 +40,7 @@ pub fn listener_limits(files: &ConfigFiles) -> Result<ListenerLimits, String> {
 }
 
 /// Which of the files there are, if they can be read; otherwise what is wrong with them.
-pub fn check(files: &ConfigFiles) -> Result<ConfigFiles, String> {
+pub fn check_files(files: &ConfigFiles) -> Result<ConfigFiles, String> {
     read(files)?;
     let is_there = |file: &&ConfigFile| {
         file.path.is_file() || TrustedFile::record_path(&files.data_dir, &file.path).is_file()
@@ -76,7 +76,7 @@ pub async fn configured(
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileSignature(Vec<Option<(SystemTime, u64)>>);
 
-pub(crate) fn look<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> FileSignature {
+pub(crate) fn file_signatures<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> FileSignature {
     let seen = |file: &PathBuf| {
         let data = std::fs::metadata(file).ok()?;
         Some((data.modified().ok()?, data.len()))
@@ -104,7 +104,7 @@ pub(crate) fn read(files: &ConfigFiles) -> Result<ConfigDocument, String> {
         };
         let folder = file.path.parent().unwrap_or(Path::new(""));
         read.repl.read_files(folder).map_err(|why| format!("{name}: {why}"))?;
-        merged = read.over(merged);
+        merged = read.merged_over(merged);
         merged.notices.extend(notices);
     }
     Ok(merged)

@@ -90,11 +90,11 @@ async fn main() {
         .append(append(4, 1, &[started(), finished()], standing(ExecutionPhase::Finished, None)))
         .await
         .unwrap();
-    assert!(store.forget(id(4)).await.unwrap());
+    assert!(store.delete_execution(id(4)).await.unwrap());
     store.put("policy", "a", r#"{"pattern":"mail.*"}"#.into(), 0).await.unwrap();
     store.put("token", "b", r#"{"name":"b"}"#.into(), 0).await.unwrap();
     store.put("token", "b", r#"{"name":"b","scopes":["run"]}"#.into(), 1).await.unwrap();
-    store.note("calls", "one".into(), 9).await.unwrap();
-    store.note("calls", "two".into(), 9).await.unwrap();
+    store.append_note("calls", "one".into(), 9).await.unwrap();
+    store.append_note("calls", "two".into(), 9).await.unwrap();
     store.close().await;
 }

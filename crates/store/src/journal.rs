@@ -33,7 +33,7 @@ pub trait Journal: Send + Sync {
     ) -> BoxStream<'static, Result<Entry, StoreError>>;
 
     /// Executions that match, newest first (by creation, then id).
-    fn list(
+    fn list_executions(
         &self,
         filter: ListFilter,
     ) -> BoxFuture<'static, Result<Vec<ListedExecution>, StoreError>>;
@@ -99,7 +99,10 @@ pub trait Journal: Send + Sync {
     fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>>;
 
     /// Removes a finished execution and everything about it. False when there is none.
-    fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>>;
+    fn delete_execution(
+        &self,
+        execution: ExecutionId,
+    ) -> BoxFuture<'static, Result<bool, StoreError>>;
 
     /// Whether there was such an execution that is forgotten now. Of very many, only the newest are remembered.
     fn was_forgotten(&self, execution: ExecutionId)

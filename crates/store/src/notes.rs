@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 pub trait NoteStore: Send + Sync {
     /// Adds a line. Written, not synced; its place in line is taken when this returns. Of a book, about
     /// the newest `n_max` lines are kept.
-    fn note(
+    fn append_note(
         &self,
         book: &str,
         line: String,

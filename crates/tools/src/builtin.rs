@@ -38,9 +38,9 @@ impl BuiltinTools {
         Self { catalogue: catalogue.downgrade(), shows }
     }
 
-    fn answer(&self, request: &ToolRequest) -> Result<Json, Failure> {
+    fn answer_request(&self, request: &ToolRequest) -> Result<Json, Failure> {
         let snapshot = self.catalogue.snapshot();
-        let args: Value = serde_json::from_str(request.args.text()).unwrap_or(Value::Null);
+        let args: Value = serde_json::from_str(request.args.as_text()).unwrap_or(Value::Null);
         match request.tool.as_str() {
             "search" => self.search(&snapshot, &args),
             "describe.tool" => self.describe(&snapshot, &args),
@@ -53,8 +53,8 @@ impl BuiltinTools {
                        { query?: string; namespace?: string; limit?: number; offset?: number }";
         let args = args.as_object().ok_or_else(|| wrong(expects.to_owned()))?;
         let wish = ToolSearch {
-            query: text(args, "tools.search", "query")?.unwrap_or_default(),
-            namespace: text(args, "tools.search", "namespace")?,
+            query: text_argument(args, "tools.search", "query")?.unwrap_or_default(),
+            namespace: text_argument(args, "tools.search", "namespace")?,
             ..page(args, "tools.search")?
         };
         let page = snapshot.search(&wish, &*self.shows);
@@ -77,11 +77,11 @@ impl BuiltinTools {
         let found = ToolPath::parse(path).ok().and_then(|path| snapshot.find(&path));
         match found.filter(|found| (self.shows)(found)) {
             Some(found) => Ok(described(&found)),
-            None => Ok(self.unknown(snapshot, path)),
+            None => Ok(self.unknown_tool(snapshot, path)),
         }
     }
 
-    fn unknown(&self, snapshot: &CatalogueSnapshot, path: &str) -> Json {
+    fn unknown_tool(&self, snapshot: &CatalogueSnapshot, path: &str) -> Json {
         let (namespace, leaf) = path.rsplit_once('.').unwrap_or(("", path));
         let first = namespace.split('.').find(|name| *name != "tools").unwrap_or_default();
         let look = |namespace: Option<String>| {
@@ -121,7 +121,7 @@ impl Source for BuiltinTools {
     }
 
     fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
-        future::ready(self.answer(&request).map(Some)).boxed()
+        future::ready(self.answer_request(&request).map(Some)).boxed()
     }
 }
 
@@ -221,7 +221,7 @@ fn sources(snapshot: &CatalogueSnapshot, args: &Value) -> Result<Json, Failure> 
     let empty = Map::new();
     let args = args.as_object().unwrap_or(&empty);
     let name = "tools.executor.sources.list";
-    let wanted = words(&text(args, name, "query")?.unwrap_or_default());
+    let wanted = words(&text_argument(args, name, "query")?.unwrap_or_default());
     let ToolSearch { limit, offset, .. } = page(args, name)?;
     let mut fitting: Vec<_> = snapshot
         .cards()
@@ -256,7 +256,7 @@ fn paged(items: &[Json], total: usize, offset: usize) -> Json {
     let end = offset.saturating_add(items.len());
     let has_more = end < total;
     let next = if has_more { end.to_string() } else { "null".to_owned() };
-    let items: Vec<_> = items.iter().map(Json::text).collect();
+    let items: Vec<_> = items.iter().map(Json::as_text).collect();
     let text = format!(
         "{{\"items\":[{}],\"total\":{total},\"hasMore\":{has_more},\"nextOffset\":{next}}}",
         items.join(",")
@@ -264,7 +264,11 @@ fn paged(items: &[Json], total: usize, offset: usize) -> Json {
     Json::parse(text).expect("a page of JSON is JSON")
 }
 
-fn text(args: &Map<String, Value>, tool: &str, name: &str) -> Result<Option<String>, Failure> {
+fn text_argument(
+    args: &Map<String, Value>,
+    tool: &str,
+    name: &str,
+) -> Result<Option<String>, Failure> {
     match args.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),

@@ -194,7 +194,7 @@ impl Catalogue {
     }
 
     /// Whether there is such a tool and whether it takes these arguments.
-    pub fn admit(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
+    pub fn admit_call(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         self.admit_seen(tool, args, |_| false)
     }
 
@@ -210,7 +210,7 @@ impl Catalogue {
             Some(found) if hides(&found) => blocked(&found, tool),
             found => match (snapshot.unavailable_source(tool), found) {
                 (Some(source), _) => CallAdmission::Unavailable(source),
-                (None, Some(found)) => found.admit(args),
+                (None, Some(found)) => found.admit_call(args),
                 (None, None) => snapshot.not_admitted(tool, hides),
             },
         }
@@ -222,7 +222,8 @@ impl Catalogue {
         let first = tool.segments().find(|name| *name != "tools")?;
         let is_known = self.snapshot().firsts.contains_key(first);
         let is_missing = failure.code == FailureCode::ToolNotFound;
-        (is_missing && !is_known).then(|| ToolFailure::of("tool_not_found", failure).told())
+        (is_missing && !is_known)
+            .then(|| ToolFailure::from_code("tool_not_found", failure).into_envelope())
     }
 
     /// What is wrong with arguments that fit their schema, as the program hears it.
@@ -245,7 +246,9 @@ impl Catalogue {
                 let failure = snapshot.not_found(&request.tool, |_| false);
                 let outcome = match snapshot.is_enveloped(&request.tool) {
                     true => CallOutcome::Returned {
-                        value: Some(ToolFailure::of("tool_not_found", &failure).told()),
+                        value: Some(
+                            ToolFailure::from_code("tool_not_found", &failure).into_envelope(),
+                        ),
                     },
                     false => CallOutcome::Failed(failure),
                 };
@@ -331,16 +334,16 @@ impl CatalogueSnapshot {
     fn with(&self, key: String, section: CatalogueSection) -> Self {
         let mut sections = self.sections.clone();
         sections.insert(key, Arc::new(section));
-        Self::of(sections)
+        Self::from_sections(sections)
     }
 
     fn without(&self, key: &str) -> Self {
         let mut sections = self.sections.clone();
         sections.remove(key);
-        Self::of(sections)
+        Self::from_sections(sections)
     }
 
-    fn of(sections: BTreeMap<String, Arc<CatalogueSection>>) -> Self {
+    fn from_sections(sections: BTreeMap<String, Arc<CatalogueSection>>) -> Self {
         let mut firsts: HashMap<String, Vec<_>> = HashMap::new();
         for section in sections.values() {
             for first in section.firsts() {
@@ -364,7 +367,9 @@ impl CatalogueSnapshot {
     fn not_admitted(&self, tool: &ToolPath, hides: impl Fn(&FoundTool) -> bool) -> CallAdmission {
         let failure = self.not_found(tool, hides);
         match self.is_enveloped(tool) {
-            true => CallAdmission::Told(ToolFailure::of("tool_not_found", &failure).told()),
+            true => CallAdmission::Told(
+                ToolFailure::from_code("tool_not_found", &failure).into_envelope(),
+            ),
             false => CallAdmission::Unfit(failure),
         }
     }
@@ -402,7 +407,7 @@ fn blocked(found: &FoundTool, tool: &ToolPath) -> CallAdmission {
     let details = serde_json::json!({ "_tag": "ToolBlockedError", "address": address });
     let trouble =
         ToolFailure { details: Some(details), ..ToolFailure::new("tool_blocked", failure.message) };
-    CallAdmission::Told(trouble.told())
+    CallAdmission::Told(trouble.into_envelope())
 }
 
 impl fmt::Debug for Catalogue {

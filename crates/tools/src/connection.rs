@@ -164,7 +164,7 @@ impl ToolCredential {
     }
 
     /// Names and values that go to `place`.
-    pub fn at(&self, place: PlacementKind) -> impl Iterator<Item = (&str, &str)> {
+    pub fn value_at(&self, place: PlacementKind) -> impl Iterator<Item = (&str, &str)> {
         let here = self.placements.iter().filter(move |placement| placement.place == place);
         here.map(|placement| (placement.name.as_str(), placement.value.reveal()))
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_credential_goes_where_it_belongs_and_is_never_printed() {
         let basic = ToolCredential::basic("ann", "secret");
-        let sent: Vec<_> = basic.at(PlacementKind::Header).collect();
+        let sent: Vec<_> = basic.value_at(PlacementKind::Header).collect();
         assert_eq!(sent, [("authorization", "Basic YW5uOnNlY3JldA==")]);
-        assert_eq!(basic.at(PlacementKind::Query).count(), 0);
+        assert_eq!(basic.value_at(PlacementKind::Query).count(), 0);
         assert!(!format!("{basic:?}").contains("YW5u"));
     }
 

@@ -90,7 +90,7 @@ impl Source for DemoTools {
             "demo.echo" => future::ready(Ok(Some(request.args))).boxed(),
             "demo.sleep" => sleep(request).boxed(),
             "demo.fail" => future::ready(fail(&request)).boxed(),
-            "demo.ask" => future::ready(ask(&request)).boxed(),
+            "demo.ask" => future::ready(ask_approval(&request)).boxed(),
             "demo.form" => form(request).boxed(),
             "demo.link" => link(request).boxed(),
             "demo.append" => append(self.directory.clone(), request).boxed(),
@@ -177,7 +177,7 @@ fn fail(request: &ToolRequest) -> DemoResult {
     Err(Failure::new(FailureCode::Tool, message))
 }
 
-fn ask(request: &ToolRequest) -> DemoResult {
+fn ask_approval(request: &ToolRequest) -> DemoResult {
     #[derive(serde::Deserialize)]
     struct Args {
         text: Json,
@@ -198,7 +198,7 @@ async fn form(request: ToolRequest) -> DemoResult {
         schema: Json,
     }
     let Args { message, schema } = arguments(&request)?;
-    request.ask(ToolPrompt::Form { message, schema }).await.map(Some)
+    request.ask_person(ToolPrompt::Form { message, schema }).await.map(Some)
 }
 
 async fn link(request: ToolRequest) -> DemoResult {
@@ -208,7 +208,7 @@ async fn link(request: ToolRequest) -> DemoResult {
         url: String,
     }
     let Args { message, url } = arguments(&request)?;
-    request.ask(ToolPrompt::Link { message, url, is_prior: false }).await.map(Some)
+    request.ask_person(ToolPrompt::Link { message, url, is_prior: false }).await.map(Some)
 }
 
 async fn append(directory: PathBuf, request: ToolRequest) -> DemoResult {
@@ -239,7 +239,7 @@ fn append_line(directory: &Path, mut line: String) -> io::Result<()> {
 }
 
 fn arguments<A: DeserializeOwned>(request: &ToolRequest) -> Result<A, Failure> {
-    serde_json::from_str(request.args.text()).map_err(|error| {
+    serde_json::from_str(request.args.as_text()).map_err(|error| {
         let message = format!("The arguments of \"{}\" cannot be read: {error}.", request.tool);
         Failure::new(FailureCode::Validation, message)
     })

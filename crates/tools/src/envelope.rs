@@ -12,7 +12,7 @@ const MESSAGE_CHARS_MAX: usize = 2_000;
 
 /// `{ok: true, data}`, with what HTTP said beside it where there was HTTP.
 pub fn done(data: &Json, http: Option<&Value>) -> Json {
-    let mut text = format!("{{\"ok\":true,\"data\":{}", data.text());
+    let mut text = format!("{{\"ok\":true,\"data\":{}", data.as_text());
     if let Some(http) = http {
         text.push_str(&format!(",\"http\":{http}"));
     }
@@ -42,14 +42,14 @@ impl ToolFailure {
     }
 
     /// A failure as a value, for tools whose results are `{ok, data}` or `{ok, error}`.
-    pub fn of(code: &'static str, failure: &Failure) -> Self {
+    pub fn from_code(code: &'static str, failure: &Failure) -> Self {
         let details = failure.details.as_ref();
-        let details = details.and_then(|details| serde_json::from_str(details.text()).ok());
+        let details = details.and_then(|details| serde_json::from_str(details.as_text()).ok());
         Self { details, ..Self::new(code, failure.message.clone()) }
     }
 
     /// `{ok: false, error}`, with its members in this order: people and models read the text.
-    pub fn told(&self) -> Json {
+    pub fn into_envelope(&self) -> Json {
         let message: String = self.message.chars().take(MESSAGE_CHARS_MAX).collect();
         let members = [
             ("code", Some(Value::from(self.code))),
@@ -80,7 +80,7 @@ pub(crate) fn recovery() -> Value {
 
 /// The value in an envelope, or the failure that it tells of. What is no envelope is a value.
 pub fn unwrapped(told: &Json) -> Result<Json, Failure> {
-    let Ok(envelope) = serde_json::from_str::<ResultEnvelope<'_>>(told.text()) else {
+    let Ok(envelope) = serde_json::from_str::<ResultEnvelope<'_>>(told.as_text()) else {
         return Ok(told.clone());
     };
     match (envelope.ok, envelope.data, envelope.error) {
@@ -148,12 +148,12 @@ fn own_code(error: &Value) -> Option<String> {
 pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
 
 /// Why the other side did not take the credential, where another one may help.
-pub(crate) fn refused(told: &Json) -> Option<ProofRefused> {
+pub(crate) fn refused_envelope(told: &Json) -> Option<ProofRefused> {
     // Most results are good, and some are large: only what may be a refusal is read.
-    if !told.text().contains("connection_rejected") {
+    if !told.as_text().contains("connection_rejected") {
         return None;
     }
-    let told: Value = serde_json::from_str(told.text()).unwrap_or_default();
+    let told: Value = serde_json::from_str(told.as_text()).unwrap_or_default();
     let error = &told["error"];
     if told["ok"] != false || error["code"] != "connection_rejected" {
         return None;
@@ -172,16 +172,16 @@ mod tests {
     #[test]
     fn results_and_trouble_are_told_apart_by_ok() {
         let data = Json::parse("[1, \"\\ud800\"]".into()).unwrap();
-        assert_eq!(done(&data, None).text(), "{\"ok\":true,\"data\":[1, \"\\ud800\"]}");
+        assert_eq!(done(&data, None).as_text(), "{\"ok\":true,\"data\":[1, \"\\ud800\"]}");
         let http = json!({"status": 200});
         assert_eq!(
-            done(&Json::null(), Some(&http)).text(),
+            done(&Json::null(), Some(&http)).as_text(),
             r#"{"ok":true,"data":null,"http":{"status":200}}"#
         );
         let trouble =
             ToolFailure { status: Some(404), ..ToolFailure::new("upstream_http_error", "gone") };
         assert_eq!(
-            trouble.told().text(),
+            trouble.into_envelope().as_text(),
             r#"{"ok":false,"error":{"code":"upstream_http_error","message":"gone","status":404}}"#
         );
     }
@@ -190,16 +190,17 @@ mod tests {
     fn an_envelope_is_unwrapped_to_its_value_or_to_a_failure_with_its_code() {
         let value = |text: &str| {
             unwrapped(&Json::parse(text.into()).unwrap()).map_err(|failure| {
-                let details: Value = serde_json::from_str(failure.details.unwrap().text()).unwrap();
+                let details: Value =
+                    serde_json::from_str(failure.details.unwrap().as_text()).unwrap();
                 (failure.code, failure.message, details["code"].as_str().unwrap().to_owned())
             })
         };
         assert_eq!(
-            value(r#"{"ok":true,"data":{"sum":42},"http":{}}"#).unwrap().text(),
+            value(r#"{"ok":true,"data":{"sum":42},"http":{}}"#).unwrap().as_text(),
             r#"{"sum":42}"#
         );
         for plain in ["[1]", r#"{"ok":1}"#, r#"{"ok":false}"#, "\"\\ud800\""] {
-            assert_eq!(value(plain).unwrap().text(), plain);
+            assert_eq!(value(plain).unwrap().as_text(), plain);
         }
         let cases = [
             (ToolFailure::new("command_failed", "no"), FailureCode::Tool, "command_failed"),
@@ -211,14 +212,17 @@ mod tests {
             ),
         ];
         for (trouble, code, own) in cases {
-            assert_eq!(value(trouble.told().text()), Err((code, "no".into(), own.into())));
+            assert_eq!(
+                value(trouble.into_envelope().as_text()),
+                Err((code, "no".into(), own.into()))
+            );
         }
         let custom = ToolFailure {
             details: Some(json!({"body": {"error": {"code": "E_X"}}})),
             ..ToolFailure::new("upstream_http_error", "no")
         };
         assert_eq!(
-            value(custom.told().text()),
+            value(custom.into_envelope().as_text()),
             Err((FailureCode::Tool, "no".into(), "E_X".into()))
         );
     }
@@ -227,9 +231,9 @@ mod tests {
     fn only_a_refusal_that_another_credential_may_mend_is_one() {
         let told = |status: u16, details: Value| {
             let (status, details) = (Some(status), Some(details));
-            refused(
+            refused_envelope(
                 &ToolFailure { status, details, ..ToolFailure::new("connection_rejected", "no") }
-                    .told(),
+                    .into_envelope(),
             )
         };
         assert_eq!(told(401, Value::Null), Some(ProofRefused::Unknown));
@@ -237,6 +241,6 @@ mod tests {
         assert_eq!(told(403, json!({ WANTED_SCOPES: "a b" })), narrow);
         assert_eq!(told(403, json!({})), None);
         let data = Json::from_value(&json!("connection_rejected")).unwrap();
-        assert_eq!(refused(&done(&data, None)), None);
+        assert_eq!(refused_envelope(&done(&data, None)), None);
     }
 }

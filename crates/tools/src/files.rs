@@ -18,20 +18,20 @@ const HINT: &str = "A file is no text: pass its `data` (base64) or its `text()`.
 /// The arguments with the text of each file that `schema` wants as base64; `None` where they stay as they are.
 pub(crate) fn placed(schema: &SharedSchema, args: &Json) -> Option<Json> {
     // Few arguments hold a file, and schemas are large.
-    if !args.text().contains(TAG) {
+    if !args.as_text().contains(TAG) {
         return None;
     }
-    let mut value: Value = serde_json::from_str(args.text()).ok()?;
+    let mut value: Value = serde_json::from_str(args.as_text()).ok()?;
     let root = schema.whole();
     place(&mut value, &[&root], &root).then(|| Json::from_value(&value).ok())?
 }
 
 /// What a program is told about issues at places where it passed a file.
 pub(crate) fn hint(issues: &[SchemaIssue], args: &Json) -> Option<&'static str> {
-    if !args.text().contains(TAG) {
+    if !args.as_text().contains(TAG) {
         return None;
     }
-    let value: Value = serde_json::from_str(args.text()).ok()?;
+    let value: Value = serde_json::from_str(args.as_text()).ok()?;
     let is_file = |issue: &SchemaIssue| value.pointer(&issue.path).is_some_and(is_tool_file);
     issues.iter().any(is_file).then_some(HINT)
 }
@@ -163,7 +163,7 @@ mod tests {
     fn check(schema: &Value, args: &Value, expected: &Value) {
         let args = Json::from_value(args).unwrap();
         let placed = placed(&SharedSchema::new(schema), &args).unwrap_or(args);
-        assert_eq!(serde_json::from_str::<Value>(placed.text()).unwrap(), *expected, "{schema}");
+        assert_eq!(serde_json::from_str::<Value>(placed.as_text()).unwrap(), *expected, "{schema}");
     }
 
     fn file() -> Value {

@@ -113,7 +113,7 @@ impl fmt::Debug for FunctionSource {
 }
 
 fn arguments<A: DeserializeOwned>(request: &ToolRequest) -> Result<A, Failure> {
-    serde_json::from_str(request.args.text()).map_err(|error| {
+    serde_json::from_str(request.args.as_text()).map_err(|error| {
         let message = format!("The arguments of \"{}\" do not fit: {error}.", request.tool);
         Failure::new(FailureCode::Validation, message)
     })

@@ -1,7 +1,7 @@
 //! What proves who calls, found when a call needs it and never before. One that is not taken may be renewed: the same
 //! call then goes on.
 
-use crate::envelope::{ToolFailure, refused};
+use crate::envelope::{ToolFailure, refused_envelope};
 use crate::{Integration, ToolCredential, ToolRequest};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
@@ -81,7 +81,7 @@ impl CredentialProvider for ToolCredential {
 
 /// Performs a call with a proof, and once more with a better one where the first was not taken: what was refused
 /// has not happened.
-pub(crate) async fn perform(
+pub(crate) async fn perform_with_proof(
     integration: Arc<dyn Integration>,
     proof: Arc<dyn CredentialProvider>,
     tool: String,
@@ -89,25 +89,25 @@ pub(crate) async fn perform(
 ) -> Result<Option<Json>, Failure> {
     let mut credential = match proof.credential(&request).await {
         Ok(credential) => credential,
-        Err(none) => return told(none),
+        Err(none) => return connection_failure(none),
     };
     for _ in 0..RENEWALS_MAX {
         credential.learn();
         let said = integration.call(&tool, &credential, request.clone()).await?;
-        let Some(why) = said.as_ref().and_then(refused) else { return Ok(said) };
+        let Some(why) = said.as_ref().and_then(refused_envelope) else { return Ok(said) };
         credential = match proof.renewed(&credential, &why, &request).await {
             Ok(Some(better)) => better,
             Ok(None) => return Ok(said),
-            Err(none) => return told(none),
+            Err(none) => return connection_failure(none),
         };
     }
     credential.learn();
     integration.call(&tool, &credential, request).await
 }
 
-fn told(none: NoProof) -> Result<Option<Json>, Failure> {
+fn connection_failure(none: NoProof) -> Result<Option<Json>, Failure> {
     match none {
-        NoProof::Trouble(trouble) => Ok(Some(trouble.told())),
+        NoProof::Trouble(trouble) => Ok(Some(trouble.into_envelope())),
         NoProof::Refused(failure) => Err(failure),
     }
 }

@@ -46,7 +46,7 @@ impl ToolSchema {
 
     /// The arguments as the tool takes them: an omitted argument is an empty object where one is wanted.
     pub(crate) fn completed(&self, args: &Json) -> Json {
-        if self.wants_object && args.text().trim() == "null" {
+        if self.wants_object && args.as_text().trim() == "null" {
             return Json::parse("{}".to_owned()).expect("an empty object is JSON");
         }
         args.clone()
@@ -54,7 +54,7 @@ impl ToolSchema {
 
     /// What is wrong with `json`; empty when it fits.
     pub(crate) fn issues(&self, json: &Json) -> Vec<SchemaIssue> {
-        match self.validator.misfits_in(json.text(), ISSUES_MAX) {
+        match self.validator.misfits_in(json.as_text(), ISSUES_MAX) {
             Some(misfits) => misfits.iter().map(issue).collect(),
             None => {
                 vec![SchemaIssue { path: String::new(), message: "value cannot be read".into() }]
@@ -65,7 +65,7 @@ impl ToolSchema {
 
 /// What is wrong with what somebody filled in, if anything is. A schema that makes no sense asks for nothing.
 pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
-    let schema = serde_json::from_str(schema.text()).ok()?;
+    let schema = serde_json::from_str(schema.as_text()).ok()?;
     let issues = ToolSchema::of_form(&schema).ok()?.issues(content);
     (!issues.is_empty()).then(|| sentence(&issues))
 }
@@ -74,7 +74,7 @@ pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
 /// would otherwise accept every answer without a word.
 pub fn with_form_note(wish: ToolPrompt) -> ToolPrompt {
     let ToolPrompt::Form { message, schema } = wish else { return wish };
-    let defect = match serde_json::from_str(schema.text()) {
+    let defect = match serde_json::from_str(schema.as_text()) {
         Ok(value) => ToolSchema::of_form(&value).err(),
         Err(_) => Some("it is nested too deep".to_owned()),
     };
@@ -260,7 +260,7 @@ mod tests {
         ];
         for (schema, expected) in cases {
             let completed = ToolSchema::compile(&schema).unwrap().completed(&Json::null());
-            assert_eq!((&schema, completed.text()), (&schema, expected));
+            assert_eq!((&schema, completed.as_text()), (&schema, expected));
         }
     }
 }

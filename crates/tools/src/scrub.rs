@@ -59,12 +59,12 @@ struct SecretLayer {
 }
 
 impl SecretLayer {
-    fn of(secrets: Vec<Arc<str>>) -> Self {
+    fn from_secrets(secrets: Vec<Arc<str>>) -> Self {
         Self { secrets, finder: OnceLock::new() }
     }
 
     fn finder(&self) -> Option<Arc<SecretFinder>> {
-        self.finder.get_or_init(|| SecretFinder::of(&self.secrets).map(Arc::new)).clone()
+        self.finder.get_or_init(|| SecretFinder::from_secrets(&self.secrets).map(Arc::new)).clone()
     }
 }
 
@@ -84,7 +84,7 @@ pub fn knows_nothing() -> bool {
 }
 
 /// The text without known secrets.
-pub fn text(text: &str) -> Cow<'_, str> {
+pub fn scrub_text(text: &str) -> Cow<'_, str> {
     match bytes(text.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         // A secret that begins or ends inside a letter is none: needles are whole texts.
@@ -94,7 +94,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 
 /// The bytes without known secrets.
 pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
-    look().blotted(bytes)
+    find_secrets().blotted(bytes)
 }
 
 /// The value without known secrets, also those that are written with escapes.
@@ -102,7 +102,7 @@ pub fn json(value: Json) -> Json {
     if knows_nothing() {
         return value;
     }
-    let replaced = match text(value.text()) {
+    let replaced = match scrub_text(value.as_text()) {
         Cow::Borrowed(_) => return value,
         Cow::Owned(text) => text,
     };
@@ -110,7 +110,9 @@ pub fn json(value: Json) -> Json {
         return json;
     }
     // The secret was a number, or stood across the border of a text.
-    let Ok(mut walked) = serde_json::from_str::<Value>(value.text()) else { return Json::null() };
+    let Ok(mut walked) = serde_json::from_str::<Value>(value.as_text()) else {
+        return Json::null();
+    };
     walk(&mut walked);
     Json::from_value(&walked).unwrap_or_else(|_| Json::null())
 }
@@ -118,7 +120,7 @@ pub fn json(value: Json) -> Json {
 /// The failure without known secrets.
 #[must_use]
 pub fn failure(mut failure: Failure) -> Failure {
-    failure.message = text(&failure.message).into_owned();
+    failure.message = scrub_text(&failure.message).into_owned();
     failure.details = failure.details.map(json);
     failure
 }
@@ -127,10 +129,10 @@ pub fn failure(mut failure: Failure) -> Failure {
 pub(crate) fn wish(wish: ToolPrompt) -> ToolPrompt {
     match wish {
         ToolPrompt::Form { message, schema } => {
-            ToolPrompt::Form { message: text(&message).into_owned(), schema: json(schema) }
+            ToolPrompt::Form { message: scrub_text(&message).into_owned(), schema: json(schema) }
         }
         ToolPrompt::Link { message, url, is_prior } => {
-            let (message, url) = (text(&message).into_owned(), text(&url).into_owned());
+            let (message, url) = (scrub_text(&message).into_owned(), scrub_text(&url).into_owned());
             ToolPrompt::Link { message, url, is_prior }
         }
     }
@@ -157,7 +159,7 @@ fn read<T>(look: impl FnOnce(&KnownSecrets) -> T) -> T {
 }
 
 /// What is known now, to look for it. Nobody waits for whoever looks.
-fn look() -> SearchForm {
+fn find_secrets() -> SearchForm {
     read(|known| SearchForm::with([known.recent.finder(), known.settled.finder()]))
 }
 
@@ -180,10 +182,10 @@ impl KnownSecrets {
         let mut recent = std::mem::take(&mut self.recent.secrets);
         recent.push(secret);
         if recent.len() > RECENT_MAX {
-            self.settled = SecretLayer::of(self.by_age.iter().cloned().collect());
+            self.settled = SecretLayer::from_secrets(self.by_age.iter().cloned().collect());
             recent = vec![];
         }
-        self.recent = SecretLayer::of(recent);
+        self.recent = SecretLayer::from_secrets(recent);
     }
 }
 
@@ -192,12 +194,12 @@ fn walk(value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}
         Value::Number(number) => {
-            if matches!(text(&number.to_string()), Cow::Owned(_)) {
+            if matches!(scrub_text(&number.to_string()), Cow::Owned(_)) {
                 *value = BLOT.into();
             }
         }
         Value::String(said) => {
-            if let Cow::Owned(blotted) = text(said) {
+            if let Cow::Owned(blotted) = scrub_text(said) {
                 *said = blotted;
             }
         }
@@ -206,7 +208,7 @@ fn walk(value: &mut Value) {
             let old = std::mem::take(members).into_iter();
             members.extend(old.map(|(name, mut value)| {
                 walk(&mut value);
-                (text(&name).into_owned(), value)
+                (scrub_text(&name).into_owned(), value)
             }));
         }
     }
@@ -220,8 +222,8 @@ mod tests {
     #[test]
     fn a_known_secret_is_blotted_out_of_text_json_failures_and_logs() {
         learn("scrub-canary/A+b\"c");
-        assert_eq!(text("before scrub-canary/A+b\"c after"), "before [redacted] after");
-        let json_of = |text: &str| json(Json::parse(text.to_owned()).unwrap()).text().to_owned();
+        assert_eq!(scrub_text("before scrub-canary/A+b\"c after"), "before [redacted] after");
+        let json_of = |text: &str| json(Json::parse(text.to_owned()).unwrap()).as_text().to_owned();
         assert_eq!(json_of(r#"{"a":"x scrub-canary/A+b\"c"}"#), r#"{"a":"x [redacted]"}"#);
         assert_eq!(json_of(r#"["\u0073crub-canary\/A+b\"c"]"#), r#"["[redacted]"]"#);
         assert_eq!(json_of(r#"{"scrub-canary/A+b\"c":1}"#), r#"{"[redacted]":1}"#);
@@ -244,7 +246,7 @@ mod tests {
             "escape-canary1/a=b&c \u{c3}\u{a9}",
             "ZXNjYXBlLWNhbmFyeTEvYT1iJmMgw6k%3D",
         ] {
-            let shown = text(written);
+            let shown = scrub_text(written);
             assert!(shown.starts_with(BLOT), "{written}: {shown}");
         }
     }
@@ -253,12 +255,12 @@ mod tests {
     fn a_secret_that_is_a_number_leaves_json_whole() {
         learn("9081726354");
         let told = json(Json::parse(r#"{"pin":9081726354,"n":1}"#.to_owned()).unwrap());
-        assert_eq!(told.text(), r#"{"n":1,"pin":"[redacted]"}"#);
+        assert_eq!(told.as_text(), r#"{"n":1,"pin":"[redacted]"}"#);
     }
 
     #[test]
     fn what_is_short_stays() {
         learn("abc");
-        assert_eq!(text("abcabc"), "abcabc");
+        assert_eq!(scrub_text("abcabc"), "abcabc");
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn shape(spec: &ToolSpec, target: &str) -> ToolRevision {
     let (read_only, asks) = (spec.read_only, spec.asks);
     // With their lengths, so that no part can borrow from the next.
     let parts = [target, about].map(|part| format!("{} {part}", part.len())).concat();
-    ToolRevision::of(&format!("{parts} {read_only} {asks} {input:02x?}"))
+    ToolRevision::from_text(&format!("{parts} {read_only} {asks} {input:02x?}"))
 }
 
 /// The fingerprint of what a schema lets through, without what it refers to.

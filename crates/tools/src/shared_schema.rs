@@ -34,7 +34,7 @@ struct AcceptedTypes {
 }
 
 impl AcceptedTypes {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let schema: Value = serde_json::from_str(text).unwrap_or(Value::Bool(true));
         Self { digest: accepted(&schema), reaches: names(&schema) }
     }
@@ -62,7 +62,7 @@ impl SchemaDefinitions {
         self.accepted.get_or_init(|| {
             self.schemas
                 .iter()
-                .map(|(name, text)| (name.clone(), AcceptedTypes::of(text)))
+                .map(|(name, text)| (name.clone(), AcceptedTypes::from_text(text)))
                 .collect()
         })
     }
@@ -114,7 +114,7 @@ impl SharedSchema {
 
     /// The fingerprint of what it lets through, with everything it reaches. Words do not count.
     pub(crate) fn accepted(&self) -> [u8; 32] {
-        let own = AcceptedTypes::of(&self.text);
+        let own = AcceptedTypes::from_text(&self.text);
         let Some(shared) = self.definitions.as_ref().filter(|_| !own.reaches.is_empty()) else {
             return own.digest;
         };
@@ -136,7 +136,7 @@ impl SharedSchema {
     }
 
     /// The schema's own text, without what it shares.
-    pub fn text(&self) -> &str {
+    pub fn schema_text(&self) -> &str {
         &self.text
     }
 }

@@ -105,8 +105,8 @@ pub struct ToolRequest {
 impl ToolRequest {
     /// Wants something of the person in the middle of the call, and waits for it however long it takes.
     /// What was filled in fits the wish; a no is the failure that the program can catch.
-    pub async fn ask(&self, wish: ToolPrompt) -> Result<Json, Failure> {
-        match self.person.ask(wish).await {
+    pub async fn ask_person(&self, wish: ToolPrompt) -> Result<Json, Failure> {
+        match self.person.ask_question(wish).await {
             Answer::Accept { content: Some(content) } => Ok(content),
             Answer::Accept { content: None } => {
                 Ok(Json::parse("{}".to_owned()).expect("an empty object is JSON"))
@@ -139,7 +139,7 @@ impl PersonHandle {
     }
 
     /// The person's own word, for tools that pass it on. Whom nobody hears is waved away.
-    pub async fn ask(&self, wish: ToolPrompt) -> Answer {
+    pub async fn ask_question(&self, wish: ToolPrompt) -> Answer {
         match &self.0 {
             Some(hear) => hear(wish).await,
             None => Answer::Cancel,
@@ -197,7 +197,7 @@ impl ProgressHandle {
     }
 
     /// Tells it; waits where more was told than anybody has taken note of.
-    pub async fn tell(&self, text: String) {
+    pub async fn report_text(&self, text: String) {
         if let Some(tell) = &self.tell {
             tell(text).await;
         }
@@ -211,7 +211,7 @@ impl ProgressHandle {
         said.extend(total.map(|total| ("total".into(), total.into())));
         said.extend(message.map(|message| ("message".into(), message.into())));
         if let Ok(said) = Json::from_value(&said)
-            && said.text().len() <= MEASURE_BYTES_MAX
+            && said.as_text().len() <= MEASURE_BYTES_MAX
         {
             measure(said);
         }
@@ -221,7 +221,7 @@ impl ProgressHandle {
     pub(crate) fn spared(self) -> Self {
         let Self { tell, measure } = self;
         let spared = match tell {
-            Some(tell) => Self::told_to(move |text| tell(scrub::text(&text).into_owned())),
+            Some(tell) => Self::told_to(move |text| tell(scrub::scrub_text(&text).into_owned())),
             None => Self::unwatched(),
         };
         match measure {

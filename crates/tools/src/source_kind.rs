@@ -93,7 +93,7 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
 
     /// Checks whether the source accepts the credential of a connection. Unless a kind knows better, its target is
     /// requested.
-    fn check<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
+    fn check_connection<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
         check.request_target().boxed()
     }
 

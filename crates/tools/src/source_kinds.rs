@@ -78,10 +78,10 @@ impl SourceKinds {
     ) -> Result<OpenedSource, SourceOpenError> {
         let kind = match (&config.kind, self.of_config(config), &config.url) {
             (_, Some(kind), _) => kind,
-            (Some(name), None, _) => return Err(self.unknown(name).into()),
+            (Some(name), None, _) => return Err(self.unknown_kind(name).into()),
             (None, None, Some(url)) => {
                 let found = self.detect(url, context.http).await?;
-                self.by_name(found.kind).ok_or_else(|| self.unknown(found.kind))?
+                self.by_name(found.kind).ok_or_else(|| self.unknown_kind(found.kind))?
             }
             (None, None, None) => {
                 return Err("it says neither url, file, text, command nor tools".into());
@@ -106,7 +106,7 @@ impl SourceKinds {
         Some(self.by_name(kind)?.open_stored(config, text, context).await)
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown_kind(&self, name: &str) -> String {
         let names: Vec<_> = self.iter().map(|kind| kind.name()).collect();
         let (last, others) = names.split_last().unwrap_or((&"", &[]));
         format!("\"{name}\" is no kind of source; there are {} and {last}", others.join(", "))

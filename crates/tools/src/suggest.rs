@@ -12,9 +12,9 @@ const LIKENESS_MIN: f32 = 0.3;
 /// source are near. Linear in the letters of `known`, because programs may ask as often as they like.
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = wanted.strip_prefix("tools.").unwrap_or(wanted);
-    let pairs = LetterPairs::of(&without_connection(wanted));
+    let pairs = LetterPairs::from_text(&without_connection(wanted));
     // The source is given: only the tool's own name says which one is meant.
-    let own_pairs = bound_tool(wanted).map(|(_, tool)| LetterPairs::of(tool));
+    let own_pairs = bound_tool(wanted).map(|(_, tool)| LetterPairs::from_text(tool));
     let first = wanted.split('.').next().unwrap_or_default();
     let likeness = |path: &str| match (&own_pairs, bound_tool(path)) {
         (Some(own_pairs), Some((source, tool))) if source == first => own_pairs.likeness(tool),
@@ -57,7 +57,7 @@ struct LetterPairs {
 }
 
 impl LetterPairs {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let mut pairs = Self { seen: Box::new([false; 1 << 16]), n: 0 };
         for pair in neighbours(text) {
             pairs.seen[pair] = true;

@@ -42,7 +42,7 @@ async fn check_call(opened: OpenedSource) {
     catalogue.welcome(arrival);
     let outcome = catalogue.call(request("phrases.org.main.greeting")).await;
     let CallOutcome::Returned { value: Some(value) } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(value.text(), r#"{"ok":true,"data":"hello"}"#);
+    assert_eq!(value.as_text(), r#"{"ok":true,"data":"hello"}"#);
 }
 
 #[tokio::test]

@@ -66,7 +66,7 @@ fn request(tool: &str, args: &Value) -> ToolRequest {
 async fn call(api: &GraphqlIntegration, tool: &str, args: Value) -> Value {
     let credential = ToolCredential::bearer("secret-token");
     let said = api.call(tool, &credential, request(tool, &args)).await.unwrap().unwrap();
-    let mut said: Value = serde_json::from_str(said.text()).unwrap();
+    let mut said: Value = serde_json::from_str(said.as_text()).unwrap();
     said.as_object_mut().unwrap().remove("http");
     said
 }

@@ -162,7 +162,7 @@ async fn call(api: &OpenApi, tool: &str, args: Value) -> Value {
     let credential = ToolCredential::header("x-key", "0123456789");
     let request = request(&args, CancelSignal::never());
     let said = api.call(tool, &credential, request).await.unwrap().unwrap();
-    serde_json::from_str(said.text()).unwrap()
+    serde_json::from_str(said.as_text()).unwrap()
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn a_source_that_is_slow_is_given_up_and_a_cancelled_call_at_once() {
     let pending =
         api.call("odd.slow", &ToolCredential::none(), request(&json!({}), token.clone().into()));
     token.cancel();
-    assert!(pending.await.unwrap().unwrap().text().contains("cancelled"));
+    assert!(pending.await.unwrap().unwrap().as_text().contains("cancelled"));
 }
 
 #[tokio::test]
@@ -381,14 +381,14 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     catalogue.put(&slug, card, Arc::new(api().await), vec![Arc::new(connection)]);
     let admitted = |tool: &str, args: Value| {
         let path = ToolPath::parse(&format!("echo.org.main.{tool}")).unwrap();
-        match catalogue.admit(&path, &Json::from_value(&args).unwrap()) {
+        match catalogue.admit_call(&path, &Json::from_value(&args).unwrap()) {
             CallAdmission::Fit { traits, about, .. } => {
                 format!("asks: {}, {}", traits.asks, about.unwrap())
             }
             CallAdmission::Unfit(failure) => failure.message,
             CallAdmission::Unavailable(source) => source.why,
             CallAdmission::Told(value) => {
-                let told: Value = serde_json::from_str(value.text()).unwrap();
+                let told: Value = serde_json::from_str(value.as_text()).unwrap();
                 assert_eq!(told["error"]["code"], "invalid_tool_arguments", "{told}");
                 told["error"]["message"].as_str().unwrap().to_owned()
             }
@@ -397,7 +397,7 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     let path = ToolPath::parse("echo.org.main.b.bodies").unwrap();
     let huge = json!({"body": {"v": 1, "text": "x".repeat(17 << 20)}});
     let told = catalogue.objection(&path, &Json::from_value(&huge).unwrap()).unwrap();
-    assert!(told.text().contains("16777216 at most"), "{told:?}");
+    assert!(told.as_text().contains("16777216 at most"), "{told:?}");
     let fine = Json::from_value(&json!({"body": {"v": 1}})).unwrap();
     assert_eq!(catalogue.objection(&path, &fine), None);
     assert_eq!(admitted("b.bodies", json!({"body": {"v": 1}})), "asks: true, POST /bodies");
@@ -417,5 +417,5 @@ async fn arguments_are_checked_before_anybody_is_asked_and_may_be_nested() {
     let mut call = request(&json!({"params": {"v": "nested"}}), CancelSignal::never());
     call.tool = ToolPath::parse("echo.org.main.s.pathSimpleTrue").unwrap();
     let CallOutcome::Returned { value: Some(said) } = catalogue.call(call).await else { panic!() };
-    assert!(said.text().contains("GET /path/simple/true/nested"), "{}", said.text());
+    assert!(said.as_text().contains("GET /path/simple/true/nested"), "{}", said.as_text());
 }

@@ -88,7 +88,7 @@ async fn call(catalogue: &Catalogue, tool: &str, args: &Value) -> Value {
     let CallOutcome::Returned { value: Some(told) } = catalogue.call(request).await else {
         panic!("the tool gives an envelope")
     };
-    serde_json::from_str(told.text()).unwrap()
+    serde_json::from_str(told.as_text()).unwrap()
 }
 
 fn file(mime_type: &str) -> Value {

@@ -19,15 +19,15 @@ pub struct CloseReason {
 
 impl CloseReason {
     /// Normal closure: all messages were sent.
-    pub const NORMAL: Self = Self::of(1000);
+    pub const NORMAL: Self = Self::from_code(1000);
     /// This side is stopping.
-    pub const AWAY: Self = Self::of(1001);
+    pub const AWAY: Self = Self::from_code(1001);
     /// The peer violated the protocol.
-    pub const POLICY: Self = Self::of(1008);
+    pub const POLICY: Self = Self::from_code(1008);
     /// The peer sent a message that is too long.
-    pub const SIZE: Self = Self::of(1009);
+    pub const SIZE: Self = Self::from_code(1009);
 
-    const fn of(code: u16) -> Self {
+    const fn from_code(code: u16) -> Self {
         Self { code, text: String::new() }
     }
 }

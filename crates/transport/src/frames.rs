@@ -44,7 +44,7 @@ pub trait FrameSocket:
     /// Converts a frame of the library.
     fn read_frame(frame: Self::Frame) -> IncomingFrame;
     /// Creates a text frame.
-    fn text(text: String) -> Self::Frame;
+    fn send_text(text: String) -> Self::Frame;
     /// Creates a ping frame.
     fn ping(payload: Bytes) -> Self::Frame;
     /// Creates a Close frame.
@@ -87,7 +87,7 @@ enum ReadEnd {
 impl<S: FrameSocket> FrameReader<S> {
     fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ReceiveError>> {
         let Some(next) = ready!(self.stream.poll_next_unpin(context)) else {
-            return self.end(ReceiveError::Closed(None));
+            return self.end_reason(ReceiveError::Closed(None));
         };
         match next.map(S::read_frame) {
             Ok(IncomingFrame::Data(bytes)) => {
@@ -103,12 +103,12 @@ impl<S: FrameSocket> FrameReader<S> {
                 self.ending = Some(ReadEnd::Closing(reason, deadline));
             }
             Ok(IncomingFrame::Other) => {}
-            Err(fault) => return self.end(S::receive_error(fault)),
+            Err(fault) => return self.end_reason(S::receive_error(fault)),
         }
         Poll::Ready(Ok(()))
     }
 
-    fn end(&mut self, error: ReceiveError) -> Poll<Result<(), ReceiveError>> {
+    fn end_reason(&mut self, error: ReceiveError) -> Poll<Result<(), ReceiveError>> {
         self.ending = Some(match &error {
             ReceiveError::TooLong(size) => ReadEnd::TooLong(*size),
             ReceiveError::Closed(_) | ReceiveError::Broken(_) => ReadEnd::Over,
@@ -129,7 +129,7 @@ impl<S: FrameSocket> MessageReader for FrameReader<S> {
                         Poll::Pending => ready!(deadline.as_mut().poll(context)),
                     }
                     let reason = reason.take();
-                    return self.end(ReceiveError::Closed(reason));
+                    return self.end_reason(ReceiveError::Closed(reason));
                 }
                 Some(ReadEnd::TooLong(size)) => {
                     return Poll::Ready(Err(ReceiveError::TooLong(*size)));
@@ -200,7 +200,7 @@ impl<S: FrameSocket> FrameWriter<S> {
                 self.queued_bytes -= text.len();
                 self.n_messages -= 1;
                 self.taken_bytes = text.len();
-                S::text(text)
+                S::send_text(text)
             }
             QueuedFrame::Ping(number) => S::ping(number.to_be_bytes().to_vec().into()),
             QueuedFrame::Close(reason) => S::close(reason),

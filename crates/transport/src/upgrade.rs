@@ -60,7 +60,7 @@ impl FrameSocket for WebSocket {
         }
     }
 
-    fn text(text: String) -> Message {
+    fn send_text(text: String) -> Message {
         Message::Text(text.into())
     }
 

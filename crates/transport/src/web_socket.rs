@@ -52,7 +52,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> FrameSocket for WebSocketStream<T
         }
     }
 
-    fn text(text: String) -> Message {
+    fn send_text(text: String) -> Message {
         Message::Text(text.into())
     }
 

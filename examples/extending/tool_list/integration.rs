@@ -56,7 +56,7 @@ impl Integration for ToolList {
         let value = match self.0.get(tool).map(|tool| Json::from_value(&tool.answer)) {
             Some(Ok(answer)) => done(&answer, None),
             Some(Err(_)) | None => {
-                ToolFailure::new("tool_not_found", "The list has no such tool.").told()
+                ToolFailure::new("tool_not_found", "The list has no such tool.").into_envelope()
             }
         };
         ready(Ok(Some(value))).boxed()

@@ -68,6 +68,6 @@ pub fn json_schema(bytes: &[u8]) {
 pub fn configuration(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     if let Ok(file) = sources::config::ConfigDocument::parse(text) {
-        let _ = file.clone().over(file);
+        let _ = file.clone().merged_over(file);
     }
 }

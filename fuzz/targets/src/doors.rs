@@ -4,7 +4,7 @@ use crate::text;
 use protocols::enclave::sealing::{DirectionKeys, ServerHello, StreamOpener, StreamSealer};
 use protocols::enclave::{EnclaveSessionId, EventFilter, inbound, parse_call_name};
 use protocols::exec_server::{family, has_too_many_values};
-use protocols::json_rpc::{RpcMessage, answer, read};
+use protocols::json_rpc::{RpcMessage, read, response_line};
 use protocols::{exec_server as exec, executor as code_mode, mcp};
 use serde_json::value::RawValue;
 
@@ -18,7 +18,7 @@ pub fn json_rpc(bytes: &[u8]) {
             let outcome = exec::read(&method, params);
             assert_eq!(outcome.is_some(), family(&method).is_some());
             if let Some(Err(error)) = outcome {
-                let answered = answer::<()>(&id, Err(&error));
+                let answered = response_line::<()>(&id, Err(&error));
                 assert!(matches!(read(&answered), Ok(RpcMessage::Response { .. })), "{answered}");
             }
         }
@@ -101,7 +101,7 @@ const KEY_ID: &str = "k";
 pub fn enclave_envelope(bytes: &[u8]) {
     let session = EnclaveSessionId::parse("s_fuzz").expect("it is an id");
     if let Ok(hello) = serde_json::from_slice(bytes) {
-        let answered = ServerHello::answer(&hello, &SECRET, &session, KEY_ID, None);
+        let answered = ServerHello::answer_handshake(&hello, &SECRET, &session, KEY_ID, None);
         let keys = DirectionKeys::agree(&SECRET, &hello.client_key, &session);
         assert!(answered.is_err() || keys.is_ok(), "an accepted key can be agreed upon");
     }

@@ -5,7 +5,7 @@
 use super::records::{SliceRecords, date_and_machines, sum};
 use super::slices::SliceBound;
 use crate::cargo::{CargoCall, root};
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -45,13 +45,13 @@ impl FuzzTarget {
 /// Runs slices until every target has its full size, and prints the sums.
 pub(super) fn run(bound: SliceBound) -> Result<()> {
     install()?;
-    let records = SliceRecords::of("fuzz")?;
+    let records = SliceRecords::for_campaign("fuzz")?;
     let seconds = bound.size.unwrap_or(SLICE_SECONDS).max(1);
     for _ in 0..bound.slices_max {
         let targets = targets(&records.read()?)?;
         let unfinished = targets.into_iter().filter(|target| !target.is_done());
         let Some(target) = unfinished.min_by_key(|target| target.seconds) else { break };
-        say(&format!("-- {} for {seconds} s", target.name));
+        print_line(&format!("-- {} for {seconds} s", target.name));
         run_slice(&records, &target.name, seconds)?;
     }
     report()
@@ -86,7 +86,7 @@ fn run_slice(records: &SliceRecords, target: &str, seconds: u64) -> Result<()> {
         .run_watched(&mut |line| {
             figures.read(line);
             if is_progress(line) {
-                say(line);
+                print_line(line);
             }
         });
     records.append(Map::from_iter([
@@ -123,16 +123,16 @@ impl FuzzFigures {
 
 /// Prints what all slices together found, per target.
 pub(super) fn report() -> Result<()> {
-    let slices = SliceRecords::of("fuzz")?.read()?;
+    let slices = SliceRecords::for_campaign("fuzz")?.read()?;
     let good: Vec<_> = slices.iter().filter(|slice| slice["passed"] == true).collect();
-    say(&format!("fuzz: {} slices; {}", good.len(), date_and_machines(&good)));
+    print_line(&format!("fuzz: {} slices; {}", good.len(), date_and_machines(&good)));
     for FuzzTarget { name, seconds, executions, coverage } in targets(&slices)? {
-        say(&format!(
+        print_line(&format!(
             "  {name:<20} {seconds:>6} s {executions:>12} executions {coverage:>7} edges"
         ));
     }
     for slice in slices.iter().filter(|slice| slice["passed"] == false) {
-        say(&format!("  FAILED: {} at {}", slice["target"], slice["at"]));
+        print_line(&format!("  FAILED: {} at {}", slice["target"], slice["at"]));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ mod slices;
 
 use crate::cargo::CargoCall;
 use crate::packages;
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Result, bail};
 use slices::{CaseCount, SliceBound, SoakCampaign, TestBinary};
 
@@ -215,7 +215,7 @@ pub(crate) fn run(name: Option<&str>, options: Options) -> Result<()> {
     let slices_max = options.slices.unwrap_or(u64::MAX);
     let bound = SliceBound { slices_max, size: options.slice, profile };
     for soak in chosen {
-        say(&format!("\n== {}: {}", soak.name, soak.about));
+        print_line(&format!("\n== {}: {}", soak.name, soak.about));
         match &soak.work {
             SoakWork::Tests { package, filter } => {
                 packages::run()?;
@@ -260,7 +260,7 @@ fn tests(package: &str, filter: &str, profile: CargoProfile) -> CargoCall {
 /// Fails where the filter names no test, so that a renamed test is noticed.
 fn require_test(package: &str, tests: &CargoCall) -> Result<()> {
     if count_tests(&tests.clone().arg("--list").read()?) == 0 {
-        bail!("no test in {package} has that name: {}", tests.shown());
+        bail!("no test in {package} has that name: {}", tests.shown_command());
     }
     Ok(())
 }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_full_size_is_asked_for() {
-        let shown = tests("runner", "recordings", CargoProfile::Debug).shown();
+        let shown = tests("runner", "recordings", CargoProfile::Debug).shown_command();
         assert_eq!(
             shown,
             "AIRLOCK_SOAK=1 PROPTEST_CASES=50000 cargo test --package runner --tests -- recordings"

@@ -7,7 +7,7 @@ use super::accepted::{self, AcceptedMutant};
 use super::records::{SliceRecords, date_and_machines, sum};
 use super::slices::SliceBound;
 use crate::cargo::{CargoCall, root};
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -77,10 +77,10 @@ pub(super) fn run(bound: SliceBound) -> Result<()> {
         bail!("a slice of mutants is a shard of one crate; its size cannot be chosen");
     }
     install()?;
-    let records = SliceRecords::of("mutants")?;
+    let records = SliceRecords::for_campaign("mutants")?;
     for _ in 0..bound.slices_max {
         let Some((tested, shard)) = next(&records.read()?) else { break };
-        say(&format!("-- {} shard {shard} of {}", tested.name, tested.n_shards));
+        print_line(&format!("-- {} shard {shard} of {}", tested.name, tested.n_shards));
         run_shard(&records, tested, shard)?;
     }
     report()
@@ -199,22 +199,22 @@ fn survivor(mutant: &Value) -> Result<SurvivingMutant> {
 
 /// Prints the share caught of each crate, and every survivor with the reason why it stays, if there is one.
 pub(super) fn report() -> Result<()> {
-    let slices = SliceRecords::of("mutants")?.read()?;
+    let slices = SliceRecords::for_campaign("mutants")?.read()?;
     let all: Vec<_> = slices.iter().collect();
-    say(&format!("mutants: {} slices; {}", all.len(), date_and_machines(&all)));
+    print_line(&format!("mutants: {} slices; {}", all.len(), date_and_machines(&all)));
     for tested in CRATES {
-        say(&format!("  {}", shown(tested, &of_crate(&slices, tested))));
+        print_line(&format!("  {}", format_share(tested, &of_crate(&slices, tested))));
     }
     let accepted = accepted::read()?;
     for tested in CRATES {
         for survivor in survivors(&of_crate(&slices, tested)) {
-            say(&format!("  {}", with_reason(&survivor, &accepted)));
+            print_line(&format!("  {}", with_reason(&survivor, &accepted)));
         }
     }
     Ok(())
 }
 
-fn shown(tested: &MutatedCrate, slices: &[&Value]) -> String {
+fn format_share(tested: &MutatedCrate, slices: &[&Value]) -> String {
     let sums = sum(slices.iter().copied());
     let number = |what: &str| sums.get(what).and_then(Value::as_u64).unwrap_or(0);
     let [caught, timeout, missed, unviable] =
@@ -325,11 +325,11 @@ mod tests {
     #[test]
     fn the_share_is_of_viable_mutants_and_a_missed_target_is_shown() {
         let tested = &CRATES[0];
-        let line = |caught, missed| shown(tested, &[&slice(tested, 0, caught, missed)]);
+        let line = |caught, missed| format_share(tested, &[&slice(tested, 0, caught, missed)]);
         let expected = "lifecycle   1 of 12 shards:   10 viable,    9 caught,  0 timeouts,   1 missed,   1 unviable: 90 % caught";
         assert_eq!(line(9, 1), expected);
         assert!(line(8, 2).ends_with("80 % caught, BELOW the target of 90 %"), "{}", line(8, 2));
-        assert!(shown(tested, &[]).ends_with("nothing tested"));
+        assert!(format_share(tested, &[]).ends_with("nothing tested"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) struct SliceRecords {
 
 impl SliceRecords {
     /// The records of the campaign of this name; its folder is created.
-    pub(super) fn of(name: &str) -> Result<Self> {
+    pub(super) fn for_campaign(name: &str) -> Result<Self> {
         Self::below(&root().join("target/soak").join(name))
     }
 

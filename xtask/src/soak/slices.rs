@@ -6,7 +6,7 @@
 use super::CargoProfile;
 use super::records::{SliceRecords, date_and_machines, sum};
 use crate::cargo::{CargoCall, root};
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -54,12 +54,12 @@ pub(super) struct SliceBound {
 impl SoakCampaign {
     /// Runs the slices that have not passed yet, up to the bound, and prints the sums.
     pub(super) fn run(&self, name: &str, bound: SliceBound) -> Result<()> {
-        let records = SliceRecords::of(&bound.profile.records_name(name))?;
+        let records = SliceRecords::for_campaign(&bound.profile.records_name(name))?;
         let end = self.cases.count()?;
         for _ in 0..bound.slices_max {
             let size = bound.size.unwrap_or(self.slice).max(1);
             let Some(range) = next(&passed(&records.read()?), size, end) else { break };
-            say(&format!("-- {} {} to {} of {end}", self.unit, range.start, range.end));
+            print_line(&format!("-- {} {} to {} of {end}", self.unit, range.start, range.end));
             self.run_slice(&records, &range, bound.profile)?;
         }
         self.report(name, bound.profile)
@@ -108,13 +108,13 @@ impl SoakCampaign {
     /// Prints what all slices together found.
     pub(super) fn report(&self, name: &str, profile: CargoProfile) -> Result<()> {
         let name = &profile.records_name(name);
-        let slices = SliceRecords::of(name)?.read()?;
+        let slices = SliceRecords::for_campaign(name)?.read()?;
         let (good, bad): (Vec<_>, Vec<_>) =
             slices.iter().partition(|slice| slice["passed"] == true);
         let n_passed: u64 =
             passed(&slices).iter().map(|range| range.end.saturating_sub(range.start)).sum();
         let seconds: u64 = good.iter().filter_map(|slice| slice["seconds"].as_u64()).sum();
-        say(&format!(
+        print_line(&format!(
             "{name}: {n_passed} of {} {} in {} slices and {} min; {}",
             self.cases.count()?,
             self.unit,
@@ -123,10 +123,13 @@ impl SoakCampaign {
             date_and_machines(&good),
         ));
         for (what, n) in sum(good.into_iter()) {
-            say(&format!("  {what:<24} {n:>9}"));
+            print_line(&format!("  {what:<24} {n:>9}"));
         }
         for slice in bad {
-            say(&format!("  FAILED: {} to {} at {}", slice["from"], slice["to"], slice["at"]));
+            print_line(&format!(
+                "  FAILED: {} to {} at {}",
+                slice["from"], slice["to"], slice["at"]
+            ));
         }
         Ok(())
     }
@@ -197,12 +200,12 @@ mod tests {
             slice: 1,
         };
         assert_eq!(
-            campaign(TestBinary::Library).cargo(&(1..2), CargoProfile::Debug).shown(),
+            campaign(TestBinary::Library).cargo(&(1..2), CargoProfile::Debug).shown_command(),
             "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=1..2 \
              cargo test --package store --lib -- corrupt --nocapture"
         );
         assert_eq!(
-            campaign(TestBinary::Integration).cargo(&(0..3), CargoProfile::Release).shown(),
+            campaign(TestBinary::Integration).cargo(&(0..3), CargoProfile::Release).shown_command(),
             "AIRLOCK_SOAK=1 AIRLOCK_SOAK_RANGE=0..3 \
              cargo test --package store --release --test tests -- corrupt --nocapture"
         );

@@ -10,7 +10,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const ROW: &str = "| `crates/";
 
 /// All questions about arrows.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     let order: Vec<&str> = map.text.lines().filter_map(row_name).collect();
     let mut findings = vec![];
@@ -72,7 +72,7 @@ mod tests {
             file("crates/store/Cargo.toml", store),
             file("crates/store/fuzz/Cargo.toml", engine),
         ];
-        let shown: Vec<_> = check(&files).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = check_files(&files).iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
             [

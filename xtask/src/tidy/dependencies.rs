@@ -25,7 +25,7 @@ const UNKNOWN_TO: [(&str, &[&str]); 8] = [
 ];
 
 /// All questions about dependencies.
-pub(super) fn check(files: &[SourceFile]) -> Result<Vec<TidyFinding>> {
+pub(super) fn check_files(files: &[SourceFile]) -> Result<Vec<TidyFinding>> {
     let lock = files.iter().find(|file| file.path == "Cargo.lock");
     let mut findings: Vec<_> = lock.and_then(|lock| budget(&lock.text)).into_iter().collect();
     for (package, unknown) in UNKNOWN_TO {

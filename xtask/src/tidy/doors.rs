@@ -18,7 +18,7 @@ const IN_EVERY_DOOR: [&str; 2] = ["mod.rs", "routes.rs"];
 const FOLLOW: &str = "follow.rs";
 
 /// All questions about the doors.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let in_doors =
         |file: &SourceFile| Some(file.path.strip_prefix(DOORS)?.split_once('/')?.0.to_owned());
     let doors: BTreeSet<String> = files.iter().filter_map(in_doors).collect();
@@ -77,8 +77,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_files(files: &[SourceFile], expected: &[&str]) {
-        let shown: Vec<_> = check(files).iter().map(ToString::to_string).collect();
+    fn check_text(files: &[SourceFile], expected: &[&str]) {
+        let shown: Vec<_> = check_files(files).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 
@@ -93,7 +93,7 @@ mod tests {
         ];
         let missing =
             "error  crates/server/src/doors/tally/routes.rs: every door has a file of this name";
-        check_files(&files, &[missing]);
+        check_text(&files, &[missing]);
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             file("crates/server/src/doors/mcp/routes.rs", ""),
         ];
         let named = "error  crates/server/src/app.rs:4: names the door mcp; its state belongs into its routes";
-        check_files(&files, &[named]);
+        check_text(&files, &[named]);
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
             file("crates/server/src/doors/mcp/routes.rs", ""),
         ];
         let asked = "look   crates/server/src/doors/mcp/call.rs:1: follows an execution; in a door that is in follow.rs";
-        check_files(&files, &[asked]);
+        check_text(&files, &[asked]);
     }
 }

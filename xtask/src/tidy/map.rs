@@ -9,7 +9,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const MAP_LINES_MAX: usize = 250;
 
 /// All questions about one document. `exists` answers for paths from the root.
-pub(super) fn check(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
+pub(super) fn check_file(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     if !file.path.ends_with(".md") {
         return vec![];
     }
@@ -85,7 +85,7 @@ mod tests {
         let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
         let exists =
             |path: &str| ["crates/store/", "README.md", "docs/glossary.md"].contains(&path);
-        let shown: Vec<_> = check(&file, &exists).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = check_file(&file, &exists).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

@@ -19,7 +19,7 @@ mod words;
 use self::names::NameIndex;
 use self::prose::ProseIndex;
 use crate::cargo::root;
-use crate::print::say;
+use crate::print::print_line;
 use anyhow::{Result, bail};
 use std::fmt;
 
@@ -82,35 +82,38 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     let mut findings = vec![];
     for file in &files {
         if file.path.ends_with(".rs") {
-            findings.append(&mut rules::check(file));
+            findings.append(&mut rules::check_file(file));
         }
-        findings.append(&mut words::check(file));
-        findings.append(&mut map::check(file, &|path| root.join(path).exists()));
+        findings.append(&mut words::check_file(file));
+        findings.append(&mut map::check_file(file, &|path| root.join(path).exists()));
     }
-    findings.append(&mut source_kinds::check(&files));
-    findings.append(&mut test_binaries::check(&files));
-    findings.append(&mut crate_order::check(&files));
-    findings.append(&mut unsafe_places::check(&files));
-    findings.append(&mut walks::check(&files));
-    findings.append(&mut doors::check(&files));
-    findings.append(&mut dependencies::check(&files)?);
+    findings.append(&mut source_kinds::check_files(&files));
+    findings.append(&mut test_binaries::check_files(&files));
+    findings.append(&mut crate_order::check_files(&files));
+    findings.append(&mut unsafe_places::check_files(&files));
+    findings.append(&mut walks::check_files(&files));
+    findings.append(&mut doors::check_files(&files));
+    findings.append(&mut dependencies::check_files(&files)?);
     let names = NameIndex::new(&files);
     if options.names {
-        findings.append(&mut names.check());
+        findings.append(&mut names.check_names());
     }
     let prose = ProseIndex::new(&files);
     print_samples(options, &names, &prose);
     // What does not land comes last, next to the prompt.
     findings.sort_by_key(|finding| finding.weight);
     for finding in &findings {
-        say(&finding.to_string());
+        print_line(&finding.to_string());
     }
-    say(&names.summary());
-    prose.summary().iter().for_each(|line| say(line));
+    print_line(&names.summary());
+    prose.summary().iter().for_each(|line| print_line(line));
     let n_insisted =
         findings.iter().filter(|finding| finding.weight == FindingWeight::Insist).count();
     let n_informed = findings.len() - n_insisted;
-    say(&format!("tidy: {} files, {n_informed} to look at, {n_insisted} errors", files.len()));
+    print_line(&format!(
+        "tidy: {} files, {n_informed} to look at, {n_insisted} errors",
+        files.len()
+    ));
     if n_insisted > 0 {
         bail!("tidy found {n_insisted} errors");
     }
@@ -119,9 +122,9 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
 
 fn print_samples(options: TidyOptions, names: &NameIndex, prose: &ProseIndex) {
     if options.sample {
-        names.sample().iter().chain(&prose.sample()).for_each(|item| say(item));
+        names.sample().iter().chain(&prose.sample()).for_each(|item| print_line(item));
     }
     if options.idioms {
-        prose.places().for_each(|place| say(place));
+        prose.places().for_each(|place| print_line(place));
     }
 }

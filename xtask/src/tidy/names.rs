@@ -157,7 +157,7 @@ impl NameIndex {
     }
 
     /// What does not land.
-    pub(super) fn check(&self) -> Vec<TidyFinding> {
+    pub(super) fn check_names(&self) -> Vec<TidyFinding> {
         let mut findings = vec![];
         for (name, places) in &self.types {
             if places.len() > 1 && !SHARED_TYPE_NAMES.contains(&name.as_str()) {
@@ -250,7 +250,7 @@ mod tests {
 
     #[track_caller]
     fn check_files(files: &[(&str, &str)], expected: &[&str]) {
-        let shown: Vec<_> = index(files).check().iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = index(files).check_names().iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

@@ -32,7 +32,7 @@ const BORDERS: [&str; 3] = ["crates/lifecycle/", "crates/protocols/", "crates/to
 const BORDER_FILES: [&str; 4] = ["/wire.rs", "/config.rs", "/rows.rs", "/row.rs"];
 
 /// All questions about one file.
-pub(super) fn check(file: &SourceFile) -> Vec<TidyFinding> {
+pub(super) fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let rust = RustText::new(&file.text);
     let mut findings = vec![];
     findings.extend(length(file, &rust));
@@ -168,7 +168,7 @@ mod tests {
     #[track_caller]
     fn check_at(path: &str, text: &str, expected: &[&str]) {
         let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
-        let shown: Vec<_> = check(&file).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = check_file(&file).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

@@ -204,13 +204,13 @@ fn mask(text: &str) -> String {
             '"' => masking.blank(string_length(masking.rest), 'x'),
             'r' | 'b' | 'c' if !in_word => match raw_string_length(masking.rest) {
                 Some(length) => masking.blank(length, 'x'),
-                None => masking.keep(c),
+                None => masking.keep_char(c),
             },
             '\'' => match char_length(masking.rest) {
                 Some(length) => masking.blank(length, 'x'),
-                None => masking.keep(c), // a lifetime
+                None => masking.keep_char(c), // a lifetime
             },
-            c => masking.keep(c),
+            c => masking.keep_char(c),
         }
     }
     masking.masked
@@ -222,7 +222,7 @@ struct MaskedText<'a> {
 }
 
 impl MaskedText<'_> {
-    fn keep(&mut self, c: char) {
+    fn keep_char(&mut self, c: char) {
         self.masked.push(c);
         self.rest = &self.rest[c.len_utf8()..];
     }

@@ -11,7 +11,7 @@ const FOLDER: &str = "crates/tools/src/";
 const CRATES: [&str; 6] = ["tools", "sources", "credentials", "server", "airlock", "client"];
 
 /// Lines outside the folders of the kinds that name a kind by its literal.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let names: Vec<&str> = files.iter().filter_map(kind_of_file).collect();
     let is_checked = |file: &&SourceFile| {
         let path = &file.path;
@@ -60,7 +60,7 @@ mod tests {
         let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
         let kind = file("crates/tools/src/openapi/kind.rs", "fn name() { \"openapi\" }\n");
         let shown: Vec<_> =
-            check(&[kind, file(path, text)]).iter().map(ToString::to_string).collect();
+            check_files(&[kind, file(path, text)]).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

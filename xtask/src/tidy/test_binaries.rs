@@ -15,7 +15,7 @@ const ALONE: &[&str] = &[
 ];
 
 /// All questions about the tests of all crates.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files {
         let Some((folder, name)) = file.path.split_once("/tests/") else { continue };
@@ -58,7 +58,7 @@ mod tests {
         let file =
             |(path, text): &(&str, &str)| SourceFile { path: (*path).into(), text: (*text).into() };
         let files: Vec<_> = texts.iter().map(file).collect();
-        let shown: Vec<_> = check(&files).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = check_files(&files).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

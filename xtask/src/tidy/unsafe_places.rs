@@ -24,7 +24,7 @@ const UNSAFE_PLACES: [(&str, &str); 12] = [
 const JAIL: &str = "crates/sandbox/src/";
 
 /// All questions about `unsafe` code.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let sources = files.iter().filter(|file| file.path.ends_with(".rs") && !is_test(&file.path));
     let uses: Vec<_> = sources.filter_map(|file| Some((&*file.path, first_use(file)?))).collect();
     let is_in = |path: &str, place: &str| match place.ends_with('/') {
@@ -72,7 +72,7 @@ mod tests {
 
     fn shown(path: &str, text: &str) -> Vec<String> {
         let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
-        let findings = check(&[file]);
+        let findings = check_files(&[file]);
         let about = findings.iter().map(ToString::to_string);
         about.filter(|shown| !shown.contains("any more")).collect()
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_place_without_unsafe_code_leaves_the_list() {
         let what = "no unsafe code any more; take it off the list of tidy";
-        let found: Vec<_> = check(&[]).iter().map(ToString::to_string).collect();
+        let found: Vec<_> = check_files(&[]).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), UNSAFE_PLACES.len());
         assert_eq!(found[0], format!("error  benches/src/apart.rs: {what}"));
     }

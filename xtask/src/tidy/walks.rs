@@ -18,7 +18,7 @@ const WALKS: [(&str, usize); 3] = [
 const FILES_MIN: usize = 8;
 
 /// All questions about the walks.
-pub(super) fn check(files: &[SourceFile]) -> Vec<TidyFinding> {
+pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     WALKS.iter().filter_map(|(heading, files_max)| walk(&map.text, heading, *files_max)).collect()
 }

@@ -25,7 +25,7 @@ const CLDR_DATA: &str = "crates/intl/data/patterns.txt";
 const HERE: &str = "xtask/src/tidy/words.rs";
 
 /// All questions about the words of one file and of its path.
-pub(super) fn check(file: &SourceFile) -> Vec<TidyFinding> {
+pub(super) fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = vec![];
     findings.extend(empty_name(file));
     if file.path == HERE || file.path == CLDR_DATA {
@@ -57,7 +57,7 @@ mod tests {
     #[track_caller]
     fn check_at(path: &str, text: &str, expected: &[&str]) {
         let file = SourceFile { path: path.to_owned(), text: text.to_owned() };
-        let shown: Vec<_> = check(&file).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = check_file(&file).iter().map(ToString::to_string).collect();
         assert_eq!(shown, expected);
     }
 

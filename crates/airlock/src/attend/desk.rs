@@ -73,13 +73,13 @@ impl QuestionDesk {
     }
 
     /// Asks the next question, if there is one and none is being asked.
-    pub(super) fn ask(&mut self) {
+    pub(super) fn ask_next(&mut self) {
         if self.asked.is_some() {
             return;
         }
         if let Some(asks) = self.waiting.pop_front() {
             let schema =
-                asks.schema.as_ref().and_then(|json| serde_json::from_str(json.text()).ok());
+                asks.schema.as_ref().and_then(|json| serde_json::from_str(json.as_text()).ok());
             let fields = form::fields(&schema.unwrap_or(Value::Null));
             print::prompt(&format!("\n{}\n", tamed(&asks.message)));
             if let Some(url) = &asks.url {
@@ -108,7 +108,7 @@ impl QuestionDesk {
         loop {
             let Some(asked) = &mut self.asked else { return std::future::pending().await };
             let line = self.typed.line().await;
-            if let Some(said) = asked.hear(line.as_deref()) {
+            if let Some(said) = asked.handle_line(line.as_deref()) {
                 self.asked = None;
                 return said;
             }
@@ -137,7 +137,7 @@ impl PromptedQuestion {
     }
 
     /// What a typed line adds up to; none while more is to be typed. The end of input means "later".
-    fn hear(&mut self, line: Option<&str>) -> Option<PersonReply> {
+    fn handle_line(&mut self, line: Option<&str>) -> Option<PersonReply> {
         let id = self.asks.question;
         let Some(line) = line else { return Some(PersonReply::Later(Box::new(self.asks.clone()))) };
         match &mut self.step {
@@ -193,7 +193,7 @@ impl PromptedQuestion {
 /// The arguments that somebody typed.
 fn edited(line: &str) -> Result<Json, String> {
     let json = Json::parse(line.trim().to_owned()).map_err(|error| error.to_string())?;
-    match json.text().starts_with('{') {
+    match json.as_text().starts_with('{') {
         true => Ok(json),
         false => Err("the arguments are a JSON object".into()),
     }
@@ -224,7 +224,7 @@ mod tests {
         lines: &[&str],
         expected: Option<(Answer, AnswerExtras)>,
     ) {
-        let said: Vec<_> = lines.iter().filter_map(|line| asked.hear(Some(line))).collect();
+        let said: Vec<_> = lines.iter().filter_map(|line| asked.handle_line(Some(line))).collect();
         let id = asked.asks.question;
         let expected = expected.map(|(answer, rider)| PersonReply::Answer(id, answer, rider));
         assert_eq!(said, expected.into_iter().collect::<Vec<_>>(), "{lines:?}");
@@ -239,8 +239,8 @@ mod tests {
         check(plain(), &["no\n"], Some((Answer::Decline, AnswerExtras::Nothing)));
         check(plain(), &["\n", "yes please\n", "ja\n"], None);
         check(asked("{}", Some("http://x/")), &["a", "y"], Some((accept, AnswerExtras::Nothing)));
-        assert!(matches!(plain().hear(None), Some(PersonReply::Later(_))));
-        assert!(matches!(plain().hear(Some("l")), Some(PersonReply::Later(_))));
+        assert!(matches!(plain().handle_line(None), Some(PersonReply::Later(_))));
+        assert!(matches!(plain().handle_line(Some("l")), Some(PersonReply::Later(_))));
     }
 
     #[test]

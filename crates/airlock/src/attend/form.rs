@@ -85,7 +85,8 @@ impl FormField {
         if !self.about.is_empty() {
             text.push_str(&format!(" – {}", tamed(&self.about).replace('\n', " ")));
         }
-        let list = |choices: &[Value]| choices.iter().map(shown).collect::<Vec<_>>().join(" | ");
+        let list =
+            |choices: &[Value]| choices.iter().map(format_value).collect::<Vec<_>>().join(" | ");
         let hint = match &self.kind {
             FieldKind::Text => "text".to_owned(),
             FieldKind::Number => "number".to_owned(),
@@ -98,7 +99,7 @@ impl FormField {
         let optional = if self.is_required { "" } else { ", may be empty" };
         text.push_str(&format!(" ({hint}{optional})"));
         if let Some(default) = &self.default {
-            text.push_str(&format!(" [{}]", shown(default)));
+            text.push_str(&format!(" [{}]", format_value(default)));
         }
         text + ": "
     }
@@ -143,11 +144,11 @@ impl FormField {
 }
 
 fn chosen(choices: &[Value], typed: &str) -> Result<Value, String> {
-    let found = choices.iter().find(|choice| shown(choice) == typed);
+    let found = choices.iter().find(|choice| format_value(choice) == typed);
     found.cloned().ok_or_else(|| "this must be one of those above".into())
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     tamed(&text).replace('\n', " ")
 }

@@ -51,7 +51,7 @@ pub(super) async fn browse(
         table::print(&["PATH", "KIND", "DESCRIPTION"], &rows, "There are no tools.");
     }
     if n_more > 0 {
-        print::note(&format!("{n_more} more: raise --limit, or narrow it down with --match"));
+        print::print_note(&format!("{n_more} more: raise --limit, or narrow it down with --match"));
     }
     Ok(VerbExit::Good)
 }

@@ -32,7 +32,7 @@ impl CallRequest {
     /// The call as a program. People read it where they approve it.
     pub(super) fn code(&self) -> String {
         let path: String = self.segments.iter().map(|segment| member(segment)).collect();
-        let input = self.input.text();
+        let input = self.input.as_text();
         // In a literal this name would set what an object inherits from.
         let input = match input.contains("__proto__") {
             true => format!("JSON.parse({})", serde_json::Value::from(input)),
@@ -78,7 +78,7 @@ fn read_input(given: &str) -> Result<Json, String> {
     };
     let json = Json::parse(text.trim().to_owned());
     let json = json.map_err(|error| format!("the input is {error}"))?;
-    match json.text().starts_with('{') {
+    match json.as_text().starts_with('{') {
         true => Ok(json),
         false => Err("the input must be a JSON object, such as {\"id\":7}".into()),
     }

@@ -17,7 +17,7 @@ pub(super) struct HidingReport {
 }
 
 /// Tries it with a directory of its own.
-pub(super) fn check() -> Vec<DoctorFinding> {
+pub(super) fn check_hiding() -> Vec<DoctorFinding> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let attempt =
         runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(attempt()));

@@ -9,7 +9,7 @@ use std::path::Path;
 const NAMED_CALLERS_MAX: usize = 20;
 
 /// One line for all callers, and one for each that has quotas of its own.
-pub(super) fn check(data_dir: &Path) -> Vec<DoctorFinding> {
+pub(super) fn check_quotas(data_dir: &Path) -> Vec<DoctorFinding> {
     // What is wrong with the files is reported with them.
     let settings = configured_files(data_dir).and_then(|files| sources::quotas(&files));
     settings.map(|settings| lines(&settings)).unwrap_or_default()

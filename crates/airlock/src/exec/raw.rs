@@ -25,7 +25,7 @@ pub(super) fn size() -> TerminalSize {
 pub(super) struct RawMode(Termios);
 
 impl RawMode {
-    pub(super) fn enter() -> nix::Result<Self> {
+    pub(super) fn enter_raw_mode() -> nix::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         cfmakeraw(&mut raw);

@@ -76,7 +76,7 @@ impl ExecVisit {
     }
 
     /// A new terminal.
-    pub(super) async fn begin(
+    pub(super) async fn start_terminal(
         self,
         args: &Args,
         events: ProcessEvents,
@@ -85,7 +85,7 @@ impl ExecVisit {
         (params.tty, params.size, params.name) = (true, Some(size()), args.name.clone());
         params.answers_queries = true;
         self.client.exec(params).await.context("start the command")?;
-        self.attend(events, false).await
+        self.relay_until_end(events, false).await
     }
 
     /// A terminal that is there.
@@ -102,8 +102,8 @@ impl ExecVisit {
             size: Some(size()),
         };
         let attached = self.client.attach(&params).await.context("come back to the terminal")?;
-        show(ExecOutputStream::Pty, attached.paint.0).await?;
-        self.attend(events, args.read_only).await
+        show_output(ExecOutputStream::Pty, attached.paint.0).await?;
+        self.relay_until_end(events, args.read_only).await
     }
 
     /// Without a terminal here: input, output and errors as they are.
@@ -118,19 +118,23 @@ impl ExecVisit {
         })
     }
 
-    async fn attend(self, events: ProcessEvents, is_read_only: bool) -> anyhow::Result<VerbExit> {
-        let _raw = RawMode::enter().context("take over this terminal")?;
+    async fn relay_until_end(
+        self,
+        events: ProcessEvents,
+        is_read_only: bool,
+    ) -> anyhow::Result<VerbExit> {
+        let _raw = RawMode::enter_raw_mode().context("take over this terminal")?;
         let typing = self.type_in(RawTerminalInput::start(), is_read_only);
         let ended = self.stay(hear_terminal(events), typing).await;
         if !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
             // A terminal that is gone shows nothing any more.
-            let _ = show(ExecOutputStream::Pty, UNDO.to_vec()).await;
+            let _ = show_output(ExecOutputStream::Pty, UNDO.to_vec()).await;
         }
         Ok(match ended? {
             ExecVisitEnd::Done(exit) => exit,
             ExecVisitEnd::Told => VerbExit::Interrupted,
             ExecVisitEnd::Left => {
-                print::note("left; the terminal goes on");
+                print::print_note("left; the terminal goes on");
                 VerbExit::Good
             }
         })
@@ -155,13 +159,13 @@ impl ExecVisit {
         // Whoever is not heard any more holds up no answer.
         drop(hearing);
         if !self.can_leave && !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
-            let _ = timeout(ENDING_TIME_MAX, self.end()).await;
+            let _ = timeout(ENDING_TIME_MAX, self.end_command()).await;
         }
         ended
     }
 
     /// Ends the command, and waits until it has ended.
-    async fn end(&self) -> Result<(), ExecServerError> {
+    async fn end_command(&self) -> Result<(), ExecServerError> {
         self.client.terminate(&self.id).await?;
         self.client.wait(&self.id).await.map(drop)
     }
@@ -259,7 +263,7 @@ async fn hear_terminal(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     loop {
         match events.next().await {
             Some(ExecServerEvent::OutputDelta(output)) => {
-                show(output.stream, output.chunk.0).await?;
+                show_output(output.stream, output.chunk.0).await?;
             }
             Some(ExecServerEvent::Exited(exited)) => return Ok(code(exited.exit_code)),
             Some(ExecServerEvent::Closed(_) | ExecServerEvent::Lost { .. }) => {}
@@ -288,7 +292,7 @@ async fn hear_pipes(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
                 return Ok(ended);
             }
             Some(ExecServerEvent::Lost { bytes, .. }) => {
-                print::note(&format!("{bytes} bytes were lost"));
+                print::print_note(&format!("{bytes} bytes were lost"));
             }
             None => bail!("stay connected"),
         }
@@ -328,7 +332,7 @@ impl OutputPump {
 }
 
 /// Shows it from another thread: where nobody reads what is shown, a signal still ends us.
-async fn show(stream: ExecOutputStream, bytes: Vec<u8>) -> anyhow::Result<()> {
+async fn show_output(stream: ExecOutputStream, bytes: Vec<u8>) -> anyhow::Result<()> {
     let showing = tokio::task::spawn_blocking(move || write(stream, &bytes));
     showing.await?.context("show what came")
 }

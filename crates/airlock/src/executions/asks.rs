@@ -7,7 +7,7 @@ use lifecycle::ExecutionId;
 use serde_json::{Value, json};
 
 /// What is asked, where it can be decided, and how to answer here; `flags` lead to the same server.
-pub(crate) fn text(
+pub(crate) fn question_text(
     asks: &OpenQuestion,
     execution: Option<ExecutionId>,
     page_origin: &str,
@@ -25,10 +25,10 @@ pub(crate) fn text(
     if let Some(url) = &asks.url {
         text.push_str(&format!("\nOpen:      {}", tamed(url)));
     }
-    let schema = asks.schema.as_ref().and_then(|json| serde_json::from_str(json.text()).ok());
+    let schema = asks.schema.as_ref().and_then(|json| serde_json::from_str(json.as_text()).ok());
     let schema = schema.filter(wants_something);
     if let (Some(_), Some(json)) = (&schema, &asks.schema) {
-        text.push_str(&format!("\nContent:   {}", tamed(json.text())));
+        text.push_str(&format!("\nContent:   {}", tamed(json.as_text())));
     }
     text.push_str("\n\nTo answer:");
     let command = format!("\n  airlock resume {}", asks.question);
@@ -98,8 +98,12 @@ mod tests {
     #[test]
     fn without_the_right_to_answer_the_page_is_named_and_no_command() {
         let page = Some(format!("https://x/resume/{ASKED}"));
-        let shown =
-            text(&OpenQuestion { approval_url: page, ..asks("{}") }, None, "http://x:1", "");
+        let shown = question_text(
+            &OpenQuestion { approval_url: page, ..asks("{}") },
+            None,
+            "http://x:1",
+            "",
+        );
         assert!(
             shown.ends_with(&format!("A person decides on this page: https://x/resume/{ASKED}"))
         );
@@ -109,7 +113,7 @@ mod tests {
     #[test]
     fn arguments_that_may_be_changed_have_a_command_of_their_own() {
         let asks = OpenQuestion { editable: true, ..asks("{}") };
-        let shown = text(&asks, None, "", "");
+        let shown = question_text(&asks, None, "", "");
         assert!(shown.contains(&format!("\n  airlock resume {ASKED} --arguments '{{…}}'\n")));
     }
 
@@ -117,7 +121,7 @@ mod tests {
     fn a_question_comes_with_the_commands_that_answer_it() {
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
         let asks = asks(r#"{"type":"object","properties":{}}"#);
-        let shown = text(&asks, execution, "http://x:1", " --data-dir /d");
+        let shown = question_text(&asks, execution, "http://x:1", " --data-dir /d");
         let expected = format!(
             "Paused: Approve demo.ask?\n\nArguments:\n\"\\u{{1b}}[2J\"\n\n\
              Question:  {ASKED}\nExecution: run_00000000-0000-0000-0000-000000000001\n\
@@ -132,7 +136,7 @@ mod tests {
     #[test]
     fn a_question_with_choices_lists_them() {
         let schema = r#"{"properties":{"choice":{"enum":["retry","fail","supply"]},"result":{}},"required":["choice"]}"#;
-        let shown = text(&asks(schema), None, "http://x:1", "");
+        let shown = question_text(&asks(schema), None, "http://x:1", "");
         let commands: Vec<_> = shown.lines().filter(|line| line.starts_with("  ")).collect();
         let expected = [
             format!("  airlock resume {ASKED} --content '{{\"choice\":\"retry\"}}'"),
@@ -149,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_question_with_a_form_shows_where_to_fill_it_in() {
-        let shown = text(&asks(r#"{"properties":{"name":{"type":"string"}}}"#), None, "", "");
+        let shown =
+            question_text(&asks(r#"{"properties":{"name":{"type":"string"}}}"#), None, "", "");
         assert!(shown.contains(&format!("\n  airlock resume {ASKED} --content '{{…}}'\n")));
     }
 }

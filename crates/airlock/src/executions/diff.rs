@@ -14,7 +14,7 @@ const MIDDLE_MAX: usize = 2_000;
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Tells what differs; as `diff` does, 0 for the same and 1 for a difference.
-pub(super) fn tell(a: &[Entry], b: &[Entry], json: bool) -> VerbExit {
+pub(super) fn print_differences(a: &[Entry], b: &[Entry], json: bool) -> VerbExit {
     let (a, b) = (contents(a), contents(b));
     let differences = differences(&a, &b);
     for difference in &differences {

@@ -7,16 +7,23 @@ use lifecycle::{LogLevel, Seq};
 use std::pin::pin;
 
 /// Tells an execution that is over: what it printed, then its value or why it has none.
-pub(crate) async fn tell(client: &AirlockClient, id: ExecutionRef) -> Result<VerbExit, Error> {
-    hear(client, id, true).await
+pub(crate) async fn print_finished(
+    client: &AirlockClient,
+    id: ExecutionRef,
+) -> Result<VerbExit, Error> {
+    follow_to_end(client, id, true).await
 }
 
 /// How it ended, for scripts; nothing is printed.
 pub(crate) async fn exit_of(client: &AirlockClient, id: ExecutionRef) -> Result<VerbExit, Error> {
-    hear(client, id, false).await
+    follow_to_end(client, id, false).await
 }
 
-async fn hear(client: &AirlockClient, id: ExecutionRef, is_told: bool) -> Result<VerbExit, Error> {
+async fn follow_to_end(
+    client: &AirlockClient,
+    id: ExecutionRef,
+    is_told: bool,
+) -> Result<VerbExit, Error> {
     // The journal and not the envelope: it has what was emitted, and the kind of a failure.
     let mut events = pin!(client.follow(id, Seq(0)));
     let mut n_declined = 0;
@@ -25,10 +32,10 @@ async fn hear(client: &AirlockClient, id: ExecutionRef, is_told: bool) -> Result
         n_declined += u32::from(is_no(&happened));
         match &happened {
             EventKind::Log { level, line } if is_told => print::log(*level, line),
-            EventKind::Emitted { item } if is_told => print::log(LogLevel::Log, item.text()),
+            EventKind::Emitted { item } if is_told => print::log(LogLevel::Log, item.as_text()),
             EventKind::Finished { ended, .. } => {
                 if is_told {
-                    say(ended);
+                    print_outcome(ended);
                 }
                 return Ok(exit(ended, n_declined));
             }
@@ -57,14 +64,14 @@ async fn hear(client: &AirlockClient, id: ExecutionRef, is_told: bool) -> Result
     Err(Error::Protocol("a journal without its end".into()))
 }
 
-fn say(ended: &EventOutcome) {
+fn print_outcome(ended: &EventOutcome) {
     match ended {
         EventOutcome::Completed { result } => result.iter().for_each(print::value),
         EventOutcome::Failed(failure) => print::failure(failure),
         EventOutcome::Cancelled { by } => {
-            print::note(&format!("cancelled by {}", print::tamed(by)))
+            print::print_note(&format!("cancelled by {}", print::tamed(by)))
         }
-        EventOutcome::Unknown => print::note("nobody knows how it ended"),
+        EventOutcome::Unknown => print::print_note("nobody knows how it ended"),
     }
 }
 

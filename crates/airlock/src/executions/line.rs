@@ -23,20 +23,20 @@ fn said(happened: &EventKind) -> String {
         }
         EventKind::Prepared => "prepared".into(),
         EventKind::Log { level, line } => format!("[{}] {}", level_name(*level), short(line)),
-        EventKind::Emitted { item } => format!("emitted {}", short(item.text())),
+        EventKind::Emitted { item } => format!("emitted {}", short(item.as_text())),
         EventKind::Call { call, tool, args } => {
-            format!("call {call}: {} {}", short(tool), short(args.text()))
+            format!("call {call}: {} {}", short(tool), short(args.as_text()))
         }
         EventKind::Question { id, call, message } => {
             let first = message.lines().next().unwrap_or_default();
             format!("call {call} asks as {id}: {}", short(first))
         }
         EventKind::Answer { id, action, by, role, arguments: Some(edited), .. } => {
-            let (by, edited) = (author(by, *role), short(edited.text()));
+            let (by, edited) = (author(by, *role), short(edited.as_text()));
             format!("{id} was answered by {by}: {} with {edited} instead", short(action))
         }
         EventKind::Answer { id, action, content, by, role, .. } => {
-            let content = content.as_ref().map(|json| format!(" {}", short(json.text())));
+            let content = content.as_ref().map(|json| format!(" {}", short(json.as_text())));
             let content = content.unwrap_or_default();
             format!("{id} was answered by {}: {}{content}", author(by, *role), short(action))
         }
@@ -63,7 +63,7 @@ fn said(happened: &EventKind) -> String {
 fn how(ended: &EventOutcome) -> String {
     match ended {
         EventOutcome::Completed { result: Some(result) } => {
-            format!("returned {}", short(result.text()))
+            format!("returned {}", short(result.as_text()))
         }
         EventOutcome::Completed { result: None } => "returned nothing".into(),
         EventOutcome::Failed(failure) => {

@@ -48,7 +48,7 @@ fn lines(replayed: &ReplayOutcome) -> Vec<String> {
     for (level, line) in &replayed.printed {
         lines.push(format!("[{}] {}", super::line::level_name(*level), short(line)));
     }
-    lines.extend(replayed.emitted.iter().map(|item| format!("emitted {}", short(item.text()))));
+    lines.extend(replayed.emitted.iter().map(|item| format!("emitted {}", short(item.as_text()))));
     for (call, known) in &state.calls {
         let waits = match &known.stage {
             CallStage::Held(args) => Some((args, "waits for an answer")),
@@ -58,7 +58,7 @@ fn lines(replayed: &ReplayOutcome) -> Vec<String> {
             CallStage::Settled => None,
         };
         if let Some((args, how)) = waits {
-            lines.push(format!("call {call} {how}: {} {}", known.tool, short(args.text())));
+            lines.push(format!("call {call} {how}: {} {}", known.tool, short(args.as_text())));
         }
     }
     for question in state.open_questions() {
@@ -68,7 +68,7 @@ fn lines(replayed: &ReplayOutcome) -> Vec<String> {
     let stopped = format!("stopped after event {}", replayed.last);
     lines.push(match (&replayed.ended, state.phase) {
         (Some(Ok(Some(value))), ExecutionPhase::Finished) => {
-            format!("returned {}", short(value.text()))
+            format!("returned {}", short(value.as_text()))
         }
         (Some(Ok(None)), ExecutionPhase::Finished) => "returned nothing".into(),
         (Some(Err(failure)), ExecutionPhase::Finished) => {
@@ -124,7 +124,7 @@ fn object(replayed: &ReplayOutcome) -> Value {
 
 /// JSON that no parser takes, such as half a surrogate pair, is shown as the text that it is.
 fn read(json: &Json) -> Value {
-    serde_json::from_str(json.text()).unwrap_or_else(|_| json.text().into())
+    serde_json::from_str(json.as_text()).unwrap_or_else(|_| json.as_text().into())
 }
 
 fn short(text: &str) -> String {

@@ -5,7 +5,7 @@ use crate::print::tamed;
 use client::{ExecutionRef, ExecutionReply, ExecutionStanding};
 
 /// How it stands at the server; `flags` lead there.
-pub(super) fn text(
+pub(super) fn execution_text(
     id: ExecutionRef,
     reply: &ExecutionReply,
     page_origin: &str,
@@ -15,14 +15,14 @@ pub(super) fn text(
     let head = |status: &str| format!("Execution  {id}\nStatus     {status}");
     match &reply.standing {
         ExecutionStanding::Completed { result, logs } => {
-            let result = tamed(result.text());
+            let result = tamed(result.as_text());
             head("completed") + &format!("\nResult     {result}") + &log(logs)
         }
         ExecutionStanding::Failed { error, logs } => {
             head("failed") + &block("Error", error.lines()) + &log(logs)
         }
         ExecutionStanding::Asks(asked) => {
-            head("paused") + "\n\n" + &asks::text(asked, None, page_origin, flags)
+            head("paused") + "\n\n" + &asks::question_text(asked, None, page_origin, flags)
         }
         ExecutionStanding::Running => head("running"),
         ExecutionStanding::Parked => {
@@ -55,7 +55,7 @@ mod tests {
         let execution = "run_00000000-0000-0000-0000-000000000001".parse().ok();
         let asked = "exec_00000000-0000-0000-0000-000000000002".parse().unwrap();
         let reply = ExecutionReply { execution, standing, json: Json::null() };
-        let shown = text(asked, &reply, "http://x:1", "");
+        let shown = execution_text(asked, &reply, "http://x:1", "");
         let head = "Execution  run_00000000-0000-0000-0000-000000000001\nStatus     ";
         assert_eq!(shown.strip_prefix(head), Some(expected));
     }

@@ -18,7 +18,7 @@ pub(super) fn print(listed: &[ExecutionRow]) {
 fn row(listed: &ExecutionRow) -> [String; 8] {
     let outcome = listed.outcome.as_deref().unwrap_or_default();
     let code = listed.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
-    let took = listed.duration_ms.map(|ms| duration::shown(Duration::from_millis(ms)));
+    let took = listed.duration_ms.map(|ms| duration::format_duration(Duration::from_millis(ms)));
     [
         listed.execution.to_string(),
         listed.status.as_str().to_owned(),

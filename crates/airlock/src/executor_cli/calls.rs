@@ -188,7 +188,7 @@ fn unfinished(reply: &ExecutionReply) -> String {
 
 /// The text for people of an answer.
 fn text_of(reply: &ExecutionReply) -> String {
-    let value: Value = serde_json::from_str(reply.json.text()).unwrap_or_default();
+    let value: Value = serde_json::from_str(reply.json.as_text()).unwrap_or_default();
     value["text"].as_str().unwrap_or_default().to_owned()
 }
 
@@ -205,10 +205,10 @@ fn advice(target: &ExecutorTarget, client: &AirlockClient, asks: &OpenQuestion) 
     let Some(schema) = asks.schema.as_ref().filter(|_| asks.url.is_none()) else {
         return text + &format!("\nCLI fallback:\n  {resume} --action accept");
     };
-    let form: Value = serde_json::from_str(schema.text()).unwrap_or_default();
+    let form: Value = serde_json::from_str(schema.as_text()).unwrap_or_default();
     if form.as_object().is_some_and(|members| !members.is_empty()) {
-        let mut shown = TruncatedText::at(TEXT_CHARS_MAX);
-        pretty(schema.text(), &mut shown);
+        let mut shown = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
+        pretty(schema.as_text(), &mut shown);
         text.push_str(&format!("\nRequested schema:\n{}\n", shown.done()));
     }
     let content = crate::reach::shell_word(&sample(&form, 0).to_string());

@@ -85,12 +85,12 @@ pub(crate) fn run(words: &[OsString]) -> Option<VerbExit> {
         return None;
     }
     Some(match ExecutorCommand::try_parse_from(words) {
-        Ok(line) => perform(&line),
+        Ok(line) => run_command(&line),
         Err(refused) => print::usage_as_executor(&refused),
     })
 }
 
-fn perform(line: &ExecutorCommand) -> VerbExit {
+fn run_command(line: &ExecutorCommand) -> VerbExit {
     let is_verbose = matches!(line.log_level.as_deref(), Some("all" | "trace" | "debug"));
     let done = match &line.verb {
         ExecutorVerb::Call(args) => calls::call(args, is_verbose),

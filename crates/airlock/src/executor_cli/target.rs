@@ -48,7 +48,8 @@ impl ExecutorTarget {
         let named = self.base_url.clone().or_else(|| self.server.clone());
         let named = named.or_else(|| variable(&"AIRLOCK_URL"));
         let token = TOKENS.iter().find_map(variable);
-        ServerArgs::at(named.as_deref(), token.as_deref(), data_dir.as_deref()).started_client()
+        ServerArgs::for_server(named.as_deref(), token.as_deref(), data_dir.as_deref())
+            .started_client()
     }
 
     /// What to add to a command that goes to the same server.

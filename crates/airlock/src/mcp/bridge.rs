@@ -64,7 +64,7 @@ pub(super) async fn run(link: McpLinkArgs) -> Result<(), String> {
             passing.join_next().await;
         }
         while passing.try_join_next().is_some() {}
-        bridge.hear(line, &mut passing).await;
+        bridge.handle_line(line, &mut passing).await;
     }
     // A client that wrote all it had to say may still read.
     let all = async { while passing.join_next().await.is_some() {} };
@@ -107,15 +107,15 @@ async fn found(link: &McpLinkArgs) -> Result<McpClient, String> {
 }
 
 impl StdioBridge {
-    async fn hear(self: &Arc<Self>, line: BridgeLine, under_way: &mut JoinSet<()>) {
+    async fn handle_line(self: &Arc<Self>, line: BridgeLine, under_way: &mut JoinSet<()>) {
         let message = match &line {
             BridgeLine::Whole(line) if line.trim().is_empty() => return,
             BridgeLine::Whole(line) => lines::read(line.trim()),
-            BridgeLine::Odd(head, why) => Err(head.refused(lines::NO_REQUEST, why)),
+            BridgeLine::Odd(head, why) => Err(head.refusal_message(lines::NO_REQUEST, why)),
         };
         let message = match message {
             Ok(message) => message,
-            Err(answer) => return self.say(&answer).await,
+            Err(answer) => return self.write_line(&answer).await,
         };
         if let Some(id) = &message.called_off {
             self.call_off(id);
@@ -150,7 +150,7 @@ impl StdioBridge {
         if let Err(no) = relayed
             && message.head.asks()
         {
-            self.say(&no.told(&message.head)).await;
+            self.write_line(&no.error_response(&message.head)).await;
         }
     }
 
@@ -205,7 +205,11 @@ impl StdioBridge {
             if value["jsonrpc"] != "2.0" {
                 // A "no" that is no message: from the guard, or from something in between.
                 let why = value["message"].as_str().unwrap_or(&text).to_owned();
-                return if is_answered { Ok(()) } else { Err(ForwardError::of(said.status, why)) };
+                return if is_answered {
+                    Ok(())
+                } else {
+                    Err(ForwardError::from_status(said.status, why))
+                };
             }
             if method == "initialize" && value["result"].is_object() {
                 let mut far = self.far.write().await;
@@ -217,18 +221,18 @@ impl StdioBridge {
                 // It could not read whom it answers.
                 let code = value["error"]["code"].as_i64().unwrap_or(SERVER_ERROR);
                 let why = value["error"]["message"].as_str().unwrap_or_default();
-                self.say(&lines::error(id, code, why)).await;
+                self.write_line(&lines::error(id, code, why)).await;
                 return Ok(());
             }
             is_answered |= value["id"] == *id && value["method"].is_null();
             // Outside of strings a line end is nothing, and inside there is none: the text is passed on as it is.
-            self.say(&text).await;
+            self.write_line(&text).await;
         }
         let ended = || ForwardError::Lost("the server ended the conversation".into());
         if is_answered { Ok(()) } else { Err(ended()) }
     }
 
-    async fn say(&self, line: &str) {
+    async fn write_line(&self, line: &str) {
         let line = format!("{}\n", line.replace(['\n', '\r'], " "));
         // Nobody is there to hear that stdout is closed.
         let _ = self.out.send(line).await;
@@ -245,7 +249,7 @@ enum ForwardError {
 
 impl ForwardError {
     /// Whoever breaks may have begun.
-    fn of(status: u16, why: String) -> Self {
+    fn from_status(status: u16, why: String) -> Self {
         match status {
             400..=499 | 503 => Self::Refused { status, why },
             _ => Self::Lost(format!("{status} {why}")),
@@ -253,7 +257,7 @@ impl ForwardError {
     }
 
     /// What is said instead of an answer. To a call of a tool a model must be able to react.
-    fn told(&self, head: &MessageHead) -> String {
+    fn error_response(&self, head: &MessageHead) -> String {
         let is_call = head.method == "tools/call";
         match self {
             Self::Refused { status: 503, why } if is_call => {
@@ -273,7 +277,7 @@ impl ForwardError {
             }
             Self::Refused { why, .. } => {
                 let why = why.trim_end_matches('.');
-                head.refused(SERVER_ERROR, &format!("the server refused this: {why}"))
+                head.refusal_message(SERVER_ERROR, &format!("the server refused this: {why}"))
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn ensure(
     if matches!(server, ServerChoice::At { .. }) {
         return Ok(None);
     }
-    let reach = ServerArgs::at(None, None, Some(data_dir));
+    let reach = ServerArgs::for_server(None, None, Some(data_dir));
     if reach.unowned().is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -70,7 +70,7 @@ pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
     if !has_secret(data_dir, name) {
         return Ok(false);
     }
-    let reach = ServerArgs::at(None, None, Some(data_dir));
+    let reach = ServerArgs::for_server(None, None, Some(data_dir));
     if reach.unowned().is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -99,7 +99,8 @@ async fn remove_on_store(data_dir: &Path, name: &str) -> anyhow::Result<()> {
     let store = SqliteStore::open(data_dir)
         .with_context(|| format!("could not open {}", data_dir.display()))?;
     let removed = async {
-        let is_known = auth::list(&store).await?.iter().any(|token| token.name.as_str() == name);
+        let is_known =
+            auth::list_tokens(&store).await?.iter().any(|token| token.name.as_str() == name);
         if is_known {
             auth::remove(&store, &TokenName::parse(name)?).await?;
         }
@@ -129,7 +130,7 @@ async fn ensured_on(
     let now = engine::Clock::system().now();
     // Where a client's token is the first one, the operator's would never be minted.
     auth::first_tokens(store, data_dir, now).await?;
-    let tokens = auth::list(store).await?;
+    let tokens = auth::list_tokens(store).await?;
     let known: Vec<_> =
         tokens.iter().map(|token| (token.name.as_str().to_owned(), token.answers)).collect();
     match step(&known, |name| has_secret(data_dir, name), client, answers) {
@@ -146,7 +147,7 @@ async fn ensured_on(
                 let parsed = TokenName::parse(&name)?;
                 match auth::add(store, &parsed, (scopes, answers), &secret, now).await {
                     Ok(_) => {
-                        auth::write_secret(data_dir, &name, secret.text())?;
+                        auth::write_secret(data_dir, &name, secret.as_text())?;
                         return Ok(name);
                     }
                     Err(error) => refused = Some(error),

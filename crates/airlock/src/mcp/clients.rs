@@ -154,7 +154,7 @@ impl KnownClient {
     }
 
     /// What the person should know about the entry.
-    pub(super) const fn note(self) -> Option<&'static str> {
+    pub(super) const fn install_note(self) -> Option<&'static str> {
         match self {
             Self::Codex => Some(
                 "codex calls Airlock's tools without asking you (default_tools_approval_mode), because `codex exec` \

@@ -106,8 +106,8 @@ fn install_entry(args: &InstallArgs) -> Result<String, String> {
     let is_renewed = target.entry(text).is_ok_and(|entry| entry.is_some());
     let backup = config_file::replace(&file, old.is_some() && !is_renewed, &new)
         .map_err(|error| format!("cannot write {shown}: {error}"))?;
-    if let Some(note) = target.client.note() {
-        print::note(note);
+    if let Some(note) = target.client.install_note() {
+        print::print_note(note);
     }
     let backup = backup.map(|backup| format!(" As it was, it is kept in {}.", backup.display()));
     Ok(format!("{shown} has Airlock now; restart the client.{}", backup.unwrap_or_default()))
@@ -159,7 +159,7 @@ fn token(args: &InstallArgs) -> Result<Option<String>, String> {
     let answers = args.answers.unwrap_or_else(|| client_token::asked(&client));
     let token = client_token::ensure(&data_dir, &client, answers)?;
     if let (Some(token), false) = (&token, answers.is_person()) {
-        print::note(&format!(
+        print::print_note(&format!(
             "the token {token} has answers {answers}; the server's own setting bounds it: airlock serve --answers {answers}"
         ));
     }

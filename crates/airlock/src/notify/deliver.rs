@@ -134,7 +134,7 @@ async fn run(news: &QuestionNotice, argv: &[String]) -> Result<(), String> {
     let told = programs.call("notify", &ToolCredential::none(), request).await;
     let told = told.map_err(|failure| failure.message)?;
     let said: serde_json::Value = told
-        .and_then(|told| serde_json::from_str(told.text()).ok())
+        .and_then(|told| serde_json::from_str(told.as_text()).ok())
         .ok_or_else(|| "it said nothing".to_owned())?;
     match said["ok"] == false {
         true => Err(said["error"]["message"].as_str().unwrap_or("it failed").to_owned()),

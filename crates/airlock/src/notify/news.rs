@@ -60,7 +60,7 @@ pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<QuestionNotic
     let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused];
     let filter = ListFilter { phases, caller: None, after: None, n_max: EXECUTIONS_MAX };
     let mut open = vec![];
-    for listed in engine.list(filter).await? {
+    for listed in engine.list_executions(filter).await? {
         let has_asked = engine.overview(listed.execution).await.map(|overview| overview.has_asked);
         let state = match has_asked {
             Ok(true) => engine.look_up(listed.execution).await.map(|snapshot| snapshot.state),

@@ -7,7 +7,7 @@ use lifecycle::ToolPath;
 use serde_json::{Value, json};
 
 /// What to tell, one value each.
-pub(super) async fn perform(
+pub(super) async fn perform_over_http(
     client: &AirlockClient,
     verb: &PolicyVerb,
 ) -> Result<Vec<Value>, Error> {
@@ -27,7 +27,7 @@ pub(super) async fn perform(
         PolicyVerb::List => {
             let policies = client.policies().await?;
             if policies.iter().any(|policy| policy.unconfirmed.is_some()) {
-                print::note(super::UNCONFIRMED);
+                print::print_note(super::UNCONFIRMED);
             }
             policies.iter().map(|policy| json!(policy)).collect()
         }
@@ -59,10 +59,10 @@ fn explain(tool: &ToolPath, said: &PolicyExplanation) {
             }
             _ => "the tool is newer than that approval, or has grown since",
         };
-        print::note(&print::tamed(&format!("{pattern} ({id}) does not count: {why}")));
+        print::print_note(&print::tamed(&format!("{pattern} ({id}) does not count: {why}")));
     }
     if let (true, Some(scope)) = (said.answer_only, &said.answer_scope) {
-        print::note(&print::tamed(&format!(
+        print::print_note(&print::tamed(&format!(
             "each call needs an answer by a token with the scope {scope}"
         )));
     }

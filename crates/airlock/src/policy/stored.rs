@@ -11,7 +11,10 @@ use std::sync::Arc;
 use store::sqlite::SqliteStore;
 
 /// What to tell, one value each.
-pub(super) fn perform(verb: &PolicyVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
+pub(super) fn perform_on_directory(
+    verb: &PolicyVerb,
+    data_dir: &Path,
+) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = SqliteStore::open(data_dir)
@@ -34,18 +37,18 @@ async fn on_store(verb: &PolicyVerb, store: &SqliteStore) -> anyhow::Result<Vec<
                 position: position.clone(),
             };
             let rule = policies.add(new, engine::Clock::system().now()).await?;
-            Ok(vec![shown(&rule)])
+            Ok(vec![format_rule(&rule)])
         }
         PolicyVerb::List => {
-            let rules = policies.list().await?;
+            let rules = policies.list_rules().await?;
             if rules.iter().any(|rule| rule.unconfirmed.is_some()) {
-                print::note(super::UNCONFIRMED);
+                print::print_note(super::UNCONFIRMED);
             }
-            Ok(rules.iter().map(shown).collect())
+            Ok(rules.iter().map(format_rule).collect())
         }
         PolicyVerb::Confirm { id } => {
             let rule = policies.confirm(id, engine::Clock::system().now()).await?;
-            Ok(vec![shown(&rule)])
+            Ok(vec![format_rule(&rule)])
         }
         PolicyVerb::Remove { id } => {
             policies.remove(id, None).await?;
@@ -72,7 +75,7 @@ fn traits(tool: &ToolPath) -> ToolTraits {
     ToolTraits { answer_only, ..ToolTraits::lasting(false) }
 }
 
-fn shown(rule: &KeptRule) -> Value {
+fn format_rule(rule: &KeptRule) -> Value {
     let KeptRule { id, owner, pattern, action, editable, position, unconfirmed, .. } = rule;
     let mut shown = json!({ "id": id, "owner": owner.name(), "pattern": pattern.to_string(),
         "action": action_word(*action), "editable": editable, "position": position.to_string() });
@@ -97,7 +100,7 @@ mod tests {
         let words = std::iter::once("policy").chain(words.split_whitespace());
         let wrapper = Wrapper::try_parse_from(words).map_err(|error| error.to_string())?;
         let verb = &wrapper.args.verb;
-        let told = perform(verb, dir).map_err(|error| error.to_string())?;
+        let told = perform_on_directory(verb, dir).map_err(|error| error.to_string())?;
         Ok(told.iter().flat_map(|told| super::super::lines(verb, told)).collect())
     }
 

@@ -47,7 +47,7 @@ pub(super) struct DotCommands {
 
 impl DotCommands {
     /// Remembers a text for `.save`.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(super) fn remember_text(&mut self, text: &str) {
         if !text.trim_start().starts_with('.') {
             self.evaluated.push(text.to_owned());
         }
@@ -111,7 +111,7 @@ impl DotCommands {
             CommandOutcome::Ended(result) => match result.error {
                 Some(error) => return Err(ReplError::Failed(Box::new(error))),
                 None => {
-                    print::shown(&result.output.unwrap_or_default().to_string());
+                    print::print_evaluated(&result.output.unwrap_or_default().to_string());
                     for (name, file) in result.artifacts {
                         print::printed(&format!("{name}: {}", file.uri));
                     }
@@ -157,8 +157,8 @@ async fn watch(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
     let mut watch = client.watch(code, INTERVAL_FRAMES, Some(limit)).await?;
     while let Some(tick) = watch.next().await {
         let tick = tick?;
-        let shown = tick.value.as_ref().map_or("undefined", |value| value.text());
-        print::shown(shown);
+        let shown = tick.value.as_ref().map_or("undefined", |value| value.from_text());
+        print::print_evaluated(shown);
     }
     Ok(())
 }

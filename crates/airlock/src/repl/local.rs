@@ -30,7 +30,7 @@ impl LocalReplServer {
         catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(|_| true))))?;
         let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
         // Others on this machine can reach the port: they must not get in.
-        let secret = MintedSecret::new().context("could not make a token")?.text().to_owned();
+        let secret = MintedSecret::new().context("could not make a token")?.as_text().to_owned();
         let config = server::Config {
             auth: AuthMode::Tokens { environment: Some(secret.clone()) },
             doors: DoorSettings {

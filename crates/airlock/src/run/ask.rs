@@ -74,7 +74,7 @@ impl RunPrompter {
             (QuestionKind::InDoubt, _) | (_, ApprovalMode::Decline) => Answer::Decline,
             (QuestionKind::Approval, ApprovalMode::Approve) => YES,
             (QuestionKind::Approval, ApprovalMode::NobodyThere) => {
-                print::note(&unheard(&question));
+                print::print_note(&unheard(&question));
                 Answer::Decline
             }
             (QuestionKind::Form { schema }, ApprovalMode::Approve)
@@ -85,7 +85,7 @@ impl RunPrompter {
             // Nobody is there to fill in a form or to visit a page.
             (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::Approve)
             | (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::NobodyThere) => {
-                print::note(&unfillable(&question));
+                print::print_note(&unfillable(&question));
                 Answer::Decline
             }
             (_, ApprovalMode::Terminal) => {
@@ -128,7 +128,7 @@ fn typed(question: &Question) -> Answer {
 
 /// A line of JSON that fits the form; an empty line is a no.
 fn filled_in(message: &str, schema: &Json) -> Answer {
-    let mut shown = format!("{message}\n\nIt must fit: {}", schema.text());
+    let mut shown = format!("{message}\n\nIt must fit: {}", schema.as_text());
     loop {
         print::question(&shown, "A line of JSON, or nothing to decline:");
         let content = match line() {

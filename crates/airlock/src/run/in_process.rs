@@ -51,7 +51,7 @@ pub(super) struct LocalRun {
 pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
     let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
-    let files = sources::check(&errand.files).map_err(wrong)?;
+    let files = sources::check_files(&errand.files).map_err(wrong)?;
     let clock = Clock::system();
     let configured = sources::configured(&files, &store, clock.now(), errand.usual).await;
     let (policy, limits) = configured.map_err(wrong)?;
@@ -68,13 +68,13 @@ pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
         Config { policies, limits, clock, source_wait_ms, ..Config::new(store.clone(), catalogue) };
     let engine = Engine::start(config).await?;
     for notice in sources::notices(&files).map_err(wrong)? {
-        print::note(&print::tamed(&notice));
+        print::print_note(&print::tamed(&notice));
     }
     let sources = match files.files.is_empty() {
         true => None,
         false => Some(open_sources(&engine, &store, &errand, files).await?),
     };
-    let ending = attend(&engine, errand).await;
+    let ending = run_to_end(&engine, errand).await;
     engine.shutdown().await;
     if let Some(sources) = sources {
         sources.shutdown().await;
@@ -114,13 +114,13 @@ async fn open_sources(
     let sources = SourceRegistry::start(setup).await?;
     sources.tried().await;
     for (_, why) in sources.troubles().await {
-        print::note(&print::tamed(&why));
+        print::print_note(&print::tamed(&why));
     }
     Ok(sources)
 }
 
 /// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
-async fn attend(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
+async fn run_to_end(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let LocalRun { source, timeout, asked, asking, is_told, .. } = errand;
     let limits = asked.within(timeout.unwrap_or_else(|| engine.limits()));
     let limits = limits.map_err(|refused| UsageError(refused.to_string()))?;
@@ -131,7 +131,7 @@ async fn attend(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd
     let mut entries = engine.follow(execution, Seq(0));
     let mut desk = RunPrompter::new(asking);
     let mut is_interrupted = false;
-    let mut progress = ProgressLine::shown(is_told);
+    let mut progress = ProgressLine::if_wanted(is_told);
     loop {
         let may_draw = !desk.is_asking();
         tokio::select! {
@@ -145,7 +145,7 @@ async fn attend(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd
                     true => print::log(level, line),
                     false => logs.push(format!("[{}] {line}", level_name(level))),
                 };
-                if let Some(outcome) = hear(entry.event, &mut desk, say) {
+                if let Some(outcome) = handle_event(entry.event, &mut desk, say) {
                     let n_declined = desk.n_declined();
                     return Ok(LocalRunEnd { outcome, n_declined, is_interrupted, logs });
                 }
@@ -177,14 +177,14 @@ const fn is_shown(event: &Event) -> bool {
 }
 
 /// What an event means to the person at the terminal; the outcome, if it is the last.
-fn hear(
+fn handle_event(
     event: Event,
     desk: &mut RunPrompter,
     mut say: impl FnMut(LogLevel, &str),
 ) -> Option<ExecutionOutcome> {
     match event {
         Event::Logged { level, line, .. } => say(level, &line),
-        Event::Emitted { item, .. } => say(LogLevel::Log, item.text()),
+        Event::Emitted { item, .. } => say(LogLevel::Log, item.as_text()),
         Event::CallAsked(question) => desk.add(question),
         Event::Finished { outcome, .. } => return Some(outcome),
         Event::Started { .. }
@@ -216,10 +216,13 @@ async fn give_answer(
     question: QuestionId,
     answer: Answer,
 ) -> Result<(), engine::Error> {
-    match engine.answer(question, answer, me()).await {
+    match engine.answer_question(question, answer, me()).await {
         Err(engine::Error::Rejected(why @ Rejection::SourceUnavailable { .. })) => {
-            print::note(&format!("the call is cancelled: {}", print::tamed(&why.to_string())));
-            engine.answer(question, Answer::Cancel, me()).await.map(drop)
+            print::print_note(&format!(
+                "the call is cancelled: {}",
+                print::tamed(&why.to_string())
+            ));
+            engine.answer_question(question, Answer::Cancel, me()).await.map(drop)
         }
         given => given.map(drop),
     }

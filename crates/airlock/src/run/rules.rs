@@ -8,5 +8,5 @@ use store::sqlite::SqliteStore;
 /// What the rules of a data directory add up to, whether or not a server is at work there. Nothing where
 /// there is no such directory, which is not made.
 pub(super) fn kept(data_dir: &Path) -> anyhow::Result<Policy> {
-    Ok(PolicySet::adding_up(&SqliteStore::look(data_dir, KIND)?)?)
+    Ok(PolicySet::adding_up(&SqliteStore::read_records(data_dir, KIND)?)?)
 }

@@ -39,13 +39,13 @@ pub(super) async fn read(records: &dyn RecordStore) -> anyhow::Result<Option<Str
             false => Ok(Some(secret)),
         },
         EnvironmentSecret::Renamed(secret) if !auth::is_minted_secret(records, &secret).await? => {
-            print::note(&format!(
+            print::print_note(&format!(
                 "WARNING: {OLD} counts as the administrator's secret for one more version; name it {ADMIN}"
             ));
             Ok(Some(secret))
         }
         EnvironmentSecret::Renamed(_) | EnvironmentSecret::Ignored => {
-            print::note(&format!(
+            print::print_note(&format!(
                 "{OLD} is ignored: it is a client's, or has less than {CHARS_MIN} characters. The administrator's \
                  variable is {ADMIN}"
             ));

@@ -81,7 +81,7 @@ pub(super) async fn open_sources(
     let key = KeyPlace::File(settings.vault_key().to_owned());
     let vault = Vault::open(Arc::new(store.clone()), key).await?;
     if let Some(why) = vault.status().await?.trouble {
-        print::note(&format!(
+        print::print_note(&format!(
             "WARNING: the vault is locked, and connections that need it do not work: {why}"
         ));
     }
@@ -124,7 +124,7 @@ pub(super) async fn config(
     // One clock: what the engine stamps must not lie in the server's future.
     let clock = engine.clock().clone();
     let auth = if args.no_auth {
-        print::note(
+        print::print_note(
             "WARNING: --no-auth: every program on this machine, and every page of an origin named with \
              --allowed-origin, may run programs and answer their questions",
         );
@@ -176,17 +176,17 @@ async fn first_tokens(
     }
     if let Some(folder) = minted {
         let folder = folder.display();
-        print::note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
+        print::print_note(&format!("the first tokens are in {folder}/admin and {folder}/run"));
     }
     Ok(())
 }
 
 /// Reports tokens from before the names of built-in callers were refused.
 async fn warn_of_builtin_names(store: &SqliteStore) -> anyhow::Result<()> {
-    for token in server::auth::list(store).await? {
+    for token in server::auth::list_tokens(store).await? {
         let (name, caller) = (&token.name, token.name.caller());
         if caller.0 != name.as_str() {
-            print::note(&format!(
+            print::print_note(&format!(
                 "WARNING: the token {name} has the name of a built-in caller and continues as {caller}; replace it with one \
                  of another name"
             ));

@@ -16,7 +16,7 @@ pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
         Some(at) => format!("up to {} at least", UtcTime::from(at)),
         None => "up to a time that nothing says".to_owned(),
     };
-    print::note(&format!(
+    print::print_note(&format!(
         "WARNING: {}. Entries may be lost: unfinished executions are parked, and browser sessions have ended. Policies, \
          tokens and settings are known {until}; review them. Then `airlock executions continue ID`, or `--all`, lets \
          executions continue.",
@@ -33,7 +33,7 @@ pub(super) fn announce_unreadable(executions: &[ExecutionId]) {
     let named: Vec<_> = executions.iter().take(NAMED_MAX).map(ToString::to_string).collect();
     let n_more = executions.len().saturating_sub(NAMED_MAX);
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-    print::note(&format!(
+    print::print_note(&format!(
         "WARNING: the journals of {} unfinished executions cannot be read: {}{more}. They are parked and cannot continue, and \
          calls of theirs may have run. Restore a backup if you need them.",
         executions.len(),

@@ -9,7 +9,7 @@ use lifecycle::{AnswerRole, Timestamp};
 use server::auth::{BadOrigin, WebOrigin};
 use server::settings::{
     LooseningFlag, SettingAuthor, SettingName, SettingValue, SettingsError, SettledSettings,
-    StartFlags, StoredSetting, look_up_settings, read_settings, server_account, settle,
+    StartFlags, StoredSetting, look_up_settings, read_settings, resolve_setting, server_account,
     shared_account, write_settings,
 };
 use server::{ConnectionLimits, DoorSelection};
@@ -33,7 +33,7 @@ pub(super) struct StartSettings {
 type RecordedSettings = BTreeMap<SettingName, StoredSetting>;
 
 /// Refuses a command line that would loosen a setting, before a running server is asked to stop.
-pub(super) fn check(args: &Args, data_dir: &Path) -> anyhow::Result<()> {
+pub(super) fn check_command_line(args: &Args, data_dir: &Path) -> anyhow::Result<()> {
     // A directory that cannot be read is refused with its reason when it is opened.
     let Ok(recorded) = look_up_settings(data_dir) else { return Ok(()) };
     settled(args, data_dir, &recorded).map(drop)
@@ -65,7 +65,7 @@ fn settled(
     let values: BTreeMap<_, _> =
         recorded.iter().map(|(name, setting)| (*name, setting.value.clone())).collect();
     let flags = start_flags(args, data_dir, &values)?;
-    Ok(settle(&values, &flags)
+    Ok(resolve_setting(&values, &flags)
         .map_err(|refused| UsageError(refusal(&refused, recorded, data_dir)))?)
 }
 
@@ -110,7 +110,7 @@ fn start_flags(
     if let Some(listen) = args.listen.filter(|_| args.doors == DoorSelection::All) {
         named.insert(SettingName::Listen, listen.to_string().as_str().into());
     }
-    if let Some(path) = config_files::named(args.config.as_deref())? {
+    if let Some(path) = config_files::resolve_named_file(args.config.as_deref())? {
         named.insert(SettingName::Config, path_value(&path));
     }
     if let Some(key) = args.vault_key.as_deref().filter(|path| !path.as_os_str().is_empty()) {
@@ -125,10 +125,10 @@ fn start_flags(
     }
     let mut flags = StartFlags { named, replaces: args.replace_settings, ..StartFlags::default() };
     flags.defaults = defaults(data_dir);
-    if recorded.get(&SettingName::VaultKey).is_some_and(|key| !Path::new(key.text()).exists()) {
+    if recorded.get(&SettingName::VaultKey).is_some_and(|key| !Path::new(key.as_text()).exists()) {
         flags.unused.insert(SettingName::VaultKey);
     }
-    if recorded.get(&SettingName::Config).is_some_and(|config| config.text() == "usual") {
+    if recorded.get(&SettingName::Config).is_some_and(|config| config.as_text() == "usual") {
         let files = files(recorded, data_dir).files;
         if !files.iter().any(|file| file.path.exists()) {
             flags.unused.insert(SettingName::Config);
@@ -150,7 +150,7 @@ fn project_files(
     let mut files = vec![found.display().to_string()];
     if !args.replace_settings {
         let before = recorded.get(&SettingName::ProjectFiles);
-        let before = before.map(SettingValue::list).unwrap_or_default();
+        let before = before.map(SettingValue::as_list).unwrap_or_default();
         if before.contains(&files[0]) {
             return None;
         }
@@ -182,26 +182,26 @@ fn defaults(data_dir: &Path) -> BTreeMap<SettingName, SettingValue> {
 }
 
 fn files(values: &BTreeMap<SettingName, SettingValue>, data_dir: &Path) -> ConfigFiles {
-    let text = |name| values.get(&name).map_or("", SettingValue::text);
+    let text = |name| values.get(&name).map_or("", SettingValue::as_text);
     match text(SettingName::Config) {
         "" | "usual" => {
             let projects = values.get(&SettingName::ProjectFiles);
-            let projects = projects.map(SettingValue::list).unwrap_or_default();
+            let projects = projects.map(SettingValue::as_list).unwrap_or_default();
             let projects: Vec<PathBuf> = projects.iter().map(PathBuf::from).collect();
             let user = Some(text(SettingName::UserConfig)).filter(|path| path.starts_with('/'));
             ConfigFiles::usual(&projects, user.map(Path::new), data_dir)
         }
-        named => ConfigFiles::named(Path::new(named), data_dir),
+        named => ConfigFiles::with_named_file(Path::new(named), data_dir),
     }
 }
 
 impl StartSettings {
-    fn text(&self, name: SettingName) -> &str {
-        self.settled.values.get(&name).map_or("", SettingValue::text)
+    fn setting_text(&self, name: SettingName) -> &str {
+        self.settled.values.get(&name).map_or("", SettingValue::as_text)
     }
 
-    fn list(&self, name: SettingName) -> &[String] {
-        self.settled.values.get(&name).map(SettingValue::list).unwrap_or_default()
+    fn setting_list(&self, name: SettingName) -> &[String] {
+        self.settled.values.get(&name).map(SettingValue::as_list).unwrap_or_default()
     }
 
     /// The configuration files that count.
@@ -211,24 +211,24 @@ impl StartSettings {
 
     /// The file with the vault's key.
     pub(super) fn vault_key(&self) -> &Path {
-        Path::new(self.text(SettingName::VaultKey))
+        Path::new(self.setting_text(SettingName::VaultKey))
     }
 
     /// Where to listen.
     pub(super) fn listen(&self) -> anyhow::Result<SocketAddr> {
-        let text = self.text(SettingName::Listen);
+        let text = self.setting_text(SettingName::Listen);
         text.parse()
             .map_err(|_| UsageError(format!("the setting listen is no address: {text}")).into())
     }
 
     /// Where browsers find the server, if not where it listens.
     pub(super) fn public_url(&self) -> Option<Url> {
-        Url::parse(self.text(SettingName::PublicUrl)).ok()
+        Url::parse(self.setting_text(SettingName::PublicUrl)).ok()
     }
 
     /// Origins whose pages may call the server, besides its own.
     pub(super) fn allowed_origins(&self) -> anyhow::Result<Vec<WebOrigin>> {
-        let origins = self.list(SettingName::AllowedOrigins).iter();
+        let origins = self.setting_list(SettingName::AllowedOrigins).iter();
         let read = |text: &String| {
             let bad = |bad| UsageError(format!("the setting allowed-origins has {text}: {bad}"));
             text.parse().map_err(|error: BadOrigin| bad(error).into())
@@ -239,7 +239,7 @@ impl StartSettings {
     /// Host names that the server answers to.
     pub(super) fn allowed_hosts(&self) -> Vec<String> {
         let public = self.public_url().and_then(|url| url.host_str().map(str::to_owned));
-        self.list(SettingName::AllowedHosts).iter().cloned().chain(public).collect()
+        self.setting_list(SettingName::AllowedHosts).iter().cloned().chain(public).collect()
     }
 
     /// How many connections the server takes, and the proxies in front of it.
@@ -250,7 +250,7 @@ impl StartSettings {
         let number = |set: Option<u64>, usual| {
             set.and_then(|number| usize::try_from(number).ok()).unwrap_or(usual)
         };
-        let proxies = self.list(SettingName::TrustedProxies).iter();
+        let proxies = self.setting_list(SettingName::TrustedProxies).iter();
         let bad = |why| UsageError(format!("the setting trusted-proxies is wrong: {why}"));
         let trusted_proxies = proxies.map(|proxy| proxy.parse().map_err(bad));
         Ok(ConnectionLimits {
@@ -267,12 +267,12 @@ impl StartSettings {
 
     /// Who may answer at most.
     pub(super) fn answers(&self) -> AnswerRole {
-        self.text(SettingName::Answers).parse().unwrap_or_default()
+        self.setting_text(SettingName::Answers).parse().unwrap_or_default()
     }
 
     /// Whether the server has an account of its own and prints no sign-in link.
     pub(super) fn is_operator_mode(&self) -> bool {
-        self.text(SettingName::OperatorMode) == "on"
+        self.setting_text(SettingName::OperatorMode) == "on"
     }
 
     /// Records what the command line changed.
@@ -289,7 +289,7 @@ impl StartSettings {
 
     /// A file that was named must be there: without it, what it blocks would run.
     fn check_config(&self) -> Result<(), UsageError> {
-        let named = self.text(SettingName::Config);
+        let named = self.setting_text(SettingName::Config);
         if named == "usual" || Path::new(named).is_file() {
             return Ok(());
         }

@@ -22,7 +22,7 @@ pub(super) fn open(args: &Args, data_dir: &Path) -> anyhow::Result<SqliteStore> 
     };
     let store = match SqliteStore::open(data_dir) {
         Err(OpenError::Owned { .. }) if is_replaceable() => replace(data_dir)?,
-        opened => opened.map_err(|error| refused(data_dir, args.doors, error))?,
+        opened => opened.map_err(|error| owner_error(data_dir, args.doors, error))?,
     };
     if args.started_by_client {
         store.mark_client_started()?;
@@ -45,7 +45,7 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
     while lock.try_lock().is_err() {
         wait()?;
     }
-    print::note(&format!("a client started a server on {shown}; it is replaced by this one"));
+    print::print_note(&format!("a client started a server on {shown}; it is replaced by this one"));
     let mut asked = None;
     loop {
         match directory_owner(data_dir) {
@@ -57,13 +57,13 @@ fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
             None => match SqliteStore::open(data_dir) {
                 Ok(store) => return Ok(store),
                 Err(OpenError::Owned { .. }) => wait()?,
-                Err(error) => return Err(refused(data_dir, DoorSelection::All, error)),
+                Err(error) => return Err(owner_error(data_dir, DoorSelection::All, error)),
             },
         }
     }
 }
 
-fn refused(data_dir: &Path, doors: DoorSelection, error: OpenError) -> anyhow::Error {
+fn owner_error(data_dir: &Path, doors: DoorSelection, error: OpenError) -> anyhow::Error {
     let shown = data_dir.display();
     if let OpenError::Owned { note } = &error
         && note.starts_with("http")

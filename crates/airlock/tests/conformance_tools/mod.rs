@@ -17,7 +17,7 @@ pub(crate) fn providers() -> [Arc<ResolvedProvider>; 2] {
         .flatten()
         .fold(tools, ToolProvider::tool);
     let other = ProvidedTool::new("echo", |input: Json, _| async move {
-        json_text(format!(r#"["other",{}]"#, input.text()))
+        json_text(format!(r#"["other",{}]"#, input.as_text()))
     });
     [tools.resolve().unwrap(), ToolProvider::new("other").tool(other).resolve().unwrap()]
 }
@@ -33,7 +33,7 @@ fn constant(name: &str, returned: fn() -> ToolReturn) -> ProvidedTool {
 
 fn plain() -> Vec<ProvidedTool> {
     let echo = ProvidedTool::new("echo", |input: Json, _| async move {
-        json_text(format!(r#"{{"got":{}}}"#, input.text()))
+        json_text(format!(r#"{{"got":{}}}"#, input.as_text()))
     });
     let raw = ProvidedTool::new("raw", |input, _| async { Ok(Some(input)) });
     let context = ProvidedTool::new("context", |_, context: ToolContext| async move {

@@ -68,8 +68,8 @@ impl Journal for Mischievous {
         self.inner.follow(execution, after)
     }
 
-    fn list(&self, filter: ListFilter) -> Answer<Vec<ListedExecution>> {
-        self.inner.list(filter)
+    fn list_executions(&self, filter: ListFilter) -> Answer<Vec<ListedExecution>> {
+        self.inner.list_executions(filter)
     }
 
     fn search(&self, search: store::ExecutionSearch) -> Answer<store::SearchPage> {
@@ -126,8 +126,8 @@ impl Journal for Mischievous {
         self.inner.bytes_used()
     }
 
-    fn forget(&self, execution: ExecutionId) -> Answer<bool> {
-        self.inner.forget(execution)
+    fn delete_execution(&self, execution: ExecutionId) -> Answer<bool> {
+        self.inner.delete_execution(execution)
     }
 
     fn was_forgotten(&self, execution: ExecutionId) -> Answer<bool> {

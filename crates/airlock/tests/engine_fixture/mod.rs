@@ -32,7 +32,7 @@ impl House {
         folder: &Path,
         change: impl FnOnce(&mut Config),
     ) -> (Self, ManualClock) {
-        let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+        let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
         let house = Self::open(folder, |config| {
             config.clock = Clock::Manual(clock.clone());
             change(config);
@@ -138,7 +138,7 @@ impl House {
 
     pub(crate) async fn accept(&self, question: &Question) {
         let answer = Answer::Accept { content: None };
-        self.engine.answer(question.id, answer, me()).await.unwrap();
+        self.engine.answer_question(question.id, answer, me()).await.unwrap();
     }
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn me() -> CallerName {
 /// The value of a program that must have one, as JSON text.
 pub(crate) fn value(outcome: &ExecutionOutcome) -> &str {
     match outcome {
-        ExecutionOutcome::Completed { value: Some(value) } => value.text(),
+        ExecutionOutcome::Completed { value: Some(value) } => value.as_text(),
         other => panic!("no value but {other:?}"),
     }
 }

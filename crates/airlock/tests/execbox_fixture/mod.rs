@@ -100,7 +100,7 @@ impl Host {
             let line = self.next_line();
             match FromRunner::decode(line.as_bytes()).unwrap() {
                 FromRunner::ToolCall(call) => {
-                    match tools::call(&call.safe_tool_name, call.input.text()) {
+                    match tools::call(&call.safe_tool_name, call.input.as_text()) {
                         Answer::Now(json) => self.send_line(&format!(
                             r#"{{"type":"tool_result","callId":"{}","ok":true,"result":{json}}}"#,
                             call.call_id

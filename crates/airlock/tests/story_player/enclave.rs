@@ -34,7 +34,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
     let mut entries = server.engine.follow(execution, Seq(0));
     let mut said = String::new();
     while let Some(entry) = entries.next().await {
-        for told in telling.hear(&entry.unwrap()) {
+        for told in telling.handle_entry(&entry.unwrap()) {
             let event = event(&told, &session);
             if told.kind == EnclaveEventKind::ToolCall {
                 answer(&server.engine, execution, plot, &event).await;
@@ -78,7 +78,7 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
             return engine.cancel_because(execution, by, reason).await.unwrap();
         }
     };
-    engine.settle(execution, call, outcome).await.unwrap();
+    engine.settle_call(execution, call, outcome).await.unwrap();
 }
 
 /// One line, without what differs from day to day.

@@ -27,7 +27,7 @@ use tools::Catalogue;
 /// Lives through the plot and returns its journal as text.
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let clock = ManualClock::at(Timestamp(1_700_000_000_000));
+    let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
     let mut edition = 1;
     let manual = Clock::Manual(clock.clone());
     let mut server = Server::start(plot, edition, folder.path(), manual).await;
@@ -162,7 +162,7 @@ async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Pers
         }
         Err(error) => panic!("{error}"),
     }
-    let again = engine.answer(question, answer, by).await;
+    let again = engine.answer_question(question, answer, by).await;
     assert!(again.is_err(), "a second answer was accepted");
 }
 

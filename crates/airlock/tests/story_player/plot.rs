@@ -94,7 +94,7 @@ enum Does {
 impl Does {
     fn input_schema(&self) -> Option<Value> {
         match self {
-            Self::Echoes(schema) => serde_json::from_str(schema.text()).ok(),
+            Self::Echoes(schema) => serde_json::from_str(schema.as_text()).ok(),
             Self::Returns(_) | Self::Fails(_) | Self::Asks(_) => None,
         }
     }
@@ -104,7 +104,7 @@ impl Does {
             Self::Returns(value) => Ok(value),
             Self::Echoes(_) => Ok(Some(request.args)),
             Self::Fails(message) => Err(Failure::new(FailureCode::Tool, message)),
-            Self::Asks(wish) => request.ask(wish).await.map(Some),
+            Self::Asks(wish) => request.ask_person(wish).await.map(Some),
         }
     }
 }

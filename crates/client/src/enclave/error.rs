@@ -36,7 +36,7 @@ pub enum EnclaveError {
 }
 
 /// The answer, unless it is a refusal.
-pub(super) async fn refused(
+pub(super) async fn check_status(
     answer: Response<Incoming>,
 ) -> Result<Response<Incoming>, EnclaveError> {
     if answer.status().is_success() {

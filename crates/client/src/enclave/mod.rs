@@ -208,14 +208,14 @@ impl EnclaveClient {
     pub async fn remove(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}");
         let answer = self.send(Method::DELETE, &path, Vec::new()).await?;
-        error::refused(answer).await.map(drop)
+        error::check_status(answer).await.map(drop)
     }
 
     /// Ends a session. [`EnclaveSession::cancel`] can say why.
     pub async fn cancel(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}/cancel");
         let answer = self.send(Method::POST, &path, Vec::new()).await?;
-        error::refused(answer).await.map(drop)
+        error::check_status(answer).await.map(drop)
     }
 
     async fn send(
@@ -225,7 +225,7 @@ impl EnclaveClient {
         body: Vec<u8>,
     ) -> Result<Response<Incoming>, EnclaveError> {
         let unusable = |why: String| EnclaveError::Unusable(why);
-        let uri = self.address.at(path).map_err(|error| unusable(error.to_string()))?;
+        let uri = self.address.join_path(path).map_err(|error| unusable(error.to_string()))?;
         let mut request = hyper::Request::builder().method(method).uri(uri);
         request = request.header(CONTENT_TYPE, "application/json");
         if let Some(bearer) = &self.bearer {

@@ -74,7 +74,7 @@ impl SealedSessionKeys {
             serde_json::from_value(event["payload"]["encryption"]["serverHello"].clone())
                 .map_err(|_| untrusted("the server does not seal the session".into()))?;
         hello
-            .check(&self.hello.client_key, &self.session, self.pinned.as_deref())
+            .check_proof(&self.hello.client_key, &self.session, self.pinned.as_deref())
             .map_err(|why| untrusted(why.to_string()))?;
         let keys = DirectionKeys::agree(&self.secret, &hello.server_key, &self.session)
             .map_err(|why| untrusted(why.to_string()))?;
@@ -87,7 +87,7 @@ impl SealedSessionKeys {
     }
 
     /// A message to the server, in an envelope.
-    pub(super) fn say(&mut self, message: &Value) -> Result<Vec<u8>, EnclaveError> {
+    pub(super) fn seal_message(&mut self, message: &Value) -> Result<Vec<u8>, EnclaveError> {
         let Some((_, sealer)) = &mut self.ends else {
             return Err(EnclaveError::Untrusted("there are no keys yet".into()));
         };

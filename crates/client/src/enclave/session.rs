@@ -1,7 +1,7 @@
 //! One session as a client hears it: each event once, whatever happens to the connections.
 
 use super::body_source::BodySource;
-use super::error::refused;
+use super::error::check_status;
 use super::seal::SealedSessionKeys;
 use super::{
     CallerTool, EnclaveClient, EnclaveError, EnclaveToolError, SessionRequest, ToolOutcome,
@@ -105,12 +105,12 @@ impl EnclaveSession {
     pub async fn cancel(&mut self, reason: Option<&str>) -> Result<(), EnclaveError> {
         let message = json!({ "type": "cancel", "payload": { "reason": reason } });
         let body = match &mut self.seal {
-            Some(seal) if seal.is_open() => seal.say(&message)?,
+            Some(seal) if seal.is_open() => seal.seal_message(&message)?,
             Some(_) => Vec::new(), // nothing that must be sealed is said before there are keys
             None => message.to_string().into_bytes(),
         };
         let path = format!("/sessions/{}/cancel", self.id);
-        refused(self.client.send(Method::POST, &path, body).await?).await.map(drop)
+        check_status(self.client.send(Method::POST, &path, body).await?).await.map(drop)
     }
 
     /// Listens to the end, and says what it was.
@@ -146,7 +146,7 @@ impl EnclaveSession {
             tokio::select! {
                 Some((call, outcome)) = self.running.next() => self.report(&call, outcome).await?,
                 line = line(stream) => match line {
-                    Ok(line) => if let Some(event) = self.hear(&line)? {
+                    Ok(line) => if let Some(event) = self.handle_line(&line)? {
                         return Ok(event);
                     },
                     Err(why) => {
@@ -165,7 +165,7 @@ impl EnclaveSession {
             None => self.client.send(Method::GET, &self.place(), Vec::new()).await,
         };
         let answer = match answer {
-            Ok(answer) => refused(answer).await,
+            Ok(answer) => check_status(answer).await,
             Err(error) => Err(error),
         };
         match answer {
@@ -215,7 +215,7 @@ impl EnclaveSession {
     }
 
     /// The event in a line, unless it was heard before.
-    fn hear(&mut self, line: &[u8]) -> Result<Option<Value>, EnclaveError> {
+    fn handle_line(&mut self, line: &[u8]) -> Result<Option<Value>, EnclaveError> {
         let nonsense = |error: serde_json::Error| EnclaveError::Nonsense(error.to_string());
         let mut event: Value = serde_json::from_slice(line).map_err(nonsense)?;
         if let Some(seal) = &mut self.seal {
@@ -257,12 +257,12 @@ impl EnclaveSession {
         let path = format!("/sessions/{}/tool-result", self.id);
         loop {
             let body = match &mut self.seal {
-                Some(seal) => seal.say(&message)?,
+                Some(seal) => seal.seal_message(&message)?,
                 None => message.to_string().into_bytes(),
             };
             let answer = self.client.send(Method::POST, &path, body).await;
             let answer = match answer {
-                Ok(answer) => refused(answer).await.map(drop),
+                Ok(answer) => check_status(answer).await.map(drop),
                 Err(error) => Err(error),
             };
             match answer {

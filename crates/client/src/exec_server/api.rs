@@ -108,7 +108,7 @@ impl ExecServerClient {
         stdout: impl AsyncRead + Unpin + Send + 'static,
         options: ExecServerClientConnectOptions,
     ) -> Result<Self, ExecServerError> {
-        Self::begin(link::lines(stdout, stdin), ConnectionSource::Once, hello(options)).await
+        Self::initialize(link::lines(stdout, stdin), ConnectionSource::Once, hello(options)).await
     }
 
     /// Over a WebSocket, which is opened again when it is cut off.
@@ -128,7 +128,7 @@ impl ExecServerClient {
         let way = ConnectionSource::WebSocket { url, token, timeout };
         let hello =
             InitializeOptions { client_name: args.client_name, timeout: args.initialize_timeout };
-        Self::begin(link, way, hello).await
+        Self::initialize(link, way, hello).await
     }
 
     /// Over the other end of a server of this same process.
@@ -137,10 +137,10 @@ impl ExecServerClient {
         options: ExecServerClientConnectOptions,
     ) -> Result<Self, ExecServerError> {
         let (reader, writer) = tokio::io::split(server);
-        Self::begin(link::lines(reader, writer), ConnectionSource::Once, hello(options)).await
+        Self::initialize(link::lines(reader, writer), ConnectionSource::Once, hello(options)).await
     }
 
-    async fn begin(
+    async fn initialize(
         mut link: ExecServerLink,
         way: ConnectionSource,
         hello: InitializeOptions,
@@ -283,7 +283,7 @@ impl ExecServerClient {
     }
 
     /// `process/list`.
-    pub async fn list(&self) -> Result<ListResponse, ExecServerError> {
+    pub async fn list_processes(&self) -> Result<ListResponse, ExecServerError> {
         self.call("process/list", &json!({}), true).await
     }
 

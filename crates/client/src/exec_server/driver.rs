@@ -74,7 +74,7 @@ impl ExecServerDriver {
     /// Runs until the client is dropped or the connection is gone for good.
     pub(super) async fn run(mut self) {
         loop {
-            let is_wanted = self.attend().await;
+            let is_wanted = self.run_until_closed().await;
             if !is_wanted || !self.come_back().await {
                 break;
             }
@@ -85,15 +85,15 @@ impl ExecServerDriver {
     }
 
     /// Serves one connection; whether another is wanted.
-    async fn attend(&mut self) -> bool {
+    async fn run_until_closed(&mut self) -> bool {
         loop {
             tokio::select! {
                 text = self.link.incoming.recv() => match text {
-                    Some(text) => if self.hear(&text).await.is_err() { return true },
+                    Some(text) => if self.handle_text(&text).await.is_err() { return true },
                     None => return true,
                 },
                 told = self.told.recv() => match told {
-                    Some(DriverCommand::Ask(asked)) => if !self.ask(asked).await { return true },
+                    Some(DriverCommand::Ask(asked)) => if !self.send_request(asked).await { return true },
                     Some(DriverCommand::Listen(listener)) => self.listeners.push(listener),
                     None => return false,
                 },
@@ -101,11 +101,11 @@ impl ExecServerDriver {
         }
     }
 
-    async fn ask(&mut self, asked: DriverRequest) -> bool {
+    async fn send_request(&mut self, asked: DriverRequest) -> bool {
         if asked.method == "process/start"
             && let Some(id) = asked.params["processId"].as_str()
         {
-            self.heard.begin(id);
+            self.heard.begin_process(id);
         }
         let id = self.number();
         let text = json_rpc::request(&RpcId::Number(id), asked.method, &asked.params);
@@ -118,12 +118,12 @@ impl ExecServerDriver {
         self.next_id
     }
 
-    async fn hear(&mut self, text: &str) -> Result<(), ExecServerError> {
+    async fn handle_text(&mut self, text: &str) -> Result<(), ExecServerError> {
         let message = json_rpc::read(text).map_err(ExecServerError::Protocol)?;
         match message {
             RpcMessage::Notification { method, params } => {
                 if let Some(event) = event(&method, params)? {
-                    let due = self.heard.hear(event);
+                    let due = self.heard.handle_event(event);
                     self.publish(due).await;
                 }
             }
@@ -153,7 +153,8 @@ impl ExecServerDriver {
                     json_rpc::METHOD_NOT_FOUND,
                     "this client answers no requests",
                 );
-                let _ = self.link.outgoing.send(json_rpc::answer::<()>(&id, Err(&error))).await;
+                let _ =
+                    self.link.outgoing.send(json_rpc::response_line::<()>(&id, Err(&error))).await;
             }
         }
         Ok(())
@@ -218,7 +219,7 @@ impl ExecServerDriver {
         for (_, asked) in std::mem::take(&mut self.open) {
             if !asked.is_repeatable {
                 let _ = asked.answer.send(Err(ExecServerError::Closed));
-            } else if !self.ask(asked).await {
+            } else if !self.send_request(asked).await {
                 return true;
             }
         }

@@ -78,7 +78,7 @@ struct ProcessTrack {
 
 impl ReceivedOutput {
     /// A process is about to be heard.
-    pub(super) fn begin(&mut self, process_id: &str) {
+    pub(super) fn begin_process(&mut self, process_id: &str) {
         self.0.insert(process_id.to_owned(), ProcessTrack::default());
     }
 
@@ -93,7 +93,7 @@ impl ReceivedOutput {
     }
 
     /// Takes an event and returns those that are due.
-    pub(super) fn hear(&mut self, event: ExecServerEvent) -> Vec<ExecServerEvent> {
+    pub(super) fn handle_event(&mut self, event: ExecServerEvent) -> Vec<ExecServerEvent> {
         let Some(seq) = event.seq() else { return vec![event] };
         let id = event.process_id().to_owned();
         let Some(track) = self.0.get_mut(&id) else { return vec![event] };
@@ -142,16 +142,18 @@ impl ReceivedOutput {
         let first = read.first_seq.unwrap_or(last + 1).max(last + 1);
         let exit = (first..read.next_seq).find(is_exit).filter(|_| read.exited);
         for chunk in read.chunks {
-            due.append(&mut self.hear(ExecServerEvent::OutputDelta(ExecOutputDeltaNotification {
-                process_id: process_id.to_owned(),
-                seq: Some(chunk.seq),
-                stream: chunk.stream,
-                chunk: chunk.chunk,
-                repaint: false,
-            })));
+            due.append(&mut self.handle_event(ExecServerEvent::OutputDelta(
+                ExecOutputDeltaNotification {
+                    process_id: process_id.to_owned(),
+                    seq: Some(chunk.seq),
+                    stream: chunk.stream,
+                    chunk: chunk.chunk,
+                    repaint: false,
+                },
+            )));
         }
         if let (Some(seq), Some(exit_code)) = (exit, read.exit_code) {
-            due.append(&mut self.hear(ExecServerEvent::Exited(ExecExitedNotification {
+            due.append(&mut self.handle_event(ExecServerEvent::Exited(ExecExitedNotification {
                 process_id: process_id.to_owned(),
                 seq: Some(seq),
                 exit_code,
@@ -162,7 +164,7 @@ impl ReceivedOutput {
         if let Some(seq) = closed {
             let process_id = process_id.to_owned();
             let closed = ExecClosedNotification { process_id, seq };
-            due.append(&mut self.hear(ExecServerEvent::Closed(closed)));
+            due.append(&mut self.handle_event(ExecServerEvent::Closed(closed)));
         }
         due
     }

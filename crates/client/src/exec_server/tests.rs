@@ -49,21 +49,21 @@ fn read(seqs: &[u64], next_seq: u64, is_exited: bool, is_closed: bool) -> ReadRe
 #[test]
 fn what_comes_twice_or_out_of_order_is_told_once_and_in_order() {
     let mut heard = ReceivedOutput::default();
-    heard.begin("p");
-    assert_eq!(heard.hear(output(1)), [output(1)]);
-    assert_eq!(heard.hear(output(3)), []);
-    assert_eq!(heard.hear(output(1)), []);
-    assert_eq!(heard.hear(output(2)), [output(2), output(3)]);
+    heard.begin_process("p");
+    assert_eq!(heard.handle_event(output(1)), [output(1)]);
+    assert_eq!(heard.handle_event(output(3)), []);
+    assert_eq!(heard.handle_event(output(1)), []);
+    assert_eq!(heard.handle_event(output(2)), [output(2), output(3)]);
     assert_eq!(heard.open(), [("p".to_owned(), 3)]);
 }
 
 #[test]
 fn what_was_missed_is_read_and_what_was_pushed_meanwhile_waits_for_it() {
     let mut heard = ReceivedOutput::default();
-    heard.begin("p");
-    heard.hear(output(1));
+    heard.begin_process("p");
+    heard.handle_event(output(1));
     // Pushed over the new connection before the answer to the read.
-    assert_eq!(heard.hear(output(4)), []);
+    assert_eq!(heard.handle_event(output(4)), []);
     let due = heard.catch_up("p", read(&[2, 3], 4, false, false));
     assert_eq!(due, [output(2), output(3), output(4)]);
     // The exit is the number that is neither output nor the end.
@@ -75,7 +75,7 @@ fn what_was_missed_is_read_and_what_was_pushed_meanwhile_waits_for_it() {
 #[test]
 fn a_server_without_numbers_is_heard_as_it_comes() {
     let mut heard = ReceivedOutput::default();
-    heard.begin("p");
+    heard.begin_process("p");
     let unnumbered = ExecServerEvent::Exited(ExecExitedNotification {
         process_id: "p".into(),
         seq: None,
@@ -83,14 +83,14 @@ fn a_server_without_numbers_is_heard_as_it_comes() {
         sandbox_denied: None,
         denied: vec![],
     });
-    assert_eq!(heard.hear(unnumbered.clone()), [unnumbered]);
+    assert_eq!(heard.handle_event(unnumbered.clone()), [unnumbered]);
 }
 
 #[test]
 fn what_the_server_did_not_keep_is_told_and_nobody_waits_for_it() {
     let mut heard = ReceivedOutput::default();
-    heard.begin("p");
-    heard.hear(output(1));
+    heard.begin_process("p");
+    heard.handle_event(output(1));
     let mut page = read(&[4, 5], 6, false, false);
     page.dropped_bytes = 7;
     let lost = ExecServerEvent::Lost { process_id: "p".into(), bytes: 7 };

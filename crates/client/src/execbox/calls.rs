@@ -34,7 +34,7 @@ impl<'p> PendingToolCalls<'p> {
     }
 
     /// Begins a call. Whatever is wrong with it, there will be an answer: the guest waits for one.
-    pub(super) fn begin(&mut self, call: &ToolCall<'_>) {
+    pub(super) fn begin_call(&mut self, call: &ToolCall<'_>) {
         let provider = self.providers.iter().find(|one| one.namespace() == call.provider_name);
         let has_room = self.outstanding.len() < CALLS_MAX;
         let provider = provider.cloned();

@@ -62,7 +62,7 @@ use serde::de::DeserializeOwned;
 
 /// A tool's argument as a value of its own; what does not fit becomes the tool's error.
 pub fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ExecboxToolError> {
-    Ok(serde_json::from_str(input.text())?)
+    Ok(serde_json::from_str(input.as_text())?)
 }
 
 /// A tool's result from a value of its own.

@@ -162,7 +162,7 @@ impl RunnerPool {
         }
     }
 
-    fn keep(&self, transport: Box<dyn RunnerTransport>) {
+    fn return_idle(&self, transport: Box<dyn RunnerTransport>) {
         self.idle().push(IdleRunner { transport, since: Instant::now() });
         self.returned.notify_one();
     }
@@ -222,7 +222,7 @@ impl RunnerLease {
     async fn finish(self, result: &ExecuteResult) {
         let Self { pool, transport, place } = self;
         if result.leaves_runner_fit() && !pool.places.is_closed() {
-            pool.keep(transport);
+            pool.return_idle(transport);
         } else {
             transport.dispose().await;
         }

@@ -288,12 +288,12 @@ struct ResolvedTool {
 impl ResolvedTool {
     async fn call(&self, input: Json, context: ToolContext) -> Result<Json, ExecboxFailure> {
         let original = &self.original;
-        check(self.input.as_ref(), &input)
+        check_value(self.input.as_ref(), &input)
             .map_err(|issues| invalid(format!("Invalid input for tool {original}: {issues}")))?;
         let returned = AssertUnwindSafe(async { (self.handler)(input, context).await });
         let returned = returned.catch_unwind().await.unwrap_or(Err(ExecboxToolError::Unsaid));
         let result = self.serializable(returned)?;
-        check(self.output.as_ref(), &result)
+        check_value(self.output.as_ref(), &result)
             .map_err(|issues| invalid(format!("Invalid output for tool {original}: {issues}")))?;
         Ok(result)
     }
@@ -318,7 +318,7 @@ impl ResolvedTool {
             Err(ExecboxToolError::Coded(failure)) => return Err(failure),
         };
         // A runner drops a longer message, and its guest would wait until the time is up.
-        let n_bytes = result.text().len();
+        let n_bytes = result.as_text().len();
         if n_bytes > HOST_PAYLOAD_BYTES_MAX {
             let limit = format!("{n_bytes} bytes, {HOST_PAYLOAD_BYTES_MAX} at most");
             return Err(refused(format!("Tool {original} returned {limit}")));
@@ -333,8 +333,8 @@ impl fmt::Debug for ResolvedTool {
     }
 }
 
-fn check(schema: Option<&ArgumentSchema>, value: &Json) -> Result<(), String> {
-    schema.map_or(Ok(()), |schema| schema.check(value))
+fn check_value(schema: Option<&ArgumentSchema>, value: &Json) -> Result<(), String> {
+    schema.map_or(Ok(()), |schema| schema.check_value(value))
 }
 
 fn invalid(message: String) -> ExecboxFailure {

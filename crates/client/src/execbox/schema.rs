@@ -25,25 +25,25 @@ impl ArgumentSchema {
     }
 
     /// Nothing, or what is wrong: `data/a must be number, data/b must be number`.
-    pub(super) fn check(&self, json: &Json) -> Result<(), String> {
-        let Some(misfits) = self.0.misfits_in(json.text(), ISSUES_MAX) else {
+    pub(super) fn check_value(&self, json: &Json) -> Result<(), String> {
+        let Some(misfits) = self.0.misfits_in(json.as_text(), ISSUES_MAX) else {
             return Err("data must be JSON".to_owned());
         };
         let mut issues = vec![];
         for misfit in &misfits {
-            say(misfit, ALTERNATIVES_DEPTH_MAX, &mut issues);
+            describe_misfit(misfit, ALTERNATIVES_DEPTH_MAX, &mut issues);
         }
         issues.truncate(ISSUES_MAX);
         if issues.is_empty() { Ok(()) } else { Err(issues.join(", ")) }
     }
 }
 
-fn say(misfit: &SchemaMisfit, depth: usize, issues: &mut Vec<String>) {
+fn describe_misfit(misfit: &SchemaMisfit, depth: usize, issues: &mut Vec<String>) {
     if let MisfitKind::AnyOf { context } | MisfitKind::OneOfNone { context } = &misfit.kind
         && depth > 0
     {
         for inner in context.iter().flatten().take(ISSUES_MAX) {
-            say(inner, depth - 1, issues);
+            describe_misfit(inner, depth - 1, issues);
         }
     }
     // One issue for each that is too many, as there is one for each that is missing.

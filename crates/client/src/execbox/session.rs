@@ -147,7 +147,7 @@ impl RunConversation<'_> {
         if execution.cancel.is_cancelled() {
             self.cancel();
         } else {
-            self.say(execute);
+            self.queue_message(execute);
         }
         let mut writing = pin!(writing);
         let mut is_heard = true;
@@ -172,9 +172,9 @@ impl RunConversation<'_> {
                     is_heard = false;
                     self.forsaken(written.err());
                 }
-                Some(answer) = self.calls.next(), if has_room => self.answer(&answer),
+                Some(answer) = self.calls.next(), if has_room => self.send_answer(&answer),
                 received = reader.receive(), if has_room => match received {
-                    Ok(message) => if let Some(result) = self.hear(&message) {
+                    Ok(message) => if let Some(result) = self.handle_message(&message) {
                         break self.done(result, is_heard.then_some(writing)).await;
                     },
                     Err(ended) => break self.ended(ended),
@@ -185,12 +185,12 @@ impl RunConversation<'_> {
 
     /// What one message of the runner means; `Some` for the last one. What is malformed or of
     /// another execution means nothing.
-    fn hear(&mut self, message: &IncomingMessage<'_>) -> Option<ExecuteResult> {
+    fn handle_message(&mut self, message: &IncomingMessage<'_>) -> Option<ExecuteResult> {
         let IncomingMessage::Whole(line) = message else { return None };
         match FromRunner::decode(line) {
             Ok(FromRunner::Done(done)) if done.id == self.id => Some(ExecuteResult::from(done)),
             Ok(FromRunner::ToolCall(call)) => {
-                self.calls.begin(&call);
+                self.calls.begin_call(&call);
                 None
             }
             Ok(
@@ -214,7 +214,7 @@ impl RunConversation<'_> {
         self.phase = RunPhase::Cancelling;
         self.deadline = Instant::now() + self.grace;
         self.calls.abort();
-        self.say(encoded(&ToRunner::Cancel(Cancel { id: self.id.into() })));
+        self.queue_message(encoded(&ToRunner::Cancel(Cancel { id: self.id.into() })));
     }
 
     /// The time is up: nothing yet for a program that runs, the end for one that was told to stop.
@@ -232,7 +232,7 @@ impl RunConversation<'_> {
     fn said_before(&mut self, reader: &mut impl MessageReader) -> Option<ExecuteResult> {
         for _ in 0..UNREAD_MAX {
             let message = reader.receive().now_or_never()?.ok()?;
-            if let Some(result) = self.hear(&message) {
+            if let Some(result) = self.handle_message(&message) {
                 return Some(result);
             }
         }
@@ -272,7 +272,7 @@ impl RunConversation<'_> {
         }
     }
 
-    fn answer(&self, answer: &ToolCallAnswer) {
+    fn send_answer(&self, answer: &ToolCallAnswer) {
         let outcome = match &answer.outcome {
             Ok(value) => Ok(Some(RawJson::from(value))),
             Err(failure) => Err(CallFailure {
@@ -283,11 +283,15 @@ impl RunConversation<'_> {
             }),
         };
         let call_id = answer.call_id.as_str().into();
-        self.say(encoded(&ToRunner::ToolResult(ToolResult { call_id, outcome, at: None })));
+        self.queue_message(encoded(&ToRunner::ToolResult(ToolResult {
+            call_id,
+            outcome,
+            at: None,
+        })));
     }
 
     /// Queues a message. There is room: that was asked before anything was taken up.
-    fn say(&self, line: String) {
+    fn queue_message(&self, line: String) {
         // Refused only when nobody listens, and then it does not matter.
         drop(self.lines.try_send(line));
     }

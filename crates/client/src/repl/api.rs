@@ -110,7 +110,7 @@ impl ReplClient {
     ) -> Result<EvalResult, ReplError> {
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let frame = FromClient::Eval { id: id.to_owned(), code: code.to_owned(), timeout_ms };
-        match self.ask(id, frame).await? {
+        match self.send_frame(id, frame).await? {
             FromServer::EvalResult(result) => Ok(result),
             other => Err(unexpected(other)),
         }
@@ -135,7 +135,7 @@ impl ReplClient {
     ) -> Result<Vec<String>, ReplError> {
         let id = self.fresh("complete");
         let frame = FromClient::Complete { id: id.clone(), code: code.to_owned(), cursor };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::CompleteResult(result) => Ok(result.completions),
             other => Err(unexpected(other)),
         }
@@ -144,7 +144,7 @@ impl ReplClient {
     /// A new evaluator in place of the old one.
     pub async fn reset(&self) -> Result<bool, ReplError> {
         let id = self.fresh("reset");
-        match self.ask(&id, FromClient::Reset { id: id.clone() }).await? {
+        match self.send_frame(&id, FromClient::Reset { id: id.clone() }).await? {
             FromServer::ResetResult(result) => Ok(result.success),
             other => Err(unexpected(other)),
         }
@@ -172,7 +172,8 @@ impl ReplClient {
     /// All commands, by name.
     pub async fn commands(&self) -> Result<Vec<CommandSummary>, ReplError> {
         let id = self.fresh("list");
-        match self.ask(&id, FromClient::CommandsList { id: id.clone(), since: None }).await? {
+        match self.send_frame(&id, FromClient::CommandsList { id: id.clone(), since: None }).await?
+        {
             FromServer::CommandsListResult(result) => Ok(result.commands),
             other => Err(unexpected(other)),
         }
@@ -182,7 +183,7 @@ impl ReplClient {
     pub async fn describe(&self, name: &str) -> Result<CommandDescriptor, ReplError> {
         let id = self.fresh("describe");
         let frame = FromClient::CommandDescribe { id: id.clone(), name: name.to_owned() };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::CommandDescribeResult(result) => Ok(result.descriptor),
             other => Err(unexpected(other)),
         }
@@ -199,7 +200,7 @@ impl ReplClient {
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let frame =
             FromClient::CommandCall { id: id.clone(), name: name.to_owned(), args, timeout_ms };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::CommandResult(result) => Ok(CommandOutcome::Ended(result)),
             FromServer::JobAccepted(accepted) => Ok(CommandOutcome::Job(accepted.job_id)),
             other => Err(unexpected(other)),
@@ -210,7 +211,7 @@ impl ReplClient {
     pub async fn job(&self, job: &str) -> Result<JobSnapshot, ReplError> {
         let id = self.fresh("status");
         let frame = FromClient::JobStatus { id: id.clone(), job_id: job.to_owned() };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::JobStatusResult(result) => Ok(JobSnapshot::Running(result)),
             FromServer::JobResult(result) => Ok(JobSnapshot::Ended(result)),
             other => Err(unexpected(other)),
@@ -221,7 +222,7 @@ impl ReplClient {
     pub async fn cancel_job(&self, job: &str) -> Result<(bool, JobState), ReplError> {
         let id = self.fresh("job-cancel");
         let frame = FromClient::JobCancel { id: id.clone(), job_id: job.to_owned() };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::JobCancelResult(result) => Ok((result.accepted, result.state)),
             other => Err(unexpected(other)),
         }
@@ -235,13 +236,13 @@ impl ReplClient {
     ) -> Result<Vec<JournalEntry>, ReplError> {
         let id = self.fresh("journal");
         let frame = FromClient::JournalQuery { id: id.clone(), kind, limit: Some(limit) };
-        match self.ask(&id, frame).await? {
+        match self.send_frame(&id, frame).await? {
             FromServer::JournalQueryResult(result) => Ok(result.entries),
             other => Err(unexpected(other)),
         }
     }
 
-    async fn ask(&self, id: &str, frame: FromClient) -> Result<FromServer, ReplError> {
+    async fn send_frame(&self, id: &str, frame: FromClient) -> Result<FromServer, ReplError> {
         let (answers, mut answer) = mpsc::channel(1);
         self.send(PendingReplRequest { frame, waits: Some((id.to_owned(), answers)) }).await?;
         match answer.recv().await {

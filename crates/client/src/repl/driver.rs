@@ -67,10 +67,13 @@ impl ReplDriver {
         let (reader, writer) = opened
             .map_err(|_| failed("it takes too long".into()))?
             .map_err(|reason| failed(reason.to_string()))?;
-        Self::begin(reader, writer).await
+        Self::start_driver(reader, writer).await
     }
 
-    async fn begin(mut reader: ClientReader, writer: ClientWriter) -> Result<Self, ReplError> {
+    async fn start_driver(
+        mut reader: ClientReader,
+        writer: ClientWriter,
+    ) -> Result<Self, ReplError> {
         let first = tokio::time::timeout(CONNECT_TIME_MAX, reader.receive()).await;
         let Ok(Ok(IncomingMessage::Whole(text))) = first else {
             return Err(ReplError::NoHandshake);

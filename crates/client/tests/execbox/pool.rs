@@ -69,7 +69,7 @@ fn size(max_size: usize) -> PoolSize {
 async fn run(pool: &PooledRunners, code: &str) -> Result<String, ErrorCode> {
     let options = Options { timeout: Some(Duration::from_millis(50)), ..Options::default() };
     let result = pool.execute(ExecboxProgram::new(code).options(options)).await;
-    result.outcome.map(|value| value.unwrap().text().to_owned()).map_err(|failure| failure.code)
+    result.outcome.map(|value| value.unwrap().as_text().to_owned()).map_err(|failure| failure.code)
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ fn patient() -> Options {
 }
 
 fn shown(result: &ExecuteResult) -> Value {
-    serde_json::from_str(result.to_json().text()).unwrap()
+    serde_json::from_str(result.to_json().as_text()).unwrap()
 }
 
 /// Notes when the tool has begun and when it was told to stop.

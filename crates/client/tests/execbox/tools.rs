@@ -112,7 +112,7 @@ async fn odd_arguments_reach_the_tool_as_they_were_also_past_a_schema() {
         let seen = Arc::new(std::sync::Mutex::new(String::new()));
         let noted = seen.clone();
         let tool = ProvidedTool::new("t", move |input: Json, _| {
-            *noted.lock().unwrap() = input.text().to_owned();
+            *noted.lock().unwrap() = input.as_text().to_owned();
             async { value(&true) }
         });
         let execution =

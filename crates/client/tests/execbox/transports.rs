@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 async fn run(executor: &OneShot) -> String {
     // Characters that some take for line breaks.
     let result = executor.execute(ExecboxProgram::new("a\u{2028}b\nc")).await;
-    result.outcome.unwrap().unwrap().text().to_owned()
+    result.outcome.unwrap().unwrap().as_text().to_owned()
 }
 
 const SAID: &str = "\"a\u{2028}b\\nc\"";
@@ -112,7 +112,7 @@ const ONE: &str = r#"read -r line; id=${line#*'"id":"'}; id=${id%%'"'*};
 #[tokio::test]
 async fn over_the_standard_streams_of_a_child() {
     let result = shell(ONE).execute(ExecboxProgram::new("code")).await;
-    assert_eq!(result.outcome.unwrap().unwrap().text(), "7");
+    assert_eq!(result.outcome.unwrap().unwrap().as_text(), "7");
 }
 
 fn broken(result: ExecuteResult) -> String {
@@ -148,7 +148,7 @@ async fn a_child_that_does_not_stop_is_killed() {
     let (noted, cancel) = (pid.clone(), CancellationToken::new());
     let cancelled = cancel.clone();
     let tool = ProvidedTool::new("t", move |input: Json, _| {
-        *noted.lock().unwrap() = input.text().to_owned();
+        *noted.lock().unwrap() = input.as_text().to_owned();
         cancelled.cancel();
         async { value(&true) }
     });
@@ -177,5 +177,5 @@ async fn a_runner_that_reads_slowly_hears_everything() {
         actor.done(&id, json!("all")).await;
     });
     let result = OneShot::new(runner).execute(ExecboxProgram::new("code").provider(tools)).await;
-    assert_eq!(result.outcome.unwrap().unwrap().text(), "\"all\"");
+    assert_eq!(result.outcome.unwrap().unwrap().as_text(), "\"all\"");
 }

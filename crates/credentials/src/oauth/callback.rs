@@ -3,7 +3,7 @@
 use super::grant::OAuthGrant;
 use super::token::TokenEndpointError;
 use super::{
-    OAuthPurpose, TokenNeed, begin, client_identity, described, metadata, sentence,
+    OAuthPurpose, TokenNeed, begin_flow, client_identity, described, metadata, sentence,
     with_registered_client,
 };
 use crate::note_expiry::NoteExpiry;
@@ -126,7 +126,7 @@ impl Credentials {
             Err(TokenEndpointError::Refused(why) | TokenEndpointError::Failed(why)) => {
                 let client = &purpose.endpoint.client;
                 client_identity::forget_if_unknown(self, client, &why).await?;
-                tracing::warn!(connection = key.shown(), why, "a code became no token");
+                tracing::warn!(connection = key.display_name(), why, "a code became no token");
                 Ok(CallbackOutcome::Failed("the server gave no token for its code".into()))
             }
         }
@@ -173,7 +173,7 @@ impl ConnectionProof {
             token.map_err(|trouble| invalid(sentence(trouble.into())))?;
             return Ok(FlowStart::Connected);
         }
-        let begun = begin(&proof, &oauth, TokenNeed::default(), None).await;
+        let begun = begin_flow(&proof, &oauth, TokenNeed::default(), None).await;
         let begun = begun.map_err(|none| invalid(sentence(none)))?;
         let state = self.credentials.state_of(&proof.key).await?.unwrap_or_default();
         Ok(begun.map_or(FlowStart::Connected, |(_, url)| FlowStart::Visit { url, state }))

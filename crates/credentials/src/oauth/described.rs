@@ -41,10 +41,10 @@ pub(super) async fn authorization_server(
     let (server, reach) = match (&described.metadata, known) {
         (Some(place), _) => match (discover::server_at(http, place, reach).await, known) {
             (Ok(server), _) => (server, reach.within(place)),
-            (Err(_), Some(known)) => (named(known), reach),
+            (Err(_), Some(known)) => (find_flow(known), reach),
             (Err(why), None) => return Err(trouble(&why)),
         },
-        (None, Some(known)) if oauth.client_id.is_some() => (named(known), reach),
+        (None, Some(known)) if oauth.client_id.is_some() => (find_flow(known), reach),
         (None, Some(known)) => match self_registration_server(http, known, reach).await {
             Some(server) => (server, reach.within(&known.token)),
             None => return Ok(None),
@@ -61,7 +61,7 @@ pub(super) fn last_resort(
     audience: &Url,
 ) -> Option<AuthorizationServer> {
     let described = tokens(proof, oauth)?;
-    let server = named(flow_in_use(proof, oauth, &described)?);
+    let server = find_flow(flow_in_use(proof, oauth, &described)?);
     Some(from_description(
         oauth,
         described,
@@ -99,12 +99,12 @@ async fn self_registration_server(
     (server.token == known.token).then_some(server)
 }
 
-fn named(flow: &TokenFlow) -> ServerMetadata {
+fn find_flow(flow: &TokenFlow) -> ServerMetadata {
     ServerMetadata {
         authorization: flow.authorization.clone(),
         refresh: flow.refresh.clone(),
         device: flow.device.clone(),
-        ..ServerMetadata::at(flow.token.clone())
+        ..ServerMetadata::with_endpoints(flow.token.clone())
     }
 }
 

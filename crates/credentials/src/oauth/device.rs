@@ -32,7 +32,7 @@ pub(super) struct DeviceStart {
 }
 
 /// Sends the device authorization request.
-pub(super) async fn begin(
+pub(super) async fn begin_device_flow(
     credentials: &Credentials,
     endpoint: &TokenEndpoint,
     device_url: &Url,
@@ -64,14 +64,14 @@ pub(super) async fn begin(
 pub(super) fn poll(credentials: &Arc<Credentials>, state: String, purpose: OAuthPurpose) {
     let (polling, closing) = (Arc::clone(credentials), credentials.closing.clone());
     let task = async move {
-        if let Err(error) = ask(&polling, &state, &purpose).await {
+        if let Err(error) = poll_token(&polling, &state, &purpose).await {
             tracing::warn!("a device flow ended: {error}");
         }
     };
     credentials.tasks.spawn(async move { closing.run_until_cancelled(task).await });
 }
 
-async fn ask(
+async fn poll_token(
     credentials: &Arc<Credentials>,
     state: &str,
     purpose: &OAuthPurpose,

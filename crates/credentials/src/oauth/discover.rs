@@ -134,7 +134,7 @@ fn configured_server(oauth: &OAuthConfig, token: &str) -> Result<ServerMetadata,
         authorization: some(&oauth.authorization_url)?,
         refresh: some(&oauth.refresh_url)?,
         device: some(&oauth.device_url)?,
-        ..ServerMetadata::at(parse(token)?)
+        ..ServerMetadata::with_endpoints(parse(token)?)
     })
 }
 

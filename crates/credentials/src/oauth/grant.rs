@@ -231,7 +231,7 @@ async fn refresh(
         }
         // The grant itself may be good: for instance, the server no longer knows this client. A person can help.
         Err(TokenEndpointError::Refused(word)) => {
-            tracing::warn!(connection = proof.key.shown(), word, "a token was not renewed");
+            tracing::warn!(connection = proof.key.display_name(), word, "a token was not renewed");
             let forgotten = client_identity::forget_if_unknown(
                 &proof.credentials,
                 &grant.endpoint.client,

@@ -24,7 +24,7 @@ pub(super) struct ServerMetadata {
 
 impl ServerMetadata {
     /// A server of which only the token endpoint is known.
-    pub(super) const fn at(token: Url) -> Self {
+    pub(super) const fn with_endpoints(token: Url) -> Self {
         Self {
             issuer: None,
             authorization: None,
@@ -143,7 +143,9 @@ pub(super) fn server(text: &str, asked: &str) -> Result<ServerMetadata, String> 
         names_itself: document["authorization_response_iss_parameter_supported"] == true,
         takes_documents: document["client_id_metadata_document_supported"] == true,
         secret_in_body: !takes_header && lists(methods, "client_secret_post") == Some(true),
-        ..ServerMetadata::at(address("token_endpoint")?.ok_or("it has no token_endpoint")?)
+        ..ServerMetadata::with_endpoints(
+            address("token_endpoint")?.ok_or("it has no token_endpoint")?,
+        )
     })
 }
 

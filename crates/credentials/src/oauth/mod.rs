@@ -67,7 +67,7 @@ pub(crate) async fn available(
     oauth: &OAuthConfig,
 ) -> Result<ToolCredential, ToolFailure> {
     usable_credential(proof, oauth, None).await?.ok_or_else(|| {
-        let why = format!("The connection {} is not authorized yet.", proof.key.shown());
+        let why = format!("The connection {} is not authorized yet.", proof.key.display_name());
         ToolFailure::new("oauth_connection_missing", why)
     })
 }
@@ -110,8 +110,8 @@ pub(crate) async fn widened(
             }
             ScopeCoverage::Narrow if n_asked == ASKS_MAX => {}
             ScopeCoverage::Narrow => {
-                if let Some((message, url)) = begin(proof, oauth, need, Some(call)).await? {
-                    oauth_flows::ask(call, message, url).await?;
+                if let Some((message, url)) = begin_flow(proof, oauth, need, Some(call)).await? {
+                    oauth_flows::ask_to_sign_in(call, message, url).await?;
                 }
             }
         }
@@ -120,7 +120,7 @@ pub(crate) async fn widened(
 }
 
 fn token_of(credential: &ToolCredential) -> Option<&str> {
-    credential.at(PlacementKind::Header).find_map(|(_, value)| value.strip_prefix("Bearer "))
+    credential.value_at(PlacementKind::Header).find_map(|(_, value)| value.strip_prefix("Bearer "))
 }
 
 async fn obtain_token(
@@ -134,15 +134,17 @@ async fn obtain_token(
             return Ok(credential);
         }
         let need = TokenNeed { refused, ..TokenNeed::default() };
-        if let Some((message, url)) = begin(proof, oauth, need, Some(call)).await? {
-            oauth_flows::ask(call, message, url).await?;
+        if let Some((message, url)) = begin_flow(proof, oauth, need, Some(call)).await? {
+            oauth_flows::ask_to_sign_in(call, message, url).await?;
         }
     }
     match usable_credential(proof, oauth, refused).await? {
         Some(credential) => Ok(credential),
         None => {
-            let why =
-                format!("The connection {} must be authorized by a person.", proof.key.shown());
+            let why = format!(
+                "The connection {} must be authorized by a person.",
+                proof.key.display_name()
+            );
             Err(ToolFailure::new("oauth_reauth_required", why).into())
         }
     }
@@ -163,7 +165,7 @@ impl TokenNeed<'_> {
 
 /// Begins a flow at the authorization server, or joins the current one. Returns what the person reads and the address
 /// that they open; none where a grant came meanwhile.
-async fn begin(
+async fn begin_flow(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
     need: TokenNeed<'_>,
@@ -194,7 +196,7 @@ async fn begin(
     };
     let message = format!(
         "The connection {} needs your permission{more}. Open the link and agree at {host}; the call then goes on by itself.",
-        proof.key.shown()
+        proof.key.display_name()
     );
     Ok(Some((message, flow.url)))
 }
@@ -217,8 +219,13 @@ async fn prepare_flow(
                 .ok_or_else(|| discover::trouble("its authorization server has no device flow"))?;
             let client = client_identity::identity(proof, oauth, &guard, None).await?;
             let endpoint = token_endpoint(&guard, client);
-            let begun =
-                device::begin(&proof.credentials, &endpoint, &device_url, &guard.scopes).await?;
+            let begun = device::begin_device_flow(
+                &proof.credentials,
+                &endpoint,
+                &device_url,
+                &guard.scopes,
+            )
+            .await?;
             let mut purpose = purpose(state, endpoint, &guard);
             purpose.device = Some((begun.device_code, begun.interval));
             let mut url = begun.url;

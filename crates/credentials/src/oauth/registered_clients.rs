@@ -50,7 +50,7 @@ pub enum ClientOrigin {
 }
 
 impl RegisteredClient {
-    fn check(&self) -> Result<(), CredentialError> {
+    fn check_members(&self) -> Result<(), CredentialError> {
         let wrong = |why: &str| CredentialError::Invalid(why.to_owned());
         ConnectionOwner::parse(&self.owner).ok_or_else(|| wrong("owner is \"org\" or \"user\""))?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -87,7 +87,7 @@ impl Credentials {
 
     /// Saves a client in place of one of the same name.
     pub async fn save_client(&self, client: &RegisteredClient) -> Result<(), CredentialError> {
-        client.check()?;
+        client.check_members()?;
         let vault = &self.vault;
         let (name, names) = (vault_name(&client.owner, &client.slug), vault.names("app/").await?);
         if names.len() >= CLIENTS_MAX && !names.contains(&name) {
@@ -110,7 +110,7 @@ impl Credentials {
         mut app: RegisteredClient,
     ) -> Result<(), CredentialError> {
         app.client_id = "unknown".into();
-        app.check()?;
+        app.check_members()?;
         let wrong = |trouble: ToolFailure| CredentialError::Invalid(trouble.message);
         let place = Url::parse(registration)
             .map_err(|_| wrong(trouble("registrationEndpoint is no address")))?;

@@ -89,7 +89,7 @@ impl TokenEndpoint {
             ));
         }
         let expiry = lifetime_ms(&response).map(|life| {
-            NoteExpiry::at(asked_at + life - EARLY_MS_MAX.min(life / 4), &*credentials.host)
+            NoteExpiry::for_expiry(asked_at + life - EARLY_MS_MAX.min(life / 4), &*credentials.host)
         });
         Ok(OAuthGrant {
             access_token,

@@ -141,7 +141,7 @@ async fn derive_key(
     let stretch = move || {
         let mut key = [0; 32];
         derive(PBKDF2_HMAC_SHA256, rounds, &salt, passphrase.as_bytes(), &mut key);
-        SealingKey::of(key)
+        SealingKey::from_bytes(key)
     };
     tokio::task::spawn_blocking(stretch)
         .await

@@ -33,7 +33,7 @@ impl SealingKey {
     }
 
     /// From what a passphrase was derive_key to.
-    pub(crate) const fn of(bytes: [u8; KEY_BYTES]) -> Self {
+    pub(crate) const fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
 

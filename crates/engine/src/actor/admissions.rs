@@ -8,7 +8,7 @@ use lifecycle::{
 
 impl ExecutionActor {
     /// What the catalogue says about a call; a blocked tool is not in it.
-    pub(super) fn admit(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
+    pub(super) fn admit_call(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         let policy = self.shared.config.policies.live();
         let catalogue = &self.shared.config.catalogue;
         let mut admission =
@@ -81,7 +81,7 @@ impl ExecutionActor {
         alias: Option<&ToolPath>,
         args: &Json,
     ) -> CallAdmission {
-        let admission = self.admit(tool, args);
+        let admission = self.admit_call(tool, args);
         match (admission, alias) {
             (CallAdmission::Told(told), Some(_)) => match tools::envelope::unwrapped(&told) {
                 Ok(_) => CallAdmission::Told(told),

@@ -34,7 +34,7 @@ impl WaitingAnswers {
 
 impl ExecutionActor {
     /// Takes all of these answers or none, and replies once they are kept.
-    pub(super) fn answer(&mut self, answers: Vec<GivenAnswer>, reply: ReplySender) {
+    pub(super) fn answer_question(&mut self, answers: Vec<GivenAnswer>, reply: ReplySender) {
         match self.decide_answers(&answers) {
             Ok(true) => {
                 self.replies.push(self.journal.newest_gate(), reply);
@@ -51,7 +51,7 @@ impl ExecutionActor {
     /// The program is back where the journal left it: now the answers that wait for that are decided on.
     pub(super) fn answer_waiting(&mut self) {
         for (answers, reply) in std::mem::take(&mut self.answers.0) {
-            self.answer(answers, reply);
+            self.answer_question(answers, reply);
         }
         self.rest();
     }
@@ -66,7 +66,8 @@ impl ExecutionActor {
         let at = self.shared.config.clock.now();
         let policy = self.shared.config.policies.live();
         let is_restored = self.runner.is_restored();
-        let Some((duties, gate)) = self.journal.answer(&policy, at, with_facts, is_restored)?
+        let Some((duties, gate)) =
+            self.journal.decide_answer(&policy, at, with_facts, is_restored)?
         else {
             return Ok(false);
         };

@@ -67,6 +67,6 @@ fn given_code(failure: &Failure) -> Option<String> {
         return None;
     }
     let details = failure.details.as_ref()?;
-    let details: serde_json::Value = serde_json::from_str(details.text()).ok()?;
+    let details: serde_json::Value = serde_json::from_str(details.as_text()).ok()?;
     Some(details.get("code")?.as_str()?.to_owned())
 }

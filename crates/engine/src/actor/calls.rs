@@ -67,7 +67,7 @@ impl DispatchedCalls {
     /// What tools said is no longer news.
     pub(super) fn forget_reports(&self, shared: &EngineShared) {
         if let Some(at_work) = &self.0 {
-            at_work.reporter.forget(&shared.reports);
+            at_work.reporter.clear_reports(&shared.reports);
         }
     }
 

@@ -61,9 +61,9 @@ impl ExecutionActor {
         let waits = &mut self.calls.at_work(self.journal.execution()).source_waits;
         let wait = waits.entry(call).or_insert(SourceWait { until, unsent: None });
         wait.unsent = Some(failure.message.clone());
-        self.questions.end(call);
+        self.questions.end_call(call);
         if self.submit(Intent::Defer { call }).is_err() {
-            self.settle(call, CallOutcome::Failed(failure));
+            self.settle_call(call, CallOutcome::Failed(failure));
         }
     }
 

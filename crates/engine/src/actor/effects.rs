@@ -88,7 +88,7 @@ impl ExecutionActor {
     pub(super) fn act(&mut self) {
         loop {
             while let Some(act) = self.effects.pop_open(&self.journal) {
-                self.perform(act);
+                self.perform_effect(act);
             }
             if self.calls.is_empty() {
                 return;
@@ -101,11 +101,11 @@ impl ExecutionActor {
         }
     }
 
-    fn perform(&mut self, act: EffectAction) {
+    fn perform_effect(&mut self, act: EffectAction) {
         match act {
             EffectAction::Dispatch(call) => self.dispatch(call),
             EffectAction::AwaitSource(call) => self.await_source(call),
-            EffectAction::Tell(question) => self.tell(question),
+            EffectAction::Tell(question) => self.deliver_answer(question),
             EffectAction::Deliver { index, event, at } => {
                 match (self.runner.get_mut(), event.input()) {
                     (Some(runner), Some(input)) => runner.deliver(index, input, at),
@@ -159,14 +159,14 @@ impl ExecutionActor {
             {
                 self.wait_unsent(call, failure);
             }
-            CallEnd::Returned(outcome) => self.settle(call, outcome),
+            CallEnd::Returned(outcome) => self.settle_call(call, outcome),
             CallEnd::SourceAwaited => self.admit_deferred(call),
         }
     }
 
-    pub(super) fn settle(&mut self, call: CallId, outcome: CallOutcome) {
+    pub(super) fn settle_call(&mut self, call: CallId, outcome: CallOutcome) {
         self.catch_up_on_progress();
-        self.questions.end(call);
+        self.questions.end_call(call);
         self.calls.forget_reports(&self.shared);
         match self.submit(Intent::Settle { call, outcome }) {
             // Ended or answered for in the meantime: there is nobody to tell.
@@ -180,7 +180,7 @@ impl ExecutionActor {
         self.detach_runner();
         self.runner.withdraw_request();
         self.calls.stop(&self.shared);
-        self.questions.forget();
+        self.questions.clear_all();
         self.effects.clear();
     }
 }

@@ -55,7 +55,7 @@ impl ExecutionClock {
     }
 
     /// A runner begins to work.
-    pub(super) fn begin(&mut self, now: Timestamp) {
+    pub(super) fn begin_activity(&mut self, now: Timestamp) {
         self.began = Some(now);
         self.cpu_check = None;
     }
@@ -153,7 +153,7 @@ impl ExecutionActor {
         let now = self.shared.config.clock.now();
         if let Some(limit) = self.limit_reached(now) {
             let active_ms = self.clock.active_ms();
-            return self.end(Intent::Expire { limit, active_ms });
+            return self.end_with(Intent::Expire { limit, active_ms });
         }
         if self.clock.is_busy_for_long(now)
             && let Some(runner) = self.runner.get_mut()
@@ -170,7 +170,7 @@ impl ExecutionActor {
             let (tool, ms) = (known.said(), state.limits().call_ms_max);
             let sentence = format!("Tool \"{tool}\" did not answer within {ms} ms.");
             let failure = Failure::new(FailureCode::Timeout, sentence);
-            self.settle(call, CallOutcome::Failed(failure));
+            self.settle_call(call, CallOutcome::Failed(failure));
         }
         for timer in self.timers_due(now) {
             let _ = self.submit(Intent::Fire { timer });

@@ -178,7 +178,7 @@ impl JournalWriter {
     }
 
     /// Decides on answers, as [`Self::submit`] does on other intents; none where the program must be restored first.
-    pub(super) fn answer(
+    pub(super) fn decide_answer(
         &mut self,
         policy: &Policy,
         at: Timestamp,
@@ -312,7 +312,7 @@ impl JournalWriter {
     }
 
     /// Waits until everything is kept.
-    pub(super) async fn settle(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn flush_appends(&mut self) -> Result<(), StoreError> {
         self.flush_now();
         while !self.appending.is_empty() {
             self.keep_one().await?;
@@ -330,7 +330,7 @@ impl JournalWriter {
         self.last.0 * ENTRY_BYTES + self.state.bytes + text(&self.state)
     }
 
-    /// Reads a page of the journal, for replay. Call [`JournalWriter::settle`] before.
+    /// Reads a page of the journal, for replay. Call [`JournalWriter::flush_appends`] before.
     pub(super) async fn page(&mut self, after: Seq) -> Result<Vec<Entry>, StoreError> {
         self.journal.read(self.execution, after, ENTRIES_PER_READ_MAX).await
     }
@@ -389,7 +389,7 @@ mod tests {
     #[tokio::test]
     async fn what_has_not_begun_waits_longer_and_no_longer_than_others_once_it_has() {
         let (store, mut writer) = empty();
-        let hands = ManualClock::at(Timestamp(1_000));
+        let hands = ManualClock::starting_at(Timestamp(1_000));
         let clock = Clock::Manual(hands.clone());
         let is_unwritten = |writer: &mut JournalWriter| {
             writer.flush(&clock);
@@ -405,14 +405,14 @@ mod tests {
         assert!(is_unwritten(&mut writer));
         hands.advance(Duration::from_millis(1));
         assert!(!is_unwritten(&mut writer));
-        writer.settle().await.unwrap();
+        writer.flush_appends().await.unwrap();
         store.close().await;
     }
 
     #[tokio::test]
     async fn what_nobody_waits_for_is_written_with_what_comes_next_and_never_much_later() {
         let (store, mut writer) = empty();
-        let hands = ManualClock::at(Timestamp(1_000));
+        let hands = ManualClock::starting_at(Timestamp(1_000));
         let clock = Clock::Manual(hands.clone());
         let n_appends = |writer: &mut JournalWriter, intent| {
             writer.submit(&Policy::default(), clock.now(), intent).unwrap();
@@ -436,7 +436,7 @@ mod tests {
         writer.keep_one().await.unwrap();
         assert_eq!(n_appends(&mut writer, log(6)), 2);
         assert_eq!(n_appends(&mut writer, finish()), 3, "an end goes at once");
-        writer.settle().await.unwrap();
+        writer.flush_appends().await.unwrap();
         let written = store.read(writer.execution, Seq(0), usize::MAX).await.unwrap();
         assert_eq!(written.len(), 9, "{written:?}");
         store.close().await;

@@ -38,7 +38,7 @@ impl ExecutionActor {
             return Ok(());
         }
         if self.journal.state().inputs.0 > 0 {
-            self.journal.settle().await?;
+            self.journal.flush_appends().await?;
             self.replies.send_kept(&self.journal);
         }
         let state = self.journal.state();
@@ -61,7 +61,7 @@ impl ExecutionActor {
             after = last.seq;
             runner.replay(&entries);
         }
-        self.clock.begin(self.shared.config.clock.now());
+        self.clock.begin_activity(self.shared.config.clock.now());
         self.runner.put(runner);
         Ok(())
     }
@@ -73,7 +73,7 @@ impl ExecutionActor {
             runner.begin_own_work();
         }
         self.runner.set_recovering(false);
-        self.clock.begin(self.shared.config.clock.now());
+        self.clock.begin_activity(self.shared.config.clock.now());
         self.answer_waiting();
     }
 
@@ -100,7 +100,7 @@ impl ExecutionActor {
             Some(_) => self.not_restored(Rejection::NotRestored(failure)),
             None => {
                 let active_ms = self.clock.active_ms();
-                self.end(Intent::Finish { result: Err(failure), active_ms });
+                self.end_with(Intent::Finish { result: Err(failure), active_ms });
             }
         }
     }

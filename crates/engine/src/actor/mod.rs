@@ -247,13 +247,13 @@ impl ExecutionActor {
                 }
             }
             WakeReason::Ended(call, end) => self.end_call(call, end),
-            WakeReason::Wished(wished) => self.ask(wished),
+            WakeReason::Wished(wished) => self.ask_for_tool(wished),
             WakeReason::Progressed(call, text) => self.record_progress(call, text),
             WakeReason::Asked(Some(ActorRequest::Submit(intent, reply))) => {
                 self.request(intent, reply)
             }
             WakeReason::Asked(Some(ActorRequest::Answer(answers, reply))) => {
-                self.answer(answers, reply)
+                self.answer_question(answers, reply)
             }
             WakeReason::Asked(Some(ActorRequest::Wake(reply))) => self.wake(reply),
             WakeReason::Rang => self.look_at_clock(),

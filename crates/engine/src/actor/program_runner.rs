@@ -55,7 +55,7 @@ impl ProgramRunner {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
         let (code, prelude) = match &state.prepared {
-            Some(prepared) => (prepared.text(&origin.program), prepared.prelude),
+            Some(prepared) => (prepared.program_text(&origin.program), prepared.prelude),
             None => (origin.program.source.as_str(), PRELUDE_VERSION),
         };
         let ReplayStart { began, inputs, cpu_spent_ms } = resumption;

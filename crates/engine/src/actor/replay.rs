@@ -103,13 +103,13 @@ impl ReplayRun {
             RunnerMessage::Started(Some(prepared)) => {
                 let state = &self.told.state;
                 if let (Some(origin), Some(known)) = (&state.origin, &state.prepared)
-                    && known.text(&origin.program) != prepared.text(&origin.program)
+                    && known.program_text(&origin.program) != prepared.program_text(&origin.program)
                 {
                     self.stray("the prepared program".into());
                 }
             }
             RunnerMessage::Logged { mark, level, line, exact: _ } => {
-                if self.is_recorded(mark, ArgumentsDigest::of(&line)) {
+                if self.is_recorded(mark, ArgumentsDigest::from_text(&line)) {
                     self.told.printed.push((level, line));
                 }
             }

@@ -55,7 +55,7 @@ impl ExecutionActor {
         self.runner.withdraw_request();
         let _ = tokio::time::timeout(CLOSING_GRACE, self.let_tools_end()).await;
         self.calls.abandon();
-        match self.journal.settle().await {
+        match self.journal.flush_appends().await {
             Ok(()) => {
                 self.replies.send_kept(&self.journal);
                 LeaveReason::Done
@@ -77,7 +77,7 @@ impl ExecutionActor {
         {
             // A call that waits for its source waits again after the next start.
             let CallEnd::Returned(outcome) = end else { continue };
-            self.settle(call, outcome);
+            self.settle_call(call, outcome);
             self.journal.flush(&self.shared.config.clock);
         }
     }

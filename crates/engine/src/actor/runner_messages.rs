@@ -89,7 +89,7 @@ impl ExecutionActor {
             LossMeaning::BrokeRules(what) => self.went_astray(Rejection::Unruly(what)),
             LossMeaning::OutOfMemory if !self.runner.is_replaying() => {
                 let active_ms = self.clock.active_ms();
-                self.end(Intent::Expire { limit: LimitKind::Memory, active_ms });
+                self.end_with(Intent::Expire { limit: LimitKind::Memory, active_ms });
             }
             LossMeaning::OutOfMemory => {
                 self.not_restored(Rejection::NotRestored(loss.replay_failure()));
@@ -129,10 +129,10 @@ impl ExecutionActor {
             return self.not_restored(Rejection::NotRestored(failure));
         }
         let active_ms = self.clock.active_ms();
-        self.end(Intent::Finish { result: Err(failure), active_ms });
+        self.end_with(Intent::Finish { result: Err(failure), active_ms });
     }
 
-    pub(super) fn end(&mut self, intent: Intent) {
+    pub(super) fn end_with(&mut self, intent: Intent) {
         self.detach_runner();
         match self.submit(intent) {
             Ok(_) | Err(Rejection::AlreadyFinished) => {}

@@ -50,13 +50,13 @@ impl ToolQuestions {
     }
 
     /// The tool of `call` is done asking.
-    pub(super) fn end(&mut self, call: CallId) {
+    pub(super) fn end_call(&mut self, call: CallId) {
         self.at_work.remove(&call);
         self.asked.retain(|(_, of, _)| *of != call);
     }
 
     /// Nobody is at work any more.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear_all(&mut self) {
         self.at_work.clear();
         self.asked.clear();
     }
@@ -85,7 +85,7 @@ impl ToolQuestions {
 
 impl ExecutionActor {
     /// A tool at work asks: what it asked before a restart is met again, everything else is new.
-    pub(super) fn ask(&mut self, wished: ToolWish) {
+    pub(super) fn ask_for_tool(&mut self, wished: ToolWish) {
         let ToolWish { call, wish, reply } = wished;
         let wish = tools::with_form_note(wish);
         if let Some(defect) = wish.defect() {
@@ -120,7 +120,7 @@ impl ExecutionActor {
     }
 
     /// A question is answered, for good: its tool hears it, if it is here.
-    pub(super) fn tell(&mut self, question: QuestionId) {
+    pub(super) fn deliver_answer(&mut self, question: QuestionId) {
         let answer = match self.journal.state().questions.get(&question) {
             Some((_, Some(answer))) => answer.clone(),
             Some((_, None)) | None => return,

@@ -83,14 +83,14 @@ impl ClockKeeper {
 
     /// Until when retention deletes nothing, if it must wait.
     pub(crate) fn retention_held_until(&self) -> Option<Timestamp> {
-        self.look();
+        self.check_wall_clock();
         let hold_until = self.lock().hold_until;
         (hold_until > self.clock.now()).then_some(hold_until)
     }
 
     /// Looks whether the wall clock was set since it was looked at last. A clock that is set again does not run steadily: if
     /// retention waited then, it waits for another hour.
-    fn look(&self) {
+    fn check_wall_clock(&self) {
         let ahead_ms = ahead_ms(&self.clock);
         let mut state = self.lock();
         let set_by_ms = ahead_ms.saturating_sub(state.ahead_ms);
@@ -144,7 +144,7 @@ pub async fn clock_generation(records: &dyn RecordStore) -> Result<u64, StoreErr
 }
 
 /// Compares and notes until the engine stops, and once more then.
-pub(crate) async fn keep(shared: Arc<EngineShared>) {
+pub(crate) async fn run_clock_keeper(shared: Arc<EngineShared>) {
     let keeper = &shared.clock_keeper;
     let clock = &keeper.clock;
     let mut written = clock.now();
@@ -154,13 +154,13 @@ pub(crate) async fn keep(shared: Arc<EngineShared>) {
             () = shared.closing.cancelled() => break,
             () = clock.wait_until(look) => {}
         }
-        keeper.look();
+        keeper.check_wall_clock();
         if clock.now().ms_since(written) >= WRITE_EVERY_MS {
             written = clock.now();
-            note(&shared).await;
+            record_clock(&shared).await;
         }
     }
-    note(&shared).await;
+    record_clock(&shared).await;
 }
 
 /// How far the wall clock is ahead of ours.
@@ -168,7 +168,7 @@ fn ahead_ms(clock: &Clock) -> i64 {
     clock.reading().wall.0.saturating_sub(clock.now().0)
 }
 
-async fn note(shared: &EngineShared) {
+async fn record_clock(shared: &EngineShared) {
     shared.clock_keeper.write().await;
     if let Some(records) = &shared.config.records
         && let Err(error) = save_cpu_usage(&shared.quotas, &**records).await
@@ -186,7 +186,7 @@ pub(crate) async fn correct_dues(shared: Arc<EngineShared>) {
     loop {
         let phases = vec![ExecutionPhase::Paused];
         let filter = ListFilter { phases, caller: None, after, n_max: LISTED_PER_READ_MAX };
-        let listed = match shared.config.journal.list(filter).await {
+        let listed = match shared.config.journal.list_executions(filter).await {
             Ok(listed) => listed,
             Err(error) => return tracing::warn!(%error, "could not list what is due"),
         };
@@ -194,7 +194,7 @@ pub(crate) async fn correct_dues(shared: Arc<EngineShared>) {
         after = Some(last.execution);
         for listed in listed.iter().filter(|listed| listed.standing.due.is_some()) {
             let woken = tokio::select! {
-                woken = shared.ask(listed.execution, ActorRequest::Wake) => woken,
+                woken = shared.submit_request(listed.execution, ActorRequest::Wake) => woken,
                 () = shared.closing.cancelled() => return,
             };
             if let Err(error) = woken {
@@ -219,7 +219,7 @@ fn damaged() -> StoreError {
 /// What a store from before this record last saw: its newest execution.
 async fn newest_stamp(journal: &dyn Journal) -> Result<Option<SeenClock>, Fault> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 1 };
-    let newest = journal.list(filter).await?.into_iter().next();
+    let newest = journal.list_executions(filter).await?.into_iter().next();
     Ok(newest.map(|listed| SeenClock { time: listed.created, boottime_ms: 0, boot: None }))
 }
 

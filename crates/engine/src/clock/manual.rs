@@ -16,10 +16,10 @@ pub struct ManualClock {
 
 impl ManualClock {
     /// The clock of a process that begins now, on a machine whose wall clock shows `now`.
-    pub fn at(now: Timestamp) -> Self {
+    pub fn starting_at(now: Timestamp) -> Self {
         let boot = Some(MachineBoot(Uuid::from_u128(1)));
         let machine = ClockReading { wall: now, boottime_ms: 0, boot };
-        let start = ProcessStart::of(&machine);
+        let start = ProcessStart::from_reading(&machine);
         Self { machine: Arc::new(watch::Sender::new(machine)), start }
     }
 
@@ -49,12 +49,12 @@ impl ManualClock {
     /// The clock of another process that begins now, on the same machine.
     #[must_use]
     pub fn next_process(&self) -> Self {
-        let start = ProcessStart::of(&self.machine.borrow());
+        let start = ProcessStart::from_reading(&self.machine.borrow());
         Self { machine: Arc::clone(&self.machine), start }
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.start.at(self.machine.borrow().boottime_ms)
+        self.start.timestamp_at(self.machine.borrow().boottime_ms)
     }
 
     pub(super) fn reading(&self) -> ClockReading {
@@ -64,6 +64,7 @@ impl ManualClock {
     pub(super) async fn wait_until(&self, due: Timestamp) {
         let mut machine = self.machine.subscribe();
         // The clock outlives this wait: we hold one end of it ourselves.
-        let _ = machine.wait_for(|machine| self.start.at(machine.boottime_ms) >= due).await;
+        let _ =
+            machine.wait_for(|machine| self.start.timestamp_at(machine.boottime_ms) >= due).await;
     }
 }

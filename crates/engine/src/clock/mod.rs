@@ -9,7 +9,7 @@ mod manual;
 mod timeline;
 
 pub use keeper::clock_generation;
-pub(crate) use keeper::{ClockKeeper, correct_dues, keep};
+pub(crate) use keeper::{ClockKeeper, correct_dues, run_clock_keeper};
 pub use manual::ManualClock;
 pub(crate) use timeline::ClockTimeline;
 
@@ -74,11 +74,11 @@ impl TryFrom<String> for MachineBoot {
 }
 
 impl ProcessStart {
-    const fn of(reading: &ClockReading) -> Self {
+    const fn from_reading(reading: &ClockReading) -> Self {
         Self { wall: reading.wall, boottime_ms: reading.boottime_ms }
     }
 
-    const fn at(self, boottime_ms: u64) -> Timestamp {
+    const fn timestamp_at(self, boottime_ms: u64) -> Timestamp {
         self.wall.after_ms(boottime_ms.saturating_sub(self.boottime_ms))
     }
 }
@@ -92,7 +92,7 @@ impl Clock {
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         match self {
-            Self::System(start) => start.at(system_boottime_ms()),
+            Self::System(start) => start.timestamp_at(system_boottime_ms()),
             Self::Manual(clock) => clock.now(),
         }
     }
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wall_clock_that_is_set_changes_nothing_within_a_process() {
-        let hands = ManualClock::at(Timestamp(1_000_000));
+        let hands = ManualClock::starting_at(Timestamp(1_000_000));
         let clock = Clock::Manual(hands.clone());
         hands.set_wall(Timestamp(5));
         hands.advance(Duration::from_millis(4_000));

@@ -38,7 +38,7 @@ impl PolicySet {
         let live = self.live();
         let verdict = live.verdict(tool, traits);
         let pattern = live.deciding_rule(tool, traits).map(|rule| rule.pattern.to_string());
-        let rules = self.list().await?;
+        let rules = self.list_rules().await?;
         let matching = rules.into_iter().filter(|rule| rule.pattern.matches(tool));
         let mut ignored = None;
         let mut first_of_each: Vec<KeptRule> = vec![];

@@ -102,7 +102,7 @@ impl PolicySet {
     }
 
     /// Every kept rule, owner by owner, in the order in which they are looked at.
-    pub async fn list(&self) -> Result<Vec<KeptRule>, Fault> {
+    pub async fn list_rules(&self) -> Result<Vec<KeptRule>, Fault> {
         let Some(records) = &self.records else { return Ok(vec![]) };
         let mut rules = vec![];
         for record in records.all(KIND).await? {
@@ -115,7 +115,7 @@ impl PolicySet {
     /// Keeps a new rule, above all others of its owner unless a position is given. It counts at once.
     pub async fn add(&self, new: NewRule, now: Timestamp) -> Result<KeptRule, PolicyError> {
         let records = self.records()?;
-        let rules = self.list().await?;
+        let rules = self.list_rules().await?;
         if rules.len() >= RULES_MAX {
             return Err(PolicyError::TooMany);
         }
@@ -210,7 +210,7 @@ impl PolicySet {
 
     /// Reads the rules again.
     pub async fn reload(&self) -> Result<(), Fault> {
-        let rules = self.list().await?;
+        let rules = self.list_rules().await?;
         let kept = policy(&rules);
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
         let configured = self.configured.read().unwrap_or_else(PoisonError::into_inner).clone();

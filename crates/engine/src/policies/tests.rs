@@ -37,7 +37,7 @@ async fn a_rule_counts_at_once_and_after_the_next_start() {
     assert!(policies.live().hides(&tool("mail.send"), free()));
     let again = open(&store).await;
     assert!(again.live().hides(&tool("mail.send"), free()));
-    assert_eq!(again.list().await.unwrap(), std::slice::from_ref(&rule));
+    assert_eq!(again.list_rules().await.unwrap(), std::slice::from_ref(&rule));
     again.remove(&rule.id, Some(PolicyOwner::Org)).await.unwrap();
     assert!(!again.live().hides(&tool("mail.send"), free()));
     assert!(
@@ -67,7 +67,7 @@ async fn a_new_rule_stands_on_top_and_a_position_moves_it() {
     assert_eq!((moved.created, moved.updated), (NOW, later));
     let asks = PolicyVerdict::Ask { pattern: Some("mail.*".into()), editable: false };
     assert_eq!(policies.live().verdict(&tool("mail.send"), free()), asks);
-    assert_eq!(policies.list().await.unwrap(), [low.clone(), moved]);
+    assert_eq!(policies.list_rules().await.unwrap(), [low.clone(), moved]);
     let explained = policies.explain(&tool("mail.send"), free()).await.unwrap();
     let pattern = Some("mail.*".into());
     assert_eq!(
@@ -101,7 +101,7 @@ async fn a_rule_that_cannot_be_read_is_not_skipped() {
 #[tokio::test]
 async fn an_engine_without_records_keeps_no_rules() {
     let policies = PolicySet::fixed(Policy::default());
-    assert_eq!(policies.list().await.unwrap(), []);
+    assert_eq!(policies.list_rules().await.unwrap(), []);
     let refused =
         policies.add(new(PolicyOwner::Org, "*", PolicyAction::Block), NOW).await.unwrap_err();
     assert!(matches!(refused, PolicyError::NotKept));

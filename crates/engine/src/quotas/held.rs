@@ -26,14 +26,14 @@ impl QuotaAccount {
     pub fn hold_runner(&self) -> Result<HeldRunner, Rejection> {
         let now = self.book.clock.now();
         let count = |usage: &mut lifecycle::CallerUsage| usage.held_runners += 1;
-        self.book.lock().admit(&self.caller, now, QuotaLimits::admit_runner, count)?;
+        self.book.lock().admit_caller(&self.caller, now, QuotaLimits::admit_runner, count)?;
         Ok(HeldRunner { account: self.clone() })
     }
 
     /// Whether another program may begin in a runner that is held.
     pub fn admit_program(&self) -> Result<(), Rejection> {
         let now = self.book.clock.now();
-        self.book.lock().admit(&self.caller, now, QuotaLimits::admit_cpu, |_| {})
+        self.book.lock().admit_caller(&self.caller, now, QuotaLimits::admit_cpu, |_| {})
     }
 
     /// What a held runner asks the sandbox for: a place in the queue of its caller.

@@ -31,7 +31,7 @@ pub(crate) const FIELDS: [DateField; 11] = [
 ];
 
 impl DateField {
-    pub(crate) fn of(letter: char) -> Option<Self> {
+    pub(crate) fn from_letter(letter: char) -> Option<Self> {
         Some(match letter {
             'G' => Self::Era,
             'y' | 'Y' | 'u' | 'r' => Self::Year,

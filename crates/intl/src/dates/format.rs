@@ -60,14 +60,14 @@ impl DateFormatter {
             },
             zone,
             digits: decimal_symbols(&locale)?.digits,
-            table: LocaleTable::of(&locale.id),
+            table: LocaleTable::for_locale(&locale.id),
             locale,
             names: RefCell::default(),
         })
     }
 
     pub(crate) fn format(&self, time_ms: i64) -> Result<Vec<TextPart>, IntlError> {
-        let wall = WallTime::of(time_ms, &self.zone);
+        let wall = WallTime::from_time_ms(time_ms, &self.zone);
         let mut parts = vec![];
         for piece in &self.pieces {
             let part = match piece {
@@ -205,7 +205,7 @@ fn plain_spaces(text: &str) -> String {
 }
 
 impl WallTime {
-    fn of(time_ms: i64, zone: &TimeZoneId) -> Self {
+    fn from_time_ms(time_ms: i64, zone: &TimeZoneId) -> Self {
         let offset_s = zone.offset_at(time_ms);
         let local_ms = time_ms + i64::from(offset_s) * 1_000;
         let days = local_ms.div_euclid(86_400_000);

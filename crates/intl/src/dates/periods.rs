@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn the_day_has_parts_that_differ_between_languages() {
         let of = |locale: &str, hour| {
-            period_name(&LocaleTable::of(&locale.parse().unwrap()), 4, hour, true)
+            period_name(&LocaleTable::for_locale(&locale.parse().unwrap()), 4, hour, true)
                 .unwrap_or_default()
         };
         assert_eq!(

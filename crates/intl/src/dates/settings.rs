@@ -46,13 +46,13 @@ struct DateComponents {
 
 pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(DateSettings, Value), IntlError> {
     bag.check_matcher()?;
-    let mut locale = ResolvedLocale::of(locales)?;
+    let mut locale = ResolvedLocale::resolve(locales)?;
     check_calendar(bag, &locale)?;
     locale.keyword("ca", None, |it| it == "gregory");
     let option = type_option(bag, "numberingSystem")?;
     check_numbering_system(&locale, option)?;
     let numbers = locale.keyword("nu", option, tags::is_numbering_system);
-    let table = LocaleTable::of(&locale.id);
+    let table = LocaleTable::for_locale(&locale.id);
     let numbers = numbers.unwrap_or_else(|| table.get("nu").unwrap_or("latn").to_owned());
     let cycle = read_cycle(bag, &mut locale)?;
     let (_, zone) = zones::find(bag.get("timeZone").unwrap_or("UTC"))?;
@@ -90,7 +90,13 @@ pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(DateSettings, Val
             *text = text.replace('\0', &decimal);
         }
     }
-    let shown = show(&locale, (&numbers, &zone), &pieces, (date_style, time_style), &components);
+    let shown = resolved_options(
+        &locale,
+        (&numbers, &zone),
+        &pieces,
+        (date_style, time_style),
+        &components,
+    );
     let settings = DateSettings {
         locale: locale.id.to_string(),
         numbering_system: numbers,
@@ -166,7 +172,9 @@ fn styled(
     let time = time_style.map(|style| {
         let plain = pattern("t", style);
         let hour = parse_pattern(plain).into_iter().find_map(|piece| match piece {
-            PatternPiece::Field(letter, _) if DateField::of(letter) == Some(DateField::Hour) => {
+            PatternPiece::Field(letter, _)
+                if DateField::from_letter(letter) == Some(DateField::Hour) =>
+            {
                 Some(letter)
             }
             PatternPiece::Field(..) | PatternPiece::Text(_) => None,
@@ -192,7 +200,7 @@ fn request_of(pattern: &str, cycle: char) -> String {
     let mut request = String::new();
     for piece in parse_pattern(pattern) {
         let PatternPiece::Field(letter, length) = piece else { continue };
-        match DateField::of(letter) {
+        match DateField::from_letter(letter) {
             Some(DateField::Hour) => request.extend(std::iter::repeat_n(cycle, length)),
             Some(DateField::DayPeriod) | None => {}
             Some(_) => request.extend(std::iter::repeat_n(letter, length)),
@@ -204,7 +212,7 @@ fn request_of(pattern: &str, cycle: char) -> String {
 fn set_hour_letter(pieces: &mut [PatternPiece], cycle: char) {
     for piece in pieces {
         if let PatternPiece::Field(letter, _) = piece
-            && DateField::of(*letter) == Some(DateField::Hour)
+            && DateField::from_letter(*letter) == Some(DateField::Hour)
             && is_12_hours(*letter) == is_12_hours(cycle)
         {
             *letter = cycle;
@@ -313,7 +321,7 @@ impl DateComponents {
     }
 }
 
-fn show(
+fn resolved_options(
     locale: &ResolvedLocale,
     (numbers, zone): (&str, &str),
     pieces: &[PatternPiece],
@@ -328,7 +336,9 @@ fn show(
     add("timeZone", json!(zone));
     let field = |field: DateField| {
         pieces.iter().find_map(|piece| match piece {
-            PatternPiece::Field(letter, length) if DateField::of(*letter) == Some(field) => {
+            PatternPiece::Field(letter, length)
+                if DateField::from_letter(*letter) == Some(field) =>
+            {
                 Some((*letter, *length))
             }
             PatternPiece::Field(..) | PatternPiece::Text(_) => None,

@@ -65,7 +65,7 @@ pub(crate) struct DateSkeleton {
 }
 
 impl DateSkeleton {
-    pub(crate) fn of(pattern: &str) -> Self {
+    pub(crate) fn from_pattern(pattern: &str) -> Self {
         let mut skeleton = Self::default();
         for piece in parse_pattern(pattern) {
             if let PatternPiece::Field(letter, length) = piece {
@@ -89,7 +89,7 @@ impl DateSkeleton {
     }
 
     fn set(&mut self, letter: char, length: usize) {
-        let Some(field) = DateField::of(letter) else { return };
+        let Some(field) = DateField::from_letter(letter) else { return };
         let (kind, plain) = kind_of(letter, length);
         let width = i32::try_from(length).unwrap_or(i32::MAX / 2);
         self.asked[field.index()] = (letter, length);
@@ -169,12 +169,12 @@ impl<'a> PatternChooser<'a> {
     pub(crate) fn new(table: &'a LocaleTable) -> Self {
         let mut chooser = Self { table, candidates: vec![] };
         for field in SINGLE_FIELDS {
-            chooser.add(DateSkeleton::of(field), field, false);
+            chooser.add(DateSkeleton::from_pattern(field), field, false);
         }
         for style in ["full", "long", "medium", "short"] {
             for what in ["d", "t"] {
                 if let Some(pattern) = table.get(&format!("{what}:{style}")) {
-                    chooser.add(DateSkeleton::of(pattern), pattern, false);
+                    chooser.add(DateSkeleton::from_pattern(pattern), pattern, false);
                 }
             }
         }
@@ -182,7 +182,7 @@ impl<'a> PatternChooser<'a> {
             if key.bytes().all(|byte| byte.is_ascii_alphabetic())
                 && !matches!(key, "nu" | "periods" | "codes" | "gmt")
             {
-                chooser.add(DateSkeleton::of(key), pattern, true);
+                chooser.add(DateSkeleton::from_pattern(key), pattern, true);
             }
         }
         // ICU looks through them by first letter.
@@ -204,7 +204,7 @@ impl<'a> PatternChooser<'a> {
 
     /// The pattern that shows these fields, in the order and with the texts of the locale.
     pub(crate) fn best(&self, request: &str) -> String {
-        let request = DateSkeleton::of(request);
+        let request = DateSkeleton::from_pattern(request);
         let (candidate, distance, missing) = self.nearest(&request, u16::MAX);
         if missing == 0 && distance < EXTRA_FIELD {
             return adjusted(candidate, &request, false);
@@ -311,7 +311,7 @@ fn adjusted_text(
             pieces.push(piece);
             continue;
         };
-        let Some(field) = DateField::of(letter) else { continue };
+        let Some(field) = DateField::from_letter(letter) else { continue };
         if with_fraction && field == DateField::Second {
             pieces.push(PatternPiece::Field(letter, length));
             // Which separator it is depends on the digits.
@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     fn best(locale: &str, request: &str) -> String {
-        PatternChooser::new(&LocaleTable::of(&locale.parse().unwrap())).best(request)
+        PatternChooser::new(&LocaleTable::for_locale(&locale.parse().unwrap())).best(request)
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn symbol_of(settings: &NumberSettings, locale: &Locale) -> Result<CurrencyText,
         "code" => return Ok(as_code),
         "narrowSymbol" => CurrencySymbolWidth::Narrow,
         _ => {
-            let codes = LocaleTable::of(&locale.id).get("codes").unwrap_or_default();
+            let codes = LocaleTable::for_locale(&locale.id).get("codes").unwrap_or_default();
             if codes.split(' ').any(|it| it == code) {
                 return Ok(as_code);
             }

@@ -75,7 +75,7 @@ impl NumberFormatter {
                 None
             }
         };
-        let table = LocaleTable::of(&locale.id);
+        let table = LocaleTable::for_locale(&locale.id);
         let symbol = |name: &str, default| {
             let of = |system: &str| table.get(&format!("{name}:{system}"));
             of(&settings.numbering_system).or_else(|| of("latn")).unwrap_or(default)
@@ -269,7 +269,7 @@ impl NumberFormatter {
 /// The numbering system that a locale uses.
 pub(crate) fn default_numbering_system(locale: &str) -> Result<String, IntlError> {
     let id = with_numbers(locale, "").id;
-    Ok(LocaleTable::of(&id).get("nu").unwrap_or("latn").to_owned())
+    Ok(LocaleTable::for_locale(&id).get("nu").unwrap_or("latn").to_owned())
 }
 
 /// Digits and the decimal separator, for dates.

@@ -93,7 +93,7 @@ pub(crate) fn numbering_system(
 /// Reads the options; returns the settings and what `resolvedOptions` shows.
 pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(NumberSettings, Value), IntlError> {
     bag.check_matcher()?;
-    let mut locale = ResolvedLocale::of(locales)?;
+    let mut locale = ResolvedLocale::resolve(locales)?;
     let mut settings = plain(&locale, "latn")?;
     settings.numbering_system = numbering_system(&mut locale, bag)?;
     read_style(&mut settings, bag)?;
@@ -120,7 +120,7 @@ pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(NumberSettings, V
     settings.sign = bag
         .choice("signDisplay", &["auto", "never", "always", "exceptZero", "negative"])?
         .to_owned();
-    let shown = show(&locale, &settings, notation, compact);
+    let shown = resolved_options(&locale, &settings, notation, compact);
     Ok((settings, shown))
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn currency_type(code: &str) -> Result<CurrencyType, IntlError> {
     code.parse().map_err(|_| IntlError::range(format!("Invalid currency code : {}", quoted(code))))
 }
 
-fn show(
+fn resolved_options(
     locale: &ResolvedLocale,
     settings: &NumberSettings,
     notation: &str,
@@ -234,7 +234,7 @@ fn show(
             add("unitDisplay", json!(settings.unit_display));
         }
     }
-    settings.digits.show(&mut shown);
+    settings.digits.add_resolved_options(&mut shown);
     let grouping = &settings.grouping;
     shown.insert(
         "useGrouping".into(),

@@ -15,21 +15,21 @@ pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<UnitNames
     let attributes =
         DataMarkerAttributes::try_from_str(&attributes).map_err(|_| IntlError::no_data(unit))?;
     let all = [
-        of::<names::UnitsNamesDurationCoreV1>,
-        of::<names::UnitsNamesDurationExtendedV1>,
-        of::<names::UnitsNamesDurationOutlierV1>,
-        of::<names::UnitsNamesLengthCoreV1>,
-        of::<names::UnitsNamesLengthExtendedV1>,
-        of::<names::UnitsNamesLengthOutlierV1>,
-        of::<names::UnitsNamesMassCoreV1>,
-        of::<names::UnitsNamesMassExtendedV1>,
-        of::<names::UnitsNamesMassOutlierV1>,
-        of::<names::UnitsNamesVolumeCoreV1>,
-        of::<names::UnitsNamesVolumeExtendedV1>,
-        of::<names::UnitsNamesVolumeOutlierV1>,
-        of::<names::UnitsNamesAreaCoreV1>,
-        of::<names::UnitsNamesAreaExtendedV1>,
-        of::<names::UnitsNamesAreaOutlierV1>,
+        unit_names::<names::UnitsNamesDurationCoreV1>,
+        unit_names::<names::UnitsNamesDurationExtendedV1>,
+        unit_names::<names::UnitsNamesDurationOutlierV1>,
+        unit_names::<names::UnitsNamesLengthCoreV1>,
+        unit_names::<names::UnitsNamesLengthExtendedV1>,
+        unit_names::<names::UnitsNamesLengthOutlierV1>,
+        unit_names::<names::UnitsNamesMassCoreV1>,
+        unit_names::<names::UnitsNamesMassExtendedV1>,
+        unit_names::<names::UnitsNamesMassOutlierV1>,
+        unit_names::<names::UnitsNamesVolumeCoreV1>,
+        unit_names::<names::UnitsNamesVolumeExtendedV1>,
+        unit_names::<names::UnitsNamesVolumeOutlierV1>,
+        unit_names::<names::UnitsNamesAreaCoreV1>,
+        unit_names::<names::UnitsNamesAreaExtendedV1>,
+        unit_names::<names::UnitsNamesAreaOutlierV1>,
     ];
     // A table that has the unit for the root only answers for every locale; another may have the language.
     let found: Vec<(UnitNames, bool)> =
@@ -40,7 +40,7 @@ pub(crate) fn load(locale: &Locale, unit: &str, width: &str) -> Result<UnitNames
 }
 
 /// The names in one table, and whether they are the root's.
-fn of<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<(UnitNames, bool)>
+fn unit_names<M>(locale: &Locale, attributes: &DataMarkerAttributes) -> Option<(UnitNames, bool)>
 where
     M: DataMarker<DataStruct = UnitsDisplayNames<'static>>,
     Baked: DataProvider<M>,

@@ -195,7 +195,7 @@ fn a_changed_tool_asks_once_more_about_itself() {
             call: CallId(1),
             kind: QuestionKind::Approval,
             message: format!("{about}\n\nArguments:\n{{}}"),
-            revision: Some(ToolRevision::of("2")),
+            revision: Some(ToolRevision::from_text("2")),
             editable: false,
             answer_only,
         };

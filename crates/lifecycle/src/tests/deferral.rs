@@ -7,7 +7,7 @@ fn admit(admission: CallAdmission) -> Intent {
 }
 
 fn admitted(nature: ToolNature, edition: &str) -> Event {
-    let (call, revision) = (CallId(1), Some(ToolRevision::of(edition)));
+    let (call, revision) = (CallId(1), Some(ToolRevision::from_text(edition)));
     Event::CallAdmitted { call, nature, revision }
 }
 
@@ -83,7 +83,7 @@ fn a_call_without_an_accept_is_decided_on_as_if_it_were_made_now() {
         let events = script.submit(admit(fit(given, false)));
         assert_eq!(events, [admitted(nature, "1"), dispatched(1, 1)]);
         let call = &script.state.calls[&CallId(1)];
-        assert_eq!((call.nature, call.revision), (nature, Some(ToolRevision::of("1"))));
+        assert_eq!((call.nature, call.revision), (nature, Some(ToolRevision::from_text("1"))));
     }
     let mut script = waiting();
     let events = script.submit(admit(fit(WRITES, true)));
@@ -108,7 +108,7 @@ fn an_accept_counts_for_the_edition_that_was_accepted() {
     let event = admit_edition(Some("1"), Some("2"));
     let question = asked(&event);
     assert!(question.message.contains("has changed since"), "{}", question.message);
-    assert_eq!(question.revision, Some(ToolRevision::of("2")));
+    assert_eq!(question.revision, Some(ToolRevision::from_text("2")));
     for admission in [unavailable(), fit(WRITES, true)] {
         let mut script = accepted(fit(WRITES, true));
         script.policy = policy(&[("*", PolicyAction::Block)]);
@@ -127,7 +127,7 @@ fn an_accept_that_reached_no_tool_is_asked_for_again() {
         call: CallId(1),
         kind: QuestionKind::Approval,
         message: message.into(),
-        revision: Some(ToolRevision::of("1")),
+        revision: Some(ToolRevision::from_text("1")),
         editable: false,
         answer_only: true,
     };

@@ -50,7 +50,12 @@ fn a_question_says_what_is_asked_about() {
     let args = "Arguments:\n{}";
     let about = |about: Option<&str>| {
         let (traits, about) = (ToolTraits::lasting(true), about.map(str::to_owned));
-        CallAdmission::Fit { nature: WRITES, traits, about, revision: Some(ToolRevision::of("1")) }
+        CallAdmission::Fit {
+            nature: WRITES,
+            traits,
+            about,
+            revision: Some(ToolRevision::from_text("1")),
+        }
     };
     let cases = [
         (None, None, "Approve mail.send?"),
@@ -68,7 +73,7 @@ fn a_question_says_what_is_asked_about() {
             call: CallId(1),
             kind: QuestionKind::Approval,
             message: format!("{first}\n\n{args}"),
-            revision: Some(ToolRevision::of("1")),
+            revision: Some(ToolRevision::from_text("1")),
             editable: false,
             answer_only: false,
         };
@@ -84,7 +89,7 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
         let events =
             script.submit(script.reply(yes(), AnswerExtras::Remember, Some(fit(WRITES, true))));
         assert_eq!(events[1], dispatched(1, 1));
-        let key = (tool("mail.send"), ToolRevision::of("1"));
+        let key = (tool("mail.send"), ToolRevision::from_text("1"));
         assert_eq!(script.state.remembered.iter().collect::<Vec<_>>(), [&key]);
         script
     };
@@ -121,7 +126,7 @@ fn after_entries_were_lost_a_call_that_writes_is_in_doubt_unless_it_is_refused()
         call: CallId(1),
         kind: QuestionKind::InDoubt,
         message: message.into(),
-        revision: Some(ToolRevision::of("1")),
+        revision: Some(ToolRevision::from_text("1")),
         editable: false,
         answer_only: true,
     };

@@ -171,14 +171,14 @@ fn fit(nature: ToolNature, asks: bool) -> CallAdmission {
 }
 
 fn edition(nature: ToolNature, asks: bool, edition: Option<&str>) -> CallAdmission {
-    let (traits, revision) = (ToolTraits::lasting(asks), edition.map(ToolRevision::of));
+    let (traits, revision) = (ToolTraits::lasting(asks), edition.map(ToolRevision::from_text));
     CallAdmission::Fit { nature, traits, about: None, revision }
 }
 
 /// A tool of which each call needs an answer of its own.
 fn answer_only(edition: &str) -> CallAdmission {
     let traits = ToolTraits { answer_only: true, ..ToolTraits::lasting(true) };
-    let revision = Some(ToolRevision::of(edition));
+    let revision = Some(ToolRevision::from_text(edition));
     CallAdmission::Fit { nature: WRITES, traits, about: Some("About.".into()), revision }
 }
 

@@ -130,7 +130,10 @@ fn what_was_approved_is_shown_with_the_doubt() {
     let (approval, question) = with_question(answer_only("1"), AnswerExtras::Nothing);
     assert!(approval.message.starts_with("About."), "{}", approval.message);
     assert_eq!(question.message, format!("{UNKNOWN}\n\n{}", approval.message));
-    assert_eq!((question.answer_only, question.revision), (true, Some(ToolRevision::of("1"))));
+    assert_eq!(
+        (question.answer_only, question.revision),
+        (true, Some(ToolRevision::from_text("1")))
+    );
     // With other arguments, the approval's own are not those that may have run.
     let (_, question) = with_question(fit(WRITES, true), AnswerExtras::Arguments(json("[1]")));
     assert_eq!(question.message, format!("{UNKNOWN}\n\nArguments:\n[\n  1\n]"));

@@ -27,13 +27,13 @@ fn time_neither_overflows_nor_runs_backwards() {
 #[test]
 fn json_is_kept_as_it_is_written() {
     let value = json("{ \"a\": 1 }");
-    assert_eq!((value.text(), value.raw().get()), ("{ \"a\": 1 }", "{ \"a\": 1 }"));
+    assert_eq!((value.as_text(), value.raw().get()), ("{ \"a\": 1 }", "{ \"a\": 1 }"));
     assert_eq!(format!("{value:?}"), "{ \"a\": 1 }");
     assert_eq!(serde_json::to_string(&value).unwrap(), "{ \"a\": 1 }");
-    assert_eq!(Json::null().text(), "null");
+    assert_eq!(Json::null().as_text(), "null");
     assert_eq!(Json::from_value(&[1, 2]), Ok(json("[1,2]")));
     assert!(json("1") == json("1") && json("1") != json("1.0"));
-    assert_eq!(json("1").digest(), ArgumentsDigest::of("1"));
+    assert_eq!(json("1").digest(), ArgumentsDigest::from_text("1"));
     assert_ne!(json("1").digest(), json("2").digest());
     for wrong in ["", "{", "1 2"] {
         assert!(Json::parse(wrong.into()).is_err(), "{wrong}");
@@ -51,7 +51,7 @@ fn a_null_that_is_there_is_a_value() {
 
 #[test]
 fn a_revision_is_32_hexadecimal_digits() {
-    let revision = ToolRevision::of("airlock");
+    let revision = ToolRevision::from_text("airlock");
     let text = revision.to_string();
     assert_eq!(text, "e17ff958e1a3487cf583033fb295d45d");
     let written = serde_json::to_string(&revision).unwrap();
@@ -102,7 +102,7 @@ fn prepared_text_is_the_programs_own_unless_it_differs() {
     for (text, runs, short) in
         [(None, "1", None), (Some("1"), "1", None), (Some("2"), "2", Some("2"))]
     {
-        assert_eq!(prepared(text).text(&program), runs);
+        assert_eq!(prepared(text).program_text(&program), runs);
         assert_eq!(prepared(text).in_short(&program), prepared(short));
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn unavailable() -> CallAdmission {
 
 /// One of a few editions of a tool.
 pub(crate) fn edition(n: u8) -> Option<ToolRevision> {
-    Some(ToolRevision::of(&n.to_string()))
+    Some(ToolRevision::from_text(&n.to_string()))
 }
 
 /// What the catalogue may say of a held call when its answer comes.

@@ -126,11 +126,11 @@ fn clone_as_sibling() -> Result<ForkResult, Errno> {
 /// Becomes the program in its cage; returns only with the reason why not.
 fn become_caged(plan: &ExecPlan, cage: &ProcessCage) -> SubreaperReport {
     // The subreaper is outside the namespace, where nobody has a number.
-    if let Err(errno) = plan.settle(Pid::from_raw(0)) {
+    if let Err(errno) = plan.prepare_session(Pid::from_raw(0)) {
         return failed(errno);
     }
-    match cage::enter(cage) {
-        Ok(()) => failed(plan.enter()),
+    match cage::enter_cage(cage) {
+        Ok(()) => failed(plan.exec_program()),
         Err((wall, _)) => SubreaperReport::Uncaged { wall },
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
 fn searched(own: u32) -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return vec![] };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let parent = |pid: &i32| ProcessStat::of(pid.unsigned_abs()).map(|stat| stat.parent);
+    let parent = |pid: &i32| ProcessStat::from_pid(pid.unsigned_abs()).map(|stat| stat.parent);
     pids.filter(|pid| parent(pid) == Some(own)).collect()
 }
 

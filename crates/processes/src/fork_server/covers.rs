@@ -27,7 +27,7 @@ pub(super) struct PathCovers {
 
 impl PathCovers {
     /// Takes a mount namespace for this process and all that it starts, where that is wanted and possible.
-    pub(super) fn enter(protected: ProtectedPaths) -> Self {
+    pub(super) fn enter_namespace(protected: ProtectedPaths) -> Self {
         let is_wanted = protected.scope == ProtectionScope::EveryProgram && !protected.is_empty();
         let covers = Self { protected, is_shared: is_wanted };
         // A process of its own tries first: half of a namespace would be worse than none.

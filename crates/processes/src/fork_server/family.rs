@@ -36,7 +36,7 @@ impl ProcessFamily {
             if self.known.contains(&pid) {
                 continue;
             }
-            let Some(held) = StoppedProcess::of(pid) else { continue };
+            let Some(held) = StoppedProcess::from_pid(pid) else { continue };
             // It may have been adopted meanwhile, or be another.
             if held.stat.has_ended || ![parent, own].contains(&held.stat.parent) {
                 continue;
@@ -54,7 +54,9 @@ impl ProcessFamily {
     pub(super) fn kill(self) {
         // Children first: a stopped process would be woken by the end of the last who could have continued it.
         for (pid, begun) in self.found.iter().rev() {
-            if let Some(held) = StoppedProcess::of(*pid).filter(|held| held.stat.begun == *begun) {
+            if let Some(held) =
+                StoppedProcess::from_pid(*pid).filter(|held| held.stat.begun == *begun)
+            {
                 held.signal(libc::SIGKILL);
             }
         }
@@ -68,14 +70,14 @@ struct StoppedProcess {
 }
 
 impl StoppedProcess {
-    fn of(pid: u32) -> Option<Self> {
+    fn from_pid(pid: u32) -> Option<Self> {
         // SAFETY: it takes numbers and gives a descriptor or an error.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
         let opened = i32::try_from(opened).ok().filter(|opened| *opened >= 0)?;
         // SAFETY: the kernel has just made it for us.
         let process = unsafe { OwnedFd::from_raw_fd(opened) };
         // If it is not of this process, then this process is gone and hears nothing.
-        Some(Self { process, stat: ProcessStat::of(pid)? })
+        Some(Self { process, stat: ProcessStat::from_pid(pid)? })
     }
 
     fn children(&self, pid: u32) -> Vec<u32> {

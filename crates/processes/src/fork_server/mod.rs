@@ -40,7 +40,7 @@ const NOT_STEERED: i32 = 64;
 
 /// Serves until the server is gone, and returns the exit code.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> i32 {
-    match ForkServer::begin(ProtectedPaths::from_args(args)) {
+    match ForkServer::start_serving(ProtectedPaths::from_args(args)) {
         Ok(fork_server) => fork_server.run(),
         Err(_) => NOT_STEERED,
     }
@@ -56,13 +56,13 @@ struct ForkServer {
 }
 
 impl ForkServer {
-    fn begin(protected: ProtectedPaths) -> io::Result<Self> {
+    fn start_serving(protected: ProtectedPaths) -> io::Result<Self> {
         let control = io::stdin().as_fd().try_clone_to_owned()?;
         nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
         close_inherited(&control)?;
         // Leading a session already is as good.
         let _ = nix::unistd::setsid();
-        let covers = PathCovers::enter(protected);
+        let covers = PathCovers::enter_namespace(protected);
         nix::sys::prctl::set_child_subreaper(true)?;
         let children = signals::hear_children_only()?;
         let subreapers = HashSet::new();
@@ -84,7 +84,7 @@ impl ForkServer {
             match receive(&self.control) {
                 Ok(ForkServerPacket::Link(link)) => self.fork_subreaper(link),
                 Ok(ForkServerPacket::Nothing) => {}
-                Ok(ForkServerPacket::Gone) | Err(_) => return self.end(),
+                Ok(ForkServerPacket::Gone) | Err(_) => return self.end_all(),
             }
         }
     }
@@ -128,7 +128,7 @@ impl ForkServer {
     }
 
     /// The server is gone. Each subreaper sees the same and clears up after itself; none becomes a zombie.
-    fn end(&mut self) -> i32 {
+    fn end_all(&mut self) -> i32 {
         while self.reap().is_some() {
             self.kill_orphans();
             hear_an_end(&self.children);

@@ -42,9 +42,11 @@ impl ExecPlan {
             has_terminal: order.has_terminal,
             loses_capabilities: loses_capabilities && order.cage.is_none(),
             streams: streams.each_ref().map(std::os::fd::AsRawFd::as_raw_fd),
-            cwd: text(order.cwd.as_os_str())?,
-            program: text(program)?,
-            argv: ExecStrings::new(words.map(|word| text(word)).collect::<Result<_, _>>()?),
+            cwd: os_str_to_cstring(order.cwd.as_os_str())?,
+            program: os_str_to_cstring(program)?,
+            argv: ExecStrings::new(
+                words.map(|word| os_str_to_cstring(word)).collect::<Result<_, _>>()?,
+            ),
             env: ExecStrings::new(order.env.iter().map(variable).collect::<Result<_, _>>()?),
         })
     }
@@ -60,7 +62,7 @@ impl ExecPlan {
     }
 
     /// The child's first steps: a session of its own, with its terminal, that ends with its parent.
-    pub(super) fn settle(&self, parent: Pid) -> Result<(), Errno> {
+    pub(super) fn prepare_session(&self, parent: Pid) -> Result<(), Errno> {
         setsid()?;
         if self.has_terminal {
             // Ctrl-C and hang-ups of this session come from it.
@@ -73,7 +75,7 @@ impl ExecPlan {
     }
 
     /// The last one: the child becomes the program, with all signals as usual. Returns only with the reason why not.
-    pub(super) fn enter(&self) -> Errno {
+    pub(super) fn exec_program(&self) -> Errno {
         for (ours, theirs) in self.streams.into_iter().zip(0..) {
             // SAFETY: both are numbers; ours is open, and above the standard ones, which subreapers keep open.
             if unsafe { libc::dup2(ours, theirs) } < 0 {
@@ -111,7 +113,7 @@ fn search(path: Option<&OsStr>) {
     }
 }
 
-fn text(text: &OsStr) -> Result<CString, Errno> {
+fn os_str_to_cstring(text: &OsStr) -> Result<CString, Errno> {
     CString::new(text.as_bytes()).map_err(|_| Errno::EINVAL)
 }
 

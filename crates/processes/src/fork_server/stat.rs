@@ -16,7 +16,7 @@ pub(super) struct ProcessStat {
 
 impl ProcessStat {
     /// None where there is no such process.
-    pub(super) fn of(pid: u32) -> Option<Self> {
+    pub(super) fn from_pid(pid: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name before it is the program's own and may hold anything, but no text after its last bracket.
         let (_, after_name) = stat.rsplit_once(')')?;

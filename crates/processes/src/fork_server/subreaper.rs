@@ -45,7 +45,7 @@ fn serve(link: &UnixStream, children: &SignalFd, covers: &PathCovers) -> io::Res
             init,
             meter,
         }
-        .attend(children),
+        .run_until_end(children),
         Err(report) => (&*link).write_all(&report.to_bytes()),
     }
 }
@@ -86,7 +86,7 @@ struct Subreaper<'a> {
 const LOOK_EVERY_MS: u16 = 100;
 
 impl Subreaper<'_> {
-    fn attend(mut self, children: &SignalFd) -> io::Result<()> {
+    fn run_until_end(mut self, children: &SignalFd) -> io::Result<()> {
         self.report(SubreaperReport::Started { pid: self.group.as_raw() })?;
         let most =
             self.meter.as_ref().map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_EVERY_MS));
@@ -100,15 +100,15 @@ impl Subreaper<'_> {
             if self.reap().is_none() {
                 return self.report(SubreaperReport::Empty);
             }
-            if has_wish && !self.hear() {
+            if has_wish && !self.handle_request() {
                 break;
             }
         }
-        self.end(children)
+        self.kill_family(children)
     }
 
     /// One wish. False when all shall end: because it is wished, or because there is nobody to wish.
-    fn hear(&mut self) -> bool {
+    fn handle_request(&mut self) -> bool {
         let mut byte = [0];
         match (&*self.link).read(&mut byte) {
             Ok(1) => {}
@@ -155,7 +155,7 @@ impl Subreaper<'_> {
 
     /// Kills everybody. Whoever loses a parent becomes our child and is killed in turn, so this ends when
     /// the last descendant has.
-    fn end(mut self, ends: &SignalFd) -> io::Result<()> {
+    fn kill_family(mut self, ends: &SignalFd) -> io::Result<()> {
         if self.leader.is_some() {
             let _ = killpg(self.group, Signal::SIGKILL);
         }

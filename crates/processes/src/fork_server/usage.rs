@@ -38,7 +38,7 @@ impl UsageMeter {
         // Whoever lost its parent was reaped here; what it used counts all the same.
         let mut n_ticks = reaped_ticks().saturating_sub(self.ticks_before);
         while let Some(pid) = unseen.pop() {
-            let stat = ProcessStat::of(pid);
+            let stat = ProcessStat::from_pid(pid);
             if init == Some(pid) {
                 n_ticks += stat.map_or(0, |stat| stat.reaped_ticks);
             } else if let Some(stat) = stat {
@@ -86,5 +86,5 @@ fn resident_pages(pid: u32) -> u64 {
 
 /// That of children of this process who have ended.
 fn reaped_ticks() -> u64 {
-    ProcessStat::of(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
+    ProcessStat::from_pid(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
 }

@@ -42,8 +42,8 @@ pub(super) fn start(plan: &ExecPlan) -> Result<Pid, Errno> {
 extern "C" fn child(birth: *mut c_void) -> c_int {
     // SAFETY: `start` gave it something that outlives this call.
     let birth = unsafe { &*birth.cast::<ForkArguments<'_>>() };
-    let errno = match birth.plan.settle(birth.plan.subreaper()) {
-        Ok(()) => birth.plan.enter(),
+    let errno = match birth.plan.prepare_session(birth.plan.subreaper()) {
+        Ok(()) => birth.plan.exec_program(),
         Err(errno) => errno,
     };
     birth.failed.store(errno as i32, Ordering::Relaxed);

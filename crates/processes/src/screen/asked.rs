@@ -28,7 +28,7 @@ pub(crate) enum QueryDetector {
 
 impl QueryDetector {
     /// Hears the next piece; whether a question ends in it.
-    pub(crate) fn hear(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) fn detect_query(&mut self, bytes: &[u8]) -> bool {
         let (mut asked, mut rest) = (false, bytes);
         loop {
             if *self == Self::Text {
@@ -134,10 +134,13 @@ mod tests {
             ("\x1b]11;rgb:0/0/0\x07", false),
             ("\x1b[6", false),
         ] {
-            assert_eq!((said, QueryDetector::default().hear(said.as_bytes())), (said, asks));
+            assert_eq!(
+                (said, QueryDetector::default().detect_query(said.as_bytes())),
+                (said, asks)
+            );
             let mut listening = QueryDetector::default();
             let bytes = said.as_bytes().chunks(1);
-            let asked = bytes.filter(|byte| listening.hear(byte)).count() > 0;
+            let asked = bytes.filter(|byte| listening.detect_query(byte)).count() > 0;
             assert_eq!((said, asked), (said, asks));
         }
     }

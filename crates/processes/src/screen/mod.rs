@@ -112,7 +112,7 @@ impl TerminalScreen {
         self.unheard.extend_from_slice(pieces);
         let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
         let Some(unseen) = flood::unseen(&self.unheard, rows_kept) else { return self.finish() };
-        self.hear(unseen.start);
+        self.apply_noted(unseen.start);
         // Lines that leave only a part of the screen leave something behind.
         let ScreenParts { emulator, translator } = self.parts();
         if !translator.scrolls_all(emulator) {
@@ -126,25 +126,25 @@ impl TerminalScreen {
     }
 
     /// Hears so many bytes of what was noted.
-    fn hear(&mut self, n_bytes: usize) {
+    fn apply_noted(&mut self, n_bytes: usize) {
         for piece in skip(&mut self.unheard, n_bytes) {
-            self.say(&piece);
+            self.apply_bytes(&piece);
         }
     }
 
     /// Hears what was noted and not heard.
     pub(crate) fn finish(&mut self) {
         for piece in std::mem::take(&mut self.unheard) {
-            self.say(&piece);
+            self.apply_bytes(&piece);
         }
     }
 
     /// Shows these bytes.
-    pub fn say(&mut self, bytes: &[u8]) {
+    pub fn apply_bytes(&mut self, bytes: &[u8]) {
         let parts = self.parts();
         let ScreenParts { emulator, translator } = parts;
         // The emulator is not ours: what trips it must cost one screen, not a server.
-        let said = catch_unwind(AssertUnwindSafe(|| translator.say(bytes, emulator)));
+        let said = catch_unwind(AssertUnwindSafe(|| translator.translate_bytes(bytes, emulator)));
         if said.is_err() {
             tracing::warn!("the terminal emulator tripped over its input; its screen begins anew");
             self.parts = None;
@@ -169,7 +169,7 @@ impl TerminalScreen {
     }
 
     /// The text that can be seen. A line that did not fit is one line.
-    pub fn text(&mut self) -> String {
+    pub fn visible_text(&mut self) -> String {
         self.parts().emulator.screen().contents()
     }
 
@@ -180,7 +180,7 @@ impl TerminalScreen {
         let title = emulator.callbacks().title.clone();
         let screen = emulator.screen_mut();
         screen.set_scrollback(rows_back);
-        let snapshot = snapshot::of(screen, size, title, seq);
+        let snapshot = snapshot::take_snapshot(screen, size, title, seq);
         screen.set_scrollback(0);
         snapshot
     }

@@ -105,7 +105,7 @@ pub struct TerminalModes {
     pub mouse: bool,
 }
 
-pub(super) fn of(
+pub(super) fn take_snapshot(
     screen: &vt100::Screen,
     size: PtySize,
     title: String,
@@ -145,7 +145,7 @@ pub(super) fn of(
 fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<CellRun> {
     let mut runs: Vec<CellRun> = vec![];
     for column in 0..columns {
-        let look = screen.cell(row, column).map(look).unwrap_or_default();
+        let look = screen.cell(row, column).map(cell_style).unwrap_or_default();
         match runs.last_mut() {
             Some(run) if run.look == look => run.columns += 1,
             Some(_) | None => runs.push(CellRun { column, columns: 1, look }),
@@ -155,7 +155,7 @@ fn runs(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<CellRun> {
     runs
 }
 
-fn look(cell: &vt100::Cell) -> CellStyle {
+fn cell_style(cell: &vt100::Cell) -> CellStyle {
     CellStyle {
         foreground: color(cell.fgcolor()),
         background: color(cell.bgcolor()),

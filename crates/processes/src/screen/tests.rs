@@ -5,7 +5,7 @@ const SIZE: PtySize = PtySize { rows: 5, columns: 10 };
 
 fn shown(said: &str) -> TerminalScreen {
     let mut screen = TerminalScreen::new(SIZE);
-    screen.say(said.as_bytes());
+    screen.apply_bytes(said.as_bytes());
     screen
 }
 
@@ -20,7 +20,7 @@ fn check(said: &str, rows: &[&str], (row, column): (u16, u16)) {
     assert_eq!((texts.as_slice(), cursor), (rows, (row, column)), "{said:?}");
     // However a sequence is cut, it means the same.
     let mut in_bytes = TerminalScreen::new(SIZE);
-    said.as_bytes().iter().for_each(|byte| in_bytes.say(&[*byte]));
+    said.as_bytes().iter().for_each(|byte| in_bytes.apply_bytes(&[*byte]));
     assert_eq!(in_bytes.snapshot(0), snapshot, "{said:?}");
 }
 
@@ -178,7 +178,7 @@ fn looks_are_told_in_runs() {
 fn rows_that_left_the_top_can_be_seen_up_to_a_maximum() {
     let mut screen = TerminalScreen::new(SIZE);
     for n in 0..SCROLLBACK_ROWS_MAX + 20 {
-        screen.say(format!("{n}\r\n").as_bytes());
+        screen.apply_bytes(format!("{n}\r\n").as_bytes());
     }
     let texts = |snapshot: &ScreenSnapshot| -> Vec<String> {
         snapshot.rows.iter().map(|row| row.text.clone()).collect()
@@ -187,14 +187,14 @@ fn rows_that_left_the_top_can_be_seen_up_to_a_maximum() {
     assert_eq!((back.scrollback_rows, back.rows_back), (SCROLLBACK_ROWS_MAX, 3));
     assert_eq!(texts(&back), ["1013", "1014", "1015", "1016", "1017"]);
     assert_eq!(texts(&screen.snapshot(usize::MAX))[0], "16");
-    screen.say(b"\x1b[3J");
+    screen.apply_bytes(b"\x1b[3J");
     assert_eq!(screen.snapshot(1).scrollback_rows, 0);
 }
 
 #[test]
 fn a_line_that_did_not_fit_is_one_line_of_text() {
     let mut screen = shown("0123456789abc\r\nnext");
-    assert_eq!(screen.text(), "0123456789abc\nnext");
+    assert_eq!(screen.visible_text(), "0123456789abc\nnext");
     assert!(screen.snapshot(0).rows[0].is_wrapped);
 }
 
@@ -203,7 +203,7 @@ fn a_painting_looks_like_what_it_was_painted_from() {
     let mut screen =
         shown("\x1b]2;vi\x07a\x1b[?1049h\x1b[2;3H\x1b[1;32mgreen\x1b[0m\x1b[?2004h\x1b[?1h");
     let mut painted = TerminalScreen::new(SIZE);
-    painted.say(&screen.paint());
+    painted.apply_bytes(&screen.paint());
     assert_eq!(painted.snapshot(0), screen.snapshot(0));
 }
 
@@ -211,9 +211,9 @@ fn a_painting_looks_like_what_it_was_painted_from() {
 fn a_screen_is_never_larger_than_what_is_kept() {
     let mut screen = TerminalScreen::new(PtySize { rows: u16::MAX, columns: u16::MAX });
     assert_eq!(screen.size(), PtySize { rows: ROWS_MAX, columns: COLUMNS_MAX });
-    screen.say(b"x");
+    screen.apply_bytes(b"x");
     screen.resize(PtySize { rows: 0, columns: 0 });
-    screen.say(b"yz");
+    screen.apply_bytes(b"yz");
     assert_eq!(screen.snapshot(0).rows[0].text, "z");
 }
 
@@ -248,7 +248,7 @@ proptest! {
     ) {
         let mut screen = TerminalScreen::new(SIZE);
         for (bytes, size) in pieces {
-            screen.say(&bytes);
+            screen.apply_bytes(&bytes);
             prop_assert!(screen.parts.is_some(), "it was tripped");
             if let Some((rows, columns)) = size {
                 screen.resize(PtySize { rows, columns });
@@ -256,7 +256,7 @@ proptest! {
             }
             prop_assert_eq!(screen.snapshot(3).rows.len(), usize::from(screen.size().rows));
             screen.paint();
-            screen.text();
+            screen.visible_text();
         }
     }
 }
@@ -270,8 +270,8 @@ proptest! {
     ) {
         let (mut at_once, mut bit_by_bit) = (TerminalScreen::new(SIZE), TerminalScreen::new(SIZE));
         let said = pieces.concat();
-        at_once.say(&said);
-        said.iter().for_each(|byte| bit_by_bit.say(std::slice::from_ref(byte)));
+        at_once.apply_bytes(&said);
+        said.iter().for_each(|byte| bit_by_bit.apply_bytes(std::slice::from_ref(byte)));
         prop_assert_eq!(at_once.snapshot(0), bit_by_bit.snapshot(0));
         prop_assert_eq!(at_once.paint(), bit_by_bit.paint());
     }
@@ -293,12 +293,12 @@ fn a_program_that_asks_its_terminal_is_answered_as_things_stood_when_it_asked() 
         ("\x1b[7n\x1b[=c\x1b[1c\x1b[14t\x1b]11;rgb:1/1/1\x07\x1b]12;?\x07", ""),
     ] {
         let mut screen = TerminalScreen::new(PtySize { rows: 5, columns: 10 });
-        screen.say(said.as_bytes());
+        screen.apply_bytes(said.as_bytes());
         assert_eq!(String::from_utf8(screen.take_answers()).unwrap(), answers, "{said:?}");
         assert_eq!(screen.take_answers(), b"", "one answer is enough");
     }
     let mut screen = TerminalScreen::new(SIZE);
-    screen.say("\x1b[6n".repeat(100_000).as_bytes());
+    screen.apply_bytes("\x1b[6n".repeat(100_000).as_bytes());
     assert!(screen.take_answers().len() <= 4 << 10, "answers that nobody reads are not kept");
 }
 
@@ -331,7 +331,7 @@ fn a_flood_leaves_what_it_would_leave_if_all_of_it_were_heard() {
             for some in pieces.chunks(30) {
                 goes_on.skim(1, some);
             }
-            hears_all.say(said.as_bytes());
+            hears_all.apply_bytes(said.as_bytes());
             hears_all.skim(1, &[]);
             floods.finish();
             goes_on.finish();

@@ -74,10 +74,10 @@ impl Default for SequenceTranslator {
 
 impl SequenceTranslator {
     /// Says these bytes to the emulator.
-    pub(super) fn say(&mut self, mut bytes: &[u8], to: &mut impl ScreenEmulator) {
+    pub(super) fn translate_bytes(&mut self, mut bytes: &[u8], to: &mut impl ScreenEmulator) {
         while !bytes.is_empty() {
             let n = match self.at {
-                EscapeState::Text => self.text(bytes, to),
+                EscapeState::Text => self.translate_text(bytes, to),
                 EscapeState::Sequence => self.sequence(bytes, to),
                 EscapeState::String { is_ending } => self.string(bytes, is_ending, to),
             };
@@ -96,7 +96,7 @@ impl SequenceTranslator {
     }
 
     /// Text up to the next sequence that means something to us; how much it was.
-    fn text(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
+    fn translate_text(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
         let end = match self.is_plain() {
             true => plain_end(bytes),
             false => text_end(bytes),

@@ -174,7 +174,8 @@ fn quoted(message: &str) -> Option<String> {
 
 /// A text in the details of a failure: the code that a tool gave it, the path that is no tool's.
 fn detail(failure: &Failure, member: &str) -> Option<String> {
-    let details: serde_json::Value = serde_json::from_str(failure.details.as_ref()?.text()).ok()?;
+    let details: serde_json::Value =
+        serde_json::from_str(failure.details.as_ref()?.as_text()).ok()?;
     Some(details.get(member)?.as_str()?.to_owned())
 }
 

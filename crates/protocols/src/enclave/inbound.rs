@@ -374,9 +374,10 @@ pub fn frame(text: &[u8]) -> Result<SocketFrame, EnclaveRefusal> {
         Some("tool_result" | "tool_result_submit") => {
             Ok(SocketFrame::ToolResult(read_tool_result(&said)?))
         }
-        Some("cancel") => {
-            Ok(SocketFrame::Cancel { session: named(&said)?, reason: read_reason(&said) })
-        }
+        Some("cancel") => Ok(SocketFrame::Cancel {
+            session: requested_session_id(&said)?,
+            reason: read_reason(&said),
+        }),
         Some("attach" | "subscribe") => {
             let from = member(&said, "fromSeq", "a number")?;
             let from = from.or(member(&said, "from", "a number")?).unwrap_or(1);
@@ -387,7 +388,7 @@ pub fn frame(text: &[u8]) -> Result<SocketFrame, EnclaveRefusal> {
                         .map_err(|bad| EnclaveRefusal::new("INVALID_FILTER", bad.to_string()))?,
                 ),
             };
-            Ok(SocketFrame::Attach { session: named(&said)?, from, filter })
+            Ok(SocketFrame::Attach { session: requested_session_id(&said)?, from, filter })
         }
         Some("ping") => Ok(SocketFrame::Ping),
         Some("enc") => envelope(text).map(SocketFrame::Sealed).ok_or_else(|| {
@@ -401,7 +402,7 @@ pub fn frame(text: &[u8]) -> Result<SocketFrame, EnclaveRefusal> {
     }
 }
 
-fn named(said: &ObjectMembers<'_>) -> Result<EnclaveSessionId, EnclaveRefusal> {
+fn requested_session_id(said: &ObjectMembers<'_>) -> Result<EnclaveSessionId, EnclaveRefusal> {
     session_id(said)?.ok_or_else(|| {
         EnclaveRefusal::new("INVALID_REQUEST", "The member \"sessionId\" is missing.")
     })

@@ -38,7 +38,7 @@ impl EnclaveSessionRecord {
 
     /// The note among a door's terms, if it is ours.
     pub fn read(terms: &CallRules) -> Option<(EnclaveSessionId, Self)> {
-        let note: Self = serde_json::from_str(terms.note.as_ref()?.text()).ok()?;
+        let note: Self = serde_json::from_str(terms.note.as_ref()?.as_text()).ok()?;
         Some((EnclaveSessionId::parse(&note.enclave).ok()?, note))
     }
 

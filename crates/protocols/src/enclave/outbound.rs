@@ -133,10 +133,10 @@ impl EventRenderer {
     }
 
     /// Hears one entry and tells what it means.
-    pub fn hear(&mut self, entry: &Entry) -> Vec<EnclaveEvent> {
+    pub fn handle_entry(&mut self, entry: &Entry) -> Vec<EnclaveEvent> {
         let at = entry.at;
         match &entry.event {
-            Event::Started { limits, terms, .. } => self.begin(at, *limits, terms),
+            Event::Started { limits, terms, .. } => self.render_start(at, *limits, terms),
             Event::Prepared(_) => {
                 self.standing = SessionStatus::Running;
                 vec![]
@@ -146,7 +146,7 @@ impl EventRenderer {
                 let path = [self.n_emitted.to_string()];
                 self.n_emitted += 1;
                 let payload = PartialResult { path, has_next: true, data: item };
-                vec![self.tell(at, EnclaveEventKind::PartialResult, &payload)]
+                vec![self.render_event(at, EnclaveEventKind::PartialResult, &payload)]
             }
             Event::CallMade { call, tool, args, nature, alias, line: _ } => {
                 self.made(at, *call, (tool, alias.as_ref()), args, *nature)
@@ -154,15 +154,15 @@ impl EventRenderer {
             Event::CallAsked(question) => {
                 let message = question.message.lines().next().unwrap_or_default();
                 let id = Some(question.id.to_string());
-                vec![self.note(at, "info", message, question.call, id)]
+                vec![self.record_call(at, "info", message, question.call, id)]
             }
             Event::CallAnswered { question, call, .. } => {
                 let id = Some(question.to_string());
-                vec![self.note(at, "info", "A person has answered.", *call, id)]
+                vec![self.record_call(at, "info", "A person has answered.", *call, id)]
             }
             Event::CallDeferred { call } => {
                 let message = "The tool's source is not available; the call waits for it.";
-                vec![self.note(at, "info", message, *call, None)]
+                vec![self.record_call(at, "info", message, *call, None)]
             }
             Event::CallAdmitted { .. } => vec![],
             Event::CallDispatched { call, .. } => self.dispatched(at, *call),
@@ -200,7 +200,7 @@ impl EventRenderer {
         EnclaveEvent::new(self.seq, now, EnclaveEventKind::CatalogChanged, changed)
     }
 
-    fn tell(
+    fn render_event(
         &mut self,
         at: Timestamp,
         kind: EnclaveEventKind,
@@ -210,7 +210,7 @@ impl EventRenderer {
         EnclaveEvent::new(self.seq, at, kind, payload)
     }
 
-    fn begin(
+    fn render_start(
         &mut self,
         at: Timestamp,
         limits: lifecycle::ExecutionLimits,
@@ -244,7 +244,7 @@ impl EventRenderer {
                     .then_some(limits.loop_rounds_max),
             },
         };
-        vec![self.tell(at, EnclaveEventKind::SessionInit, &payload)]
+        vec![self.render_event(at, EnclaveEventKind::SessionInit, &payload)]
     }
 
     fn printed(&mut self, at: Timestamp, level: LogLevel, line: &str) -> EnclaveEvent {
@@ -252,14 +252,22 @@ impl EventRenderer {
         let level = match level {
             LogLevel::Log => {
                 let chunk = &format!("{line}\n");
-                return self.tell(at, EnclaveEventKind::Stdout, &Stdout { chunk, data: chunk });
+                return self.render_event(
+                    at,
+                    EnclaveEventKind::Stdout,
+                    &Stdout { chunk, data: chunk },
+                );
             }
             LogLevel::Debug => "debug",
             LogLevel::Info => "info",
             LogLevel::Warn => "warn",
             LogLevel::Error => "error",
         };
-        self.tell(at, EnclaveEventKind::Log, &Log::<()> { level, message: line, data: None })
+        self.render_event(
+            at,
+            EnclaveEventKind::Log,
+            &Log::<()> { level, message: line, data: None },
+        )
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
@@ -294,7 +302,7 @@ impl EventRenderer {
         let tool = tool.as_str();
         let call_id = call_name(self.execution, call);
         let address = address.map(ToolPath::as_str);
-        self.tell(
+        self.render_event(
             at,
             EnclaveEventKind::ToolCall,
             &ToolCall { call_id, tool_name: tool, tool, address, args },
@@ -319,7 +327,7 @@ impl EventRenderer {
         let (bytes, elapsed_ms) = (made.said_bytes, at.ms_since(made.at));
         vec![
             self.progress(at, call, "processing", elapsed_ms, Some(bytes)),
-            self.note(at, "info", text, call, None),
+            self.record_call(at, "info", text, call, None),
         ]
     }
 
@@ -329,17 +337,17 @@ impl EventRenderer {
         match outcome {
             CallOutcome::Unknown => vec![],
             CallOutcome::Failed(failure) if !made.told => {
-                vec![self.note(at, "warn", &failure.message, call, None)]
+                vec![self.record_call(at, "warn", &failure.message, call, None)]
             }
             CallOutcome::Failed(failure) => {
                 let (code, message) = (&code_of(failure, None), &call_message(failure));
                 let error = Some(Failed { message, code, reason: None, stack: None });
                 let applied = ToolResultApplied { call_id, ok: false, error };
-                vec![self.tell(at, EnclaveEventKind::ToolResultApplied, &applied)]
+                vec![self.render_event(at, EnclaveEventKind::ToolResultApplied, &applied)]
             }
             CallOutcome::Returned { .. } => {
                 let applied = ToolResultApplied { call_id, ok: true, error: None };
-                vec![self.tell(at, EnclaveEventKind::ToolResultApplied, &applied)]
+                vec![self.render_event(at, EnclaveEventKind::ToolResultApplied, &applied)]
             }
         }
     }
@@ -355,11 +363,11 @@ impl EventRenderer {
     ) -> EnclaveEvent {
         let call_id = call_name(self.execution, call);
         let payload = ToolProgress { call_id, phase, elapsed_ms, bytes_received };
-        self.tell(at, EnclaveEventKind::ToolProgress, &payload)
+        self.render_event(at, EnclaveEventKind::ToolProgress, &payload)
     }
 
     #[expect(clippy::too_many_arguments, reason = "each is one member of the event")]
-    fn note(
+    fn record_call(
         &mut self,
         at: Timestamp,
         level: &str,
@@ -368,7 +376,7 @@ impl EventRenderer {
         question: Option<String>,
     ) -> EnclaveEvent {
         let about = About { call_id: call_name(self.execution, call), question };
-        self.tell(at, EnclaveEventKind::Log, &Log { level, message, data: Some(about) })
+        self.render_event(at, EnclaveEventKind::Log, &Log { level, message, data: Some(about) })
     }
 
     fn notice(
@@ -378,7 +386,7 @@ impl EventRenderer {
         code: &str,
         recoverable: bool,
     ) -> EnclaveEvent {
-        self.tell(at, EnclaveEventKind::Error, &ErrorNotice { message, code, recoverable })
+        self.render_event(at, EnclaveEventKind::Error, &ErrorNotice { message, code, recoverable })
     }
 
     fn limited(&mut self, at: Timestamp, limit: LimitKind) -> Vec<EnclaveEvent> {
@@ -388,7 +396,7 @@ impl EventRenderer {
         }
         let budget_ms = self.limits.total_ms_max.max(1);
         let payload = DeadlineExceeded { elapsed_ms: at.ms_since(self.started), budget_ms };
-        vec![self.tell(at, EnclaveEventKind::DeadlineExceeded, &payload)]
+        vec![self.render_event(at, EnclaveEventKind::DeadlineExceeded, &payload)]
     }
 
     fn finish(
@@ -409,7 +417,7 @@ impl EventRenderer {
             ExecutionOutcome::Completed { value } => {
                 self.standing = SessionStatus::Completed;
                 let payload = Final { ok: true, result: value.as_ref(), error: None, stats };
-                return vec![self.tell(at, EnclaveEventKind::Final, &payload)];
+                return vec![self.render_event(at, EnclaveEventKind::Final, &payload)];
             }
             ExecutionOutcome::Failed(failure) => {
                 self.standing = SessionStatus::Failed;
@@ -429,7 +437,7 @@ impl EventRenderer {
         let notice = self.notice(at, &message, &code, false);
         let reason = reason_of(self.reached);
         let error = Some(Failed { message: &message, code: &code, reason, stack });
-        let ended = self.tell(
+        let ended = self.render_event(
             at,
             EnclaveEventKind::Final,
             &Final { ok: false, result: None, error, stats },

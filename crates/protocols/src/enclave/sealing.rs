@@ -107,7 +107,7 @@ impl ClientHello {
 
 impl ServerHello {
     /// The answer to a client's hello, signed where there is an identity.
-    pub fn answer(
+    pub fn answer_handshake(
         client: &ClientHello,
         secret: &[u8; 32],
         session: &EnclaveSessionId,
@@ -142,7 +142,7 @@ impl ServerHello {
     }
 
     /// Whether it fits what we asked for, and comes from the server whose identity is `pinned`.
-    pub fn check(
+    pub fn check_proof(
         &self,
         client_key: &str,
         session: &EnclaveSessionId,

@@ -1,7 +1,7 @@
 //! Line to message. Whatever the bytes are, the answer is a message or a [`BadMessage`].
 
 use super::HOST_MESSAGE_BYTES_MAX;
-use super::text::{RawJson, TextMember, WireText, present, text};
+use super::text::{RawJson, TextMember, WireText, json_string, present};
 use super::wire::{CallFailure, Done, Emit, Failed, FromRunner, Log, ToRunner, ToolResult};
 use lifecycle::{InputIndex, LogLevel, OutputMark, Timestamp};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ impl<'a> ToRunner<'a> {
     /// Reads one line, without its line break.
     pub fn decode(line: &'a [u8]) -> Result<Self, BadMessage> {
         Ok(match kind(line)?.as_ref() {
-            "tool_result" => Self::ToolResult(read::<AnyToolResult<'a>>(line)?.settle()?),
+            "tool_result" => Self::ToolResult(read::<AnyToolResult<'a>>(line)?.into_outcome()?),
             "timer_fired" => Self::TimerFired(read(line)?),
             "sync" => Self::Sync(read(line)?),
             "execute" => Self::Execute(read(line)?),
@@ -52,7 +52,7 @@ impl<'a> FromRunner<'a> {
             "counted" => Self::Counted(read(line)?),
             "started" => Self::Started(read(line)?),
             "diverged" => Self::Diverged(read(line)?),
-            "done" => Self::Done(read::<AnyDone<'a>>(line)?.settle()?),
+            "done" => Self::Done(read::<AnyDone<'a>>(line)?.into_outcome()?),
             _ => return Err(BadMessage::UnknownType),
         })
     }
@@ -87,14 +87,14 @@ fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, BadMessage> {
 
 #[derive(Deserialize)]
 struct MessageKind<'a> {
-    #[serde(borrow, rename = "type", deserialize_with = "text")]
+    #[serde(borrow, rename = "type", deserialize_with = "json_string")]
     kind: WireText<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnyToolResult<'a> {
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     call_id: WireText<'a>,
     ok: bool,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -106,7 +106,7 @@ struct AnyToolResult<'a> {
 }
 
 impl<'a> AnyToolResult<'a> {
-    fn settle(self) -> Result<ToolResult<'a>, BadMessage> {
+    fn into_outcome(self) -> Result<ToolResult<'a>, BadMessage> {
         let Self { call_id, ok, result, error, at } = self;
         let outcome = match (ok, error) {
             (true, _) => Ok(result),
@@ -120,7 +120,7 @@ impl<'a> AnyToolResult<'a> {
 #[derive(Deserialize)]
 struct AnyLog<'a> {
     level: LogLevel,
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     line: WireText<'a>,
     input: InputIndex,
     ordinal: u32,
@@ -151,7 +151,7 @@ impl<'a> From<AnyEmit<'a>> for Emit<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnyDone<'a> {
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     id: WireText<'a>,
     ok: bool,
     #[serde(deserialize_with = "super::text::count")]
@@ -167,7 +167,7 @@ struct AnyDone<'a> {
 }
 
 impl<'a> AnyDone<'a> {
-    fn settle(self) -> Result<Done<'a>, BadMessage> {
+    fn into_outcome(self) -> Result<Done<'a>, BadMessage> {
         let Self { id, ok, duration_ms, logs, emitted, result, error } = self;
         let outcome = match (ok, error) {
             (true, _) => Ok(result),

@@ -18,16 +18,18 @@ impl ToRunner<'_> {
                 MessageLine::new(to, "timer_fired")
                     .value("timer", &fired.timer)
                     .value("at", &fired.at)
-                    .end();
+                    .end_message();
             }
-            Self::Sync(sync) => MessageLine::new(to, "sync").value("n", &sync.n).end(),
-            Self::Cancel(cancel) => MessageLine::new(to, "cancel").value("id", &cancel.id).end(),
+            Self::Sync(sync) => MessageLine::new(to, "sync").value("n", &sync.n).end_message(),
+            Self::Cancel(cancel) => {
+                MessageLine::new(to, "cancel").value("id", &cancel.id).end_message()
+            }
             Self::Session(open) => {
                 let line = MessageLine::new(to, "session").value("memoryBytes", &open.memory_bytes);
                 let line = line.value("seed", &open.seed).value("startMs", &open.start_ms);
                 let line = line.value("elementsMax", &open.elements_max);
                 let line = line.value("valueCharsMax", &open.value_chars_max);
-                line.value("printedBytesMax", &open.printed_bytes_max).end();
+                line.value("printedBytesMax", &open.printed_bytes_max).end_message();
             }
         }
     }
@@ -41,25 +43,32 @@ impl FromRunner<'_> {
             Self::ToolCall(call) => encode_tool_call(call, to),
             Self::Log(log) => {
                 let line = MessageLine::new(to, "log").value("level", &log.level);
-                line.value("line", &log.line).mark(log.mark).raw_if_any("exact", log.exact).end();
+                line.value("line", &log.line)
+                    .mark(log.mark)
+                    .raw_if_any("exact", log.exact)
+                    .end_message();
             }
             Self::Emit(emit) => {
-                MessageLine::new(to, "emit").raw("item", emit.item).mark(emit.mark).end();
+                MessageLine::new(to, "emit").raw("item", emit.item).mark(emit.mark).end_message();
             }
             Self::TimerSet(set) => {
                 let line = MessageLine::new(to, "timer_set").value("timer", &set.timer);
-                line.value("delayMs", &set.delay_ms).end();
+                line.value("delayMs", &set.delay_ms).end_message();
             }
             Self::TimerCleared(cleared) => {
-                MessageLine::new(to, "timer_cleared").value("timer", &cleared.timer).end();
+                MessageLine::new(to, "timer_cleared").value("timer", &cleared.timer).end_message();
             }
-            Self::Idle(idle) => MessageLine::new(to, "idle").value("inputs", &idle.inputs).end(),
-            Self::Synced(sync) => MessageLine::new(to, "synced").value("n", &sync.n).end(),
+            Self::Idle(idle) => {
+                MessageLine::new(to, "idle").value("inputs", &idle.inputs).end_message()
+            }
+            Self::Synced(sync) => MessageLine::new(to, "synced").value("n", &sync.n).end_message(),
             Self::Counted(counted) => {
-                MessageLine::new(to, "counted").value("iterations", &counted.iterations).end();
+                MessageLine::new(to, "counted")
+                    .value("iterations", &counted.iterations)
+                    .end_message();
             }
             Self::Diverged(diverged) => {
-                MessageLine::new(to, "diverged").value("what", &diverged.what).end();
+                MessageLine::new(to, "diverged").value("what", &diverged.what).end_message();
             }
             Self::Done(done) => encode_done(done, to),
         }
@@ -79,8 +88,10 @@ fn encode_execute(execute: &Execute<'_>, to: &mut Vec<u8>) {
     });
     let line = line.raw("providers", *providers);
     match airlock {
-        Some(airlock) => line.object("airlock", |line| airlock_members(airlock, line)).end(),
-        None => line.end(),
+        Some(airlock) => {
+            line.object("airlock", |line| airlock_members(airlock, line)).end_message()
+        }
+        None => line.end_message(),
     }
 }
 
@@ -107,7 +118,7 @@ fn encode_tool_result(result: &ToolResult<'_>, to: &mut Vec<u8>) {
             line.value_if_any("name", name.as_ref()).raw_if_any("details", *details)
         }),
     };
-    line.value_if_any("at", result.at.as_ref()).end();
+    line.value_if_any("at", result.at.as_ref()).end_message();
 }
 
 fn encode_started(started: &Started<'_>, to: &mut Vec<u8>) {
@@ -119,8 +130,8 @@ fn encode_started(started: &Started<'_>, to: &mut Vec<u8>) {
                     .value("prelude", &airlock.prelude)
                     .value("fingerprint", &airlock.fingerprint)
             })
-            .end(),
-        None => line.end(),
+            .end_message(),
+        None => line.end_message(),
     }
 }
 
@@ -131,7 +142,7 @@ fn encode_tool_call(call: &ToolCall<'_>, to: &mut Vec<u8>) {
         .value("safeToolName", &call.safe_tool_name)
         .raw("input", call.input)
         .value_if_any("line", call.line.as_ref())
-        .end();
+        .end_message();
 }
 
 fn encode_done(done: &Done<'_>, to: &mut Vec<u8>) {
@@ -150,7 +161,7 @@ fn encode_done_with<L: Serialize + ?Sized>(done: &Done<'_>, logs: &L, to: &mut V
     let emitted = (!done.emitted.is_empty()).then_some(&done.emitted);
     let line = line.value_if_any("emitted", emitted);
     match &done.outcome {
-        Ok(value) => line.raw_if_any("result", *value).end(),
+        Ok(value) => line.raw_if_any("result", *value).end_message(),
         Err(failed) => line
             .object("error", |line| {
                 let Failed { code, message, name, stack, limit } = failed;
@@ -160,7 +171,7 @@ fn encode_done_with<L: Serialize + ?Sized>(done: &Done<'_>, logs: &L, to: &mut V
                     .value_if_any("stack", stack.as_ref())
                     .value_if_any("limit", limit.as_ref())
             })
-            .end(),
+            .end_message(),
     }
 }
 
@@ -206,7 +217,7 @@ impl<'v> MessageLine<'v> {
     fn raw(mut self, key: &str, payload: RawJson<'_>) -> Self {
         self.key(key);
         let start = self.to.len();
-        self.to.extend_from_slice(payload.text().as_bytes());
+        self.to.extend_from_slice(payload.as_text().as_bytes());
         for byte in &mut self.to[start..] {
             *byte = if *byte == b'\n' { b' ' } else { *byte };
         }
@@ -234,7 +245,7 @@ impl<'v> MessageLine<'v> {
         line
     }
 
-    fn end(self) {
+    fn end_message(self) {
         self.to.extend_from_slice(b"}\n");
     }
 }

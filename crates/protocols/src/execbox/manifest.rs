@@ -1,7 +1,7 @@
 //! The tools that a plain host offers, as `execute` carries them.
 
 use super::BadMessage;
-use super::text::{RawJson, TextMember, WireText, text};
+use super::text::{RawJson, TextMember, WireText, json_string};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess};
 use std::fmt;
@@ -10,20 +10,20 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ProviderNames<'a> {
     /// The global under which the guest finds it.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub name: WireText<'a>,
     /// Names of its tools in the host's order. The key counts, as with execbox's own runner, not `safeName`.
     #[serde(borrow, deserialize_with = "keys")]
     pub tools: Vec<WireText<'a>>,
     /// Read because a manifest without it is none.
-    #[serde(borrow, rename = "types", deserialize_with = "text")]
+    #[serde(borrow, rename = "types", deserialize_with = "json_string")]
     _types: WireText<'a>,
 }
 
 impl<'a> ProviderNames<'a> {
     /// Reads a list of manifests. One that execbox would refuse makes the whole message one that is ignored.
     pub fn read_all(manifests: RawJson<'a>) -> Result<Vec<Self>, BadMessage> {
-        Ok(serde_json::from_str(manifests.text())?)
+        Ok(serde_json::from_str(manifests.as_text())?)
     }
 }
 
@@ -31,12 +31,12 @@ impl<'a> ProviderNames<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolEntry<'a> {
-    #[serde(borrow, rename = "safeName", deserialize_with = "text")]
+    #[serde(borrow, rename = "safeName", deserialize_with = "json_string")]
     _safe_name: WireText<'a>,
-    #[serde(borrow, rename = "originalName", deserialize_with = "text")]
+    #[serde(borrow, rename = "originalName", deserialize_with = "json_string")]
     _original_name: WireText<'a>,
     /// Absent or a text; `null` is neither.
-    #[serde(borrow, default, rename = "description", deserialize_with = "text")]
+    #[serde(borrow, default, rename = "description", deserialize_with = "json_string")]
     _description: WireText<'a>,
 }
 

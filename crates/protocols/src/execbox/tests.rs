@@ -92,7 +92,7 @@ fn an_execute_of_the_engine_reads_as_documented() {
 fn a_missing_result_is_undefined_and_a_null_result_is_null() {
     let settled = |line| {
         let ToRunner::ToolResult(result) = to_runner(line) else { panic!("{line}") };
-        result.outcome.unwrap().map(RawJson::text)
+        result.outcome.unwrap().map(RawJson::as_text)
     };
     assert_eq!(settled(r#"{"type":"tool_result","callId":"1","ok":true}"#), None);
     assert_eq!(

@@ -23,7 +23,7 @@ impl<'a> RawJson<'a> {
     }
 
     /// The text.
-    pub fn text(self) -> &'a str {
+    pub fn as_text(self) -> &'a str {
         self.0.get()
     }
 
@@ -47,7 +47,7 @@ impl<'a> From<&'a RawValue> for RawJson<'a> {
 
 impl PartialEq for RawJson<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
+        self.as_text() == other.as_text()
     }
 }
 
@@ -55,7 +55,7 @@ impl Eq for RawJson<'_> {}
 
 impl fmt::Debug for RawJson<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+        f.write_str(self.as_text())
     }
 }
 
@@ -72,7 +72,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
 }
 
 /// A text in which an escape for half a surrogate pair becomes U+FFFD: a refused message would be a hang.
-pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<WireText<'de>, D::Error> {
+pub(super) fn json_string<'de, D: Deserializer<'de>>(from: D) -> Result<WireText<'de>, D::Error> {
     from.deserialize_bytes(WellFormed)
 }
 
@@ -88,7 +88,7 @@ pub(super) struct TextMember<'a>(pub(super) WireText<'a>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for TextMember<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        text(from).map(Self)
+        json_string(from).map(Self)
     }
 }
 
@@ -101,7 +101,7 @@ pub(super) fn present<'de, D: Deserializer<'de>>(
 
 /// The number of a line; what a stranger's runner says under this name is no concern of ours.
 pub(super) fn line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    Ok(RawJson::deserialize(from)?.text().parse().ok())
+    Ok(RawJson::deserialize(from)?.as_text().parse().ok())
 }
 
 /// A count, however the host wrote the number: `5000`, `5e3` and `5000.5` are the same, less than nothing is 0.

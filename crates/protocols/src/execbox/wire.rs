@@ -1,7 +1,7 @@
 //! The messages as values. Texts and payloads borrow from the line they came in.
 
 pub use super::text::{RawJson, WireText};
-use super::text::{count, line, present, text, text_if_any};
+use super::text::{count, json_string, line, present, text_if_any};
 use lifecycle::{
     InputIndex, LogLevel, OutputMark, RandomSeed, TimerId, Timestamp, UnawaitedCalls,
     ValueConvention,
@@ -56,10 +56,10 @@ pub enum FromRunner<'a> {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Execute<'a> {
     /// Names this execution on this link.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
     /// The program; prepared text if [`Airlock::prepared`].
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
     /// Limits every host gives.
     pub options: Options,
@@ -128,10 +128,10 @@ pub struct ToolResult<'a> {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CallFailure<'a> {
     /// Which kind, in the host's words.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
     /// A sentence.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub message: WireText<'a>,
     /// The error's class.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
@@ -161,7 +161,7 @@ pub struct Sync {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Cancel<'a> {
     /// Which execution.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
 }
 
@@ -169,7 +169,7 @@ pub struct Cancel<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Started<'a> {
     /// Which execution.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
     /// What a later replay needs.
     #[serde(borrow, default)]
@@ -180,12 +180,12 @@ pub struct Started<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StartedAirlock<'a> {
     /// The text that runs.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub prepared: WireText<'a>,
     /// The version of the guest globals it runs with.
     pub prelude: u32,
     /// Engine, version and whatever else could change a result.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub fingerprint: WireText<'a>,
 }
 
@@ -194,13 +194,13 @@ pub struct StartedAirlock<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall<'a> {
     /// Names the call; between runner and engine the ordinal in decimal.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub call_id: WireText<'a>,
     /// The namespace; between runner and engine always [`ToolCall::TOOLS`].
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub provider_name: WireText<'a>,
     /// The tool; between runner and engine its dotted path.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub safe_tool_name: WireText<'a>,
     /// The only argument; `null` when the guest gave none. A stranger's runner may leave it out.
     #[serde(borrow, default = "no_input")]
@@ -276,7 +276,7 @@ pub struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Diverged<'a> {
     /// What was expected, in a sentence.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub what: WireText<'a>,
 }
 
@@ -299,10 +299,10 @@ pub struct Done<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failed<'a> {
     /// Which kind: between runner and engine in the words of `lifecycle::FailureCode`.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
     /// A sentence.
-    #[serde(borrow, deserialize_with = "text")]
+    #[serde(borrow, deserialize_with = "json_string")]
     pub message: WireText<'a>,
     /// The guest's error class.
     #[serde(borrow, default, deserialize_with = "text_if_any")]

@@ -49,7 +49,7 @@ pub enum WaitEnd<'a> {
 
 impl ExecutionView {
     /// Hears the next entry.
-    pub fn hear(&mut self, entry: &Entry) {
+    pub fn handle_entry(&mut self, entry: &Entry) {
         self.last = entry.seq;
         match &entry.event {
             Event::Started { caller, .. } => self.owner = Some(caller.clone()),
@@ -58,12 +58,12 @@ impl ExecutionView {
                 self.logs.add(entry.seq, line.len(), shown);
             }
             Event::Emitted { item, .. } => {
-                self.items.add(entry.seq, item.text().len(), || items::shown(item));
+                self.items.add(entry.seq, item.as_text().len(), || items::item_json(item));
             }
             Event::CallMade { call, tool, args, .. } => {
                 self.calls.insert(*call, (tool.clone(), args.clone()));
             }
-            Event::CallAsked(question) => self.ask(entry.seq, question),
+            Event::CallAsked(question) => self.record_question(entry.seq, question),
             Event::CallAnswered { question, call, arguments, .. } => {
                 self.parked = None;
                 if let (Some(edited), Some((_, args))) = (arguments, self.calls.get_mut(call)) {
@@ -74,7 +74,7 @@ impl ExecutionView {
                     asked.answered = Some(entry.seq);
                 }
             }
-            Event::CallSettled { call, .. } => self.settle(entry.seq, *call),
+            Event::CallSettled { call, .. } => self.record_settlement(entry.seq, *call),
             Event::Parked => self.parked = Some(entry.seq),
             Event::Continued { .. } => self.parked = None,
             Event::Finished { outcome, .. } => self.outcome = Some(outcome.clone()),
@@ -95,9 +95,11 @@ impl ExecutionView {
 
     /// How much memory it holds, about.
     pub fn held_bytes(&self) -> usize {
-        let calls = self.calls.values().map(|(_, args)| args.text().len());
-        let asked =
-            self.asked.iter().map(|asked| asked.args.text().len() + asked.question.message.len());
+        let calls = self.calls.values().map(|(_, args)| args.as_text().len());
+        let asked = self
+            .asked
+            .iter()
+            .map(|asked| asked.args.as_text().len() + asked.question.message.len());
         self.logs.held_bytes() + self.items.held_bytes() + calls.chain(asked).sum::<usize>()
     }
 
@@ -131,11 +133,11 @@ impl ExecutionView {
     /// The same, where only some of its open questions count.
     pub fn now_among(&self, counts: impl Fn(&AskedQuestion) -> bool) -> Option<WaitEnd<'_>> {
         let asked = || self.open().find(|asked| counts(asked)).map(WaitEnd::Asked);
-        self.over().or(self.parked()).or_else(asked)
+        self.wait_end().or(self.parked()).or_else(asked)
     }
 
     /// How it ended, if it did.
-    pub fn over(&self) -> Option<WaitEnd<'_>> {
+    pub fn wait_end(&self) -> Option<WaitEnd<'_>> {
         self.outcome.as_ref().map(WaitEnd::Over)
     }
 
@@ -156,7 +158,7 @@ impl ExecutionView {
     /// an answer again is told the same.
     pub fn after(&self, id: QuestionId) -> Option<WaitEnd<'_>> {
         let answered = self.question(id).and_then(|asked| asked.answered);
-        let Some(answered) = answered else { return self.over() };
+        let Some(answered) = answered else { return self.wait_end() };
         let open_then = |asked: &&AskedQuestion| {
             asked.at < answered && asked.answered.is_none_or(|seq| seq > answered)
         };
@@ -165,7 +167,7 @@ impl ExecutionView {
             .iter()
             .find(open_then)
             .or_else(|| self.asked.iter().find(|asked| asked.at > answered));
-        next.map(WaitEnd::Asked).or_else(|| self.over()).or(self.parked())
+        next.map(WaitEnd::Asked).or_else(|| self.wait_end()).or(self.parked())
     }
 
     /// A question that was asked, answered or not.
@@ -174,13 +176,13 @@ impl ExecutionView {
     }
 
     /// A tool may end without hearing the answers it asked for: its questions are closed with it.
-    fn settle(&mut self, at: Seq, call: CallId) {
+    fn record_settlement(&mut self, at: Seq, call: CallId) {
         self.calls.remove(&call);
         let of_call = self.asked.iter_mut().filter(|asked| asked.question.call == call);
         of_call.for_each(|asked| asked.answered = asked.answered.or(Some(at)));
     }
 
-    fn ask(&mut self, at: Seq, question: &Question) {
+    fn record_question(&mut self, at: Seq, question: &Question) {
         // The journal never asks about a call that was not made.
         let Some((tool, args)) = self.calls.get(&question.call).cloned() else { return };
         self.asked.push(AskedQuestion {
@@ -226,7 +228,7 @@ mod tests {
             call,
             kind: QuestionKind::Approval,
             message: "May it?".into(),
-            revision: Some(ToolRevision::of("")),
+            revision: Some(ToolRevision::from_text("")),
             editable: false,
             answer_only: false,
         };
@@ -239,7 +241,7 @@ mod tests {
                 assert!(matches!(account.now(), Some(WaitEnd::Asked(_))));
                 assert_eq!(account.now_among(|_| false), None);
             }
-            account.hear(&Entry { seq: Seq(n as u64 + 1), at: Timestamp(0), event });
+            account.handle_entry(&Entry { seq: Seq(n as u64 + 1), at: Timestamp(0), event });
         }
         assert_eq!([account.now(), account.now_among(|_| false)], [Some(WaitEnd::Parked); 2]);
     }

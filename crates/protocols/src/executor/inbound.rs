@@ -19,7 +19,7 @@ impl BadBody {
     }
 
     /// Says in which of several answers it is.
-    fn of(self, n: usize) -> Self {
+    fn about(self, n: usize) -> Self {
         Self(format!("Answer {}: {}", n + 1, self.0))
     }
 }
@@ -85,7 +85,7 @@ const ANSWERS_MAX: usize = 1_000;
 
 /// Reads the body of `POST /executions/:id/resume`.
 pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
-    answer(&members(body)?)
+    parse_answer(&members(body)?)
 }
 
 /// Reads the body of `POST /executions/:id/answers`.
@@ -97,7 +97,7 @@ pub fn answers(body: &[u8]) -> Result<Vec<AnswerBody>, BadBody> {
             format!("The member \"answers\" must be an array of 1 to {ANSWERS_MAX} answers.");
         return Err(BadBody(message));
     }
-    listed.iter().enumerate().map(|(n, raw)| one_of_many(raw).map_err(|bad| bad.of(n))).collect()
+    listed.iter().enumerate().map(|(n, raw)| one_of_many(raw).map_err(|bad| bad.about(n))).collect()
 }
 
 fn one_of_many(raw: &RawValue) -> Result<AnswerBody, BadBody> {
@@ -106,10 +106,10 @@ fn one_of_many(raw: &RawValue) -> Result<AnswerBody, BadBody> {
     let question = id.as_deref().and_then(|id| id.parse().ok()).ok_or_else(|| {
         BadBody("The member \"executionId\" must be the id of a question, exec_….".into())
     })?;
-    Ok(AnswerBody { question, answer: answer(&members)?, rider: rides(&members)? })
+    Ok(AnswerBody { question, answer: parse_answer(&members)?, rider: rides(&members)? })
 }
 
-fn answer(members: &ObjectMembers<'_>) -> Result<Answer, BadBody> {
+fn parse_answer(members: &ObjectMembers<'_>) -> Result<Answer, BadBody> {
     let action: Option<String> = member(members, "action", ACTIONS)?;
     let content = object(members, "content")?;
     match action.as_deref() {

@@ -6,13 +6,13 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// The item as a file, a content block, or a block of text.
-pub(super) fn shown(item: &Json) -> Json {
+pub(super) fn item_json(item: &Json) -> Json {
     match is_block(item) {
         true => item.clone(),
         false => {
             // A string with half a surrogate pair has no plain text: it is shown as written.
-            let text = serde_json::from_str::<String>(item.text());
-            let text = text.unwrap_or_else(|_| item.text().to_owned());
+            let text = serde_json::from_str::<String>(item.as_text());
+            let text = text.unwrap_or_else(|_| item.as_text().to_owned());
             let block = serde_json::json!({ "type": "text", "text": text });
             Json::from_value(&block).unwrap_or_else(|_| Json::null())
         }
@@ -22,10 +22,10 @@ pub(super) fn shown(item: &Json) -> Json {
 /// A file, or a block of the kinds that MCP knows, as MCP has it: clients refuse a whole result for one
 /// member that is not.
 pub fn is_block(item: &Json) -> bool {
-    if !item.text().trim_start().starts_with('{') {
+    if !item.as_text().trim_start().starts_with('{') {
         return false;
     }
-    let Ok(item) = serde_json::from_str::<Value>(item.text()) else { return false };
+    let Ok(item) = serde_json::from_str::<Value>(item.as_text()) else { return false };
     if item["_tag"] == "ToolFile" {
         return item["mimeType"].is_string() && item["data"].is_string();
     }
@@ -126,7 +126,7 @@ mod tests {
         ];
         for (item, expected) in same.iter().map(|same| (*same, *same)).chain(text) {
             let item = Json::parse(item.to_owned()).unwrap();
-            assert_eq!(shown(&item).text(), expected);
+            assert_eq!(item_json(&item).as_text(), expected);
         }
     }
     #[track_caller]

@@ -58,7 +58,7 @@ pub fn split(
     /// How `structured` begins in the answer without its value. It cannot occur in `text`, where quotation marks are escaped.
     const BEGIN: &str = r#""structured":{"status":"completed","result":"#;
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
-    if value.text().len() <= RESULT_BYTES_MAX {
+    if value.as_text().len() <= RESULT_BYTES_MAX {
         return None;
     }
     let null = Json::null();
@@ -75,7 +75,7 @@ pub fn split(
 /// How an execution ended, with its whole value, in the parts of [`split`]. None where [`result`] has no large value.
 pub fn split_result(outcome: &ExecutionOutcome) -> Option<SplitEnvelope> {
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
-    (value.text().len() > RESULT_BYTES_MAX).then(|| SplitEnvelope {
+    (value.as_text().len() > RESULT_BYTES_MAX).then(|| SplitEnvelope {
         head: r#"{"status":"completed","result":"#.to_owned(),
         value: value.clone(),
         tail: "}".to_owned(),
@@ -106,7 +106,7 @@ fn ended<'a>(
 ) -> Completed<'a> {
     let failed = |error: String| {
         let outputs = outputs(execution, account, None);
-        let mut text = TruncatedText::at(TEXT_CHARS_MAX);
+        let mut text = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
         text.push_str("Error: ");
         text.push_str(&error);
         append_logs(&mut text, &outputs);
@@ -116,8 +116,8 @@ fn ended<'a>(
     match outcome {
         ExecutionOutcome::Completed { value } => {
             let result = value.as_ref().unwrap_or(null);
-            let is_left_out = result.text().len() > result_bytes_max;
-            let outputs = outputs(execution, account, is_left_out.then(|| result.text().len()));
+            let is_left_out = result.as_text().len() > result_bytes_max;
+            let outputs = outputs(execution, account, is_left_out.then(|| result.as_text().len()));
             let text = value_text(value.as_ref(), account.items.n_all(), &outputs);
             let result = if is_left_out { null.raw() } else { result.raw() };
             let structured = Ended::Value { status: "completed", result, outputs };
@@ -202,7 +202,7 @@ pub fn paused(asked: &AskedQuestion, reader: &QuestionReader) -> String {
 }
 
 /// A question, to a client that asked for it.
-pub fn shown(asked: &AskedQuestion, reader: &QuestionReader) -> String {
+pub fn question_json(asked: &AskedQuestion, reader: &QuestionReader) -> String {
     rendered(&waiting(asked, None, reader))
 }
 
@@ -259,7 +259,7 @@ fn waiting<'a>(
         None => instructions(id, url.is_some()),
         Some(page) => reader.advice(page),
     };
-    let mut text = TruncatedText::at(TEXT_CHARS_MAX);
+    let mut text = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
     text.push_str("Execution paused: ");
     text.push_str(message);
     if let Some(url) = &url {
@@ -318,8 +318,8 @@ fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
 }
 
 fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> String {
-    let mut text = TruncatedText::at(TEXT_CHARS_MAX);
-    match value.map(Json::text) {
+    let mut text = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
+    match value.map(Json::as_text) {
         None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
         // A string with half a surrogate pair has no plain text: it is shown as written.
         Some(json) => {
@@ -329,7 +329,7 @@ fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> 
             }
         }
     }
-    let mut tail = TruncatedText::at(TEXT_CHARS_MAX);
+    let mut tail = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
     append_logs(&mut tail, outputs);
     text.done() + &tail.done()
 }

@@ -81,7 +81,7 @@ fn emitted() -> Event {
 fn account(events: impl IntoIterator<Item = Event>) -> ExecutionView {
     let mut account = ExecutionView::default();
     for (event, seq) in events.into_iter().zip(1..) {
-        account.hear(&Entry { seq: Seq(seq), at: Timestamp(1_000), event });
+        account.handle_entry(&Entry { seq: Seq(seq), at: Timestamp(1_000), event });
     }
     account
 }
@@ -196,8 +196,8 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
 /// The parts of an envelope, put together. The value is the journal's own text, and no copy of it.
 fn joined(split: &outbound::SplitEnvelope, outcome: &ExecutionOutcome) -> String {
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(split.value.text().as_ptr(), value.text().as_ptr(), "the value is held once");
-    [&split.head, split.value.text(), &split.tail].concat()
+    assert_eq!(split.value.as_text().as_ptr(), value.as_text().as_ptr(), "the value is held once");
+    [&split.head, split.value.as_text(), &split.tail].concat()
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_question_is_asked_in_executors_shape() {
         outbound::paused(asked, &QuestionReader::MayAnswer),
         format!(r#"{{"status":"paused",{shown}"#)
     );
-    assert_eq!(outbound::shown(asked, &QuestionReader::MayAnswer), format!("{{{shown}"));
+    assert_eq!(outbound::question_json(asked, &QuestionReader::MayAnswer), format!("{{{shown}"));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_reader_who_may_not_answer_gets_the_page_and_nothing_that_answers() {
         let account = account([started()].into_iter().chain(asks(1, kind.clone())));
         let asked = account.open().next().unwrap();
         let page = "https://airlock.example/resume/exec_00000000-0000-0000-0000-000000000001";
-        for text in [outbound::paused(asked, &reader), outbound::shown(asked, &reader)] {
+        for text in [outbound::paused(asked, &reader), outbound::question_json(asked, &reader)] {
             assert!(text.contains(&format!(r#""approvalUrl":"{page}""#)), "{text}");
             let hints = ["accept", "secret", "resume \\\""];
             assert!(hints.iter().all(|hint| !text.contains(hint)), "{kind:?}: {text}");
@@ -308,7 +308,7 @@ fn a_reader_who_is_no_administrator_gets_the_page_of_a_call_that_manages_the_ser
             }
         }
         let account = account([started()].into_iter().chain(asked));
-        outbound::shown(account.open().next().unwrap(), &reader)
+        outbound::question_json(account.open().next().unwrap(), &reader)
     };
     assert!(shown(false).contains(r#"with action \"accept\""#), "{}", shown(false));
     let managed = shown(true);
@@ -321,7 +321,7 @@ fn a_reader_who_is_no_administrator_gets_the_page_of_a_call_that_manages_the_ser
 #[test]
 fn a_doubt_says_what_can_be_chosen() {
     let account = account([started()].into_iter().chain(asks(1, QuestionKind::InDoubt)));
-    let shown = outbound::shown(account.open().next().unwrap(), &QuestionReader::MayAnswer);
+    let shown = outbound::question_json(account.open().next().unwrap(), &QuestionReader::MayAnswer);
     assert!(shown.contains(r#""enum":["retry","fail","supply"]"#), "{shown}");
 }
 

@@ -98,32 +98,32 @@ const LEGACY: [&str; 4] = ["control_auth", "lease_acquire", "ping", "job_result"
 pub fn decode(frame: &str) -> Result<ReplRequest, RefusedFrame> {
     if frame.len() > MESSAGE_BYTES_MAX {
         let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
-        return Err(refused(searched_id(frame), "messageTooLarge", message));
+        return Err(refused_frame(searched_id(frame), "messageTooLarge", message));
     }
     let Ok(members) = serde_json::from_str::<FrameMembers<'_>>(frame) else {
         return Err(match serde_json::from_str::<IgnoredAny>(frame) {
-            Ok(_) => refused(None, "invalidRequest", "A frame is a JSON object with a type."),
-            Err(_) => refused(None, "malformedJson", "The frame is not JSON."),
+            Ok(_) => refused_frame(None, "invalidRequest", "A frame is a JSON object with a type."),
+            Err(_) => refused_frame(None, "malformedJson", "The frame is not JSON."),
         });
     };
-    let id = members.text("id").ok().flatten().filter(|id| id.len() <= ID_BYTES_MAX);
-    let invalid = |message: String| refused(id.clone(), "invalidRequest", message);
+    let id = members.text_member("id").ok().flatten().filter(|id| id.len() <= ID_BYTES_MAX);
+    let invalid = |message: String| refused_frame(id.clone(), "invalidRequest", message);
     let kind = members.needed("type").map_err(invalid)?;
     if LEGACY.contains(&kind.as_str()) {
         let message = format!("{kind} is of protocol version 1, which is not spoken here.");
-        return Err(refused(id, "legacyMessageType", message));
+        return Err(refused_frame(id, "legacyMessageType", message));
     }
     let wish = members.wish(&kind).map_err(invalid)?;
     let Some(wish) = wish else {
-        return Err(refused(id, "unknownMessageType", "There is no message of this type."));
+        return Err(refused_frame(id, "unknownMessageType", "There is no message of this type."));
     };
     match id {
         Some(id) => Ok(ReplRequest { id, wish }),
-        None => Err(refused(None, "invalidRequest", ID_NEEDED)),
+        None => Err(refused_frame(None, "invalidRequest", ID_NEEDED)),
     }
 }
 
-fn refused(id: Option<String>, code: &str, message: impl Into<String>) -> RefusedFrame {
+fn refused_frame(id: Option<String>, code: &str, message: impl Into<String>) -> RefusedFrame {
     RefusedFrame { id, error: envelope(ErrorKind::InvalidRequest, code, message) }
 }
 
@@ -157,7 +157,7 @@ impl FrameMembers<'_> {
             "subscribe" => ReplOperation::Subscribe(self.subscribe()?),
             "cancel" => ReplOperation::Cancel { target: self.needed("targetId")? },
             "commands_list" => {
-                self.text("since")?;
+                self.text_member("since")?;
                 ReplOperation::CommandsList
             }
             "command_describe" => ReplOperation::CommandDescribe { name: self.needed("name")? },
@@ -165,7 +165,7 @@ impl FrameMembers<'_> {
             "job_status" => ReplOperation::JobStatus { job: self.needed("jobId")? },
             "job_cancel" => ReplOperation::JobCancel { job: self.needed("jobId")? },
             "journal_query" => {
-                let kind = match self.text("kind")?.as_deref() {
+                let kind = match self.text_member("kind")?.as_deref() {
                     None => None,
                     Some("eval") => Some(JournalKind::Eval),
                     Some("command") => Some(JournalKind::Command),
@@ -207,10 +207,10 @@ impl FrameMembers<'_> {
     }
 
     fn needed(&self, name: &str) -> MemberResult<String> {
-        self.text(name)?.ok_or_else(|| format!("{name} must be a text."))
+        self.text_member(name)?.ok_or_else(|| format!("{name} must be a text."))
     }
 
-    fn text(&self, name: &str) -> MemberResult<Option<String>> {
+    fn text_member(&self, name: &str) -> MemberResult<Option<String>> {
         let Some(raw) = self.get(name) else { return Ok(None) };
         serde_json::from_str(raw.get()).map(Some).map_err(|_| format!("{name} must be a text."))
     }

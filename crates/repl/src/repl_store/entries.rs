@@ -33,10 +33,15 @@ struct OfJob {
 
 impl ReplStore {
     /// Writes an entry. Its position is assigned when this returns; readers wait for the returned future first.
-    pub(crate) fn note(&self, book: &str, entry: &JournalEntry, job: Option<&str>) -> EntryWritten {
+    pub(crate) fn append_entry(
+        &self,
+        book: &str,
+        entry: &JournalEntry,
+        job: Option<&str>,
+    ) -> EntryWritten {
         let line = serde_json::to_string(&EntryRecord { entry: &discreet::entry(entry), job });
         let line = line.expect("an entry has no failing members");
-        let noted = self.notes.note(&place(book, entry.kind), line, ENTRIES_MAX);
+        let noted = self.notes.append_note(&place(book, entry.kind), line, ENTRIES_MAX);
         let told = |written: Result<(), StoreError>| {
             if let Err(error) = written {
                 tracing::error!(%error, "could not write an entry of a session's journal");

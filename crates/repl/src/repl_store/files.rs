@@ -53,14 +53,14 @@ impl TaskFile {
     pub(crate) fn new(store: Arc<ReplStore>, file: NewFile, host: String) -> Self {
         let (name, n_bytes) = (file.name.clone(), file.bytes.len());
         let artifacts = async move {
-            let kept = store.files.keep(vec![file], &host).await;
+            let kept = store.files.store_artifact(vec![file], &host).await;
             kept.inspect_err(|error| tracing::error!(%error, "could not store a task's file")).ok()
         };
         Self { name, n_bytes, artifacts: artifacts.boxed().shared() }
     }
 
     /// Stores the file unless it is already stored.
-    pub(crate) async fn keep(self) -> Option<Artifacts> {
+    pub(crate) async fn store_file(self) -> Option<Artifacts> {
         self.artifacts.await
     }
 
@@ -68,7 +68,7 @@ impl TaskFile {
     pub(crate) async fn keep_all(files: Vec<Self>) -> (Artifacts, bool) {
         let (mut all, mut is_complete) = (Artifacts::new(), true);
         for file in files {
-            match file.keep().await {
+            match file.store_file().await {
                 Some(artifacts) => all.extend(artifacts),
                 None => is_complete = false,
             }
@@ -81,7 +81,8 @@ impl NewFile {
     /// Redacts known secrets.
     fn discreet(self) -> Self {
         let Self { name, content_type, bytes } = self;
-        let (name, content_type) = (discreet::text(&name), discreet::text(&content_type));
+        let (name, content_type) =
+            (discreet::redacted_text(&name), discreet::redacted_text(&content_type));
         Self { name, content_type, bytes: discreet::bytes(bytes) }
     }
 }
@@ -97,7 +98,7 @@ pub(crate) struct KeptFile {
 
 impl ArtifactFiles {
     /// Stores files, each under its own capability; `host` is the host by which the client addresses this server.
-    pub(crate) async fn keep(
+    pub(crate) async fn store_artifact(
         &self,
         files: Vec<NewFile>,
         host: &str,
@@ -107,7 +108,7 @@ impl ArtifactFiles {
             // Redacted before it is hashed: readers receive no more than this.
             let NewFile { name, content_type, bytes } = file.discreet();
             let byte_size = bytes.len() as u64;
-            let sha256 = self.blobs.keep(bytes).await?;
+            let sha256 = self.blobs.put_blob(bytes).await?;
             let capability = Uuid::new_v4().simple().to_string();
             let safe = safe_name(&name);
             let kept = KeptFile {
@@ -207,7 +208,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_capability_opens_one_file_until_it_is_too_old_and_its_content_goes_with_the_last() {
-        let (store, wound) = (SqliteStore::temporary().unwrap(), ManualClock::at(Timestamp(0)));
+        let (store, wound) =
+            (SqliteStore::temporary().unwrap(), ManualClock::starting_at(Timestamp(0)));
         let store = Arc::new(store);
         let files = ArtifactFiles {
             records: store.clone(),
@@ -219,7 +221,7 @@ mod tests {
         let keep = async |name: &str, text: &str| {
             let (name, content_type) = (name.to_owned(), "text/plain".to_owned());
             let new = vec![NewFile { name: name.clone(), content_type, bytes: text.into() }];
-            let kept = files.keep(new, "h").await.unwrap().remove(&name).unwrap();
+            let kept = files.store_artifact(new, "h").await.unwrap().remove(&name).unwrap();
             let uri = kept.uri.strip_prefix("http://h/repl/artifacts/").unwrap();
             (uri.split('/').next().unwrap().to_owned(), kept.sha256)
         };

@@ -124,7 +124,7 @@ impl ReplStore {
     }
 
     fn said_progress(&self, execution: ExecutionId) -> Option<Value> {
-        serde_json::from_str(self.engine.reported(execution)?.text()).ok()
+        serde_json::from_str(self.engine.reported(execution)?.as_text()).ok()
     }
 
     /// Records that a job has ended now.
@@ -213,7 +213,7 @@ impl ReplStore {
         let execution = ExecutionId::from_uuid(Uuid::try_parse(id).ok()?);
         let seen = self.engine.look_up(execution).await.ok()?;
         let origin = seen.state.origin.as_ref()?;
-        let note: Value = serde_json::from_str(origin.terms.note.as_ref()?.text()).ok()?;
+        let note: Value = serde_json::from_str(origin.terms.note.as_ref()?.as_text()).ok()?;
         note.get("hotrepl")?.get("job")?;
         let Some(outcome) = seen.state.outcome.clone() else {
             let since = elapsed(self.clock.now().ms_since(origin.at));

@@ -165,7 +165,7 @@ impl ReplStore {
                 if !self.is_noted(&owed.book, &job).await? {
                     let (took, error) = (view.duration_ms, view.error.as_ref());
                     let entry = owed.entry(took, error, timestamp(ended.0));
-                    self.note(&owed.book, &entry, Some(&job)).await;
+                    self.append_entry(&owed.book, &entry, Some(&job)).await;
                 }
             }
         }
@@ -186,7 +186,7 @@ impl ReplStore {
         };
         if !self.is_noted(&owed.book, job).await? {
             let entry = owed.entry(view.duration_ms, view.error.as_ref(), self.timestamp());
-            self.note(&owed.book, &entry, Some(job)).await;
+            self.append_entry(&owed.book, &entry, Some(job)).await;
         }
         Ok(())
     }

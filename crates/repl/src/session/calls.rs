@@ -71,13 +71,13 @@ impl ReplSession {
         match ToolPath::parse(tool) {
             Ok(_) if self.pending.len() >= CALLS_MAX => {
                 let why = format!("a session has at most {CALLS_MAX} calls under way");
-                self.settle(call, &refused(&why));
+                self.settle_call(call, &refused(&why));
             }
             Ok(tool) => {
                 let purpose = CallPurpose::Guest { call, task };
                 self.dispatch(Uuid::now_v7(), (tool, args), purpose, None);
             }
-            Err(why) => self.settle(call, &refused(&why.to_string())),
+            Err(why) => self.settle_call(call, &refused(&why.to_string())),
         }
     }
 
@@ -187,12 +187,12 @@ impl ReplSession {
     fn call_ended(&mut self, pending: PendingToolCall, outcome: ExecutionOutcome) {
         let duration_ms = millis(pending.started.elapsed());
         match pending.purpose {
-            CallPurpose::Guest { call, .. } => self.settle(call, &outcome),
+            CallPurpose::Guest { call, .. } => self.settle_call(call, &outcome),
             CallPurpose::Command { id, client, name } => {
                 let result = words::output_of(outcome);
                 self.note_command(&id, &name, duration_ms, result.as_ref().err());
                 let frame = command_result(id, result, Artifacts::new(), duration_ms);
-                self.answer(client, &frame);
+                self.send_answer(client, &frame);
             }
             CallPurpose::Job { job, owed } => {
                 self.catalogue_job_ended(job, &owed, ended_view(outcome));
@@ -204,7 +204,7 @@ impl ReplSession {
         let store = Arc::clone(&self.setting.store);
         let Some(view) = store.end_job(&job, view) else { return };
         let entry = owed.entry(view.duration_ms, view.error.as_ref(), store.timestamp());
-        let noted = store.note(&owed.book, &entry, Some(&job));
+        let noted = store.append_entry(&owed.book, &entry, Some(&job));
         self.noted = Some(noted.clone());
         self.errands.push(Box::pin(async move {
             noted.await;
@@ -214,7 +214,7 @@ impl ReplSession {
     }
 
     /// Passes the result of a call to the guest.
-    fn settle(&mut self, call: u32, outcome: &ExecutionOutcome) {
+    fn settle_call(&mut self, call: u32, outcome: &ExecutionOutcome) {
         let outcome = match outcome {
             ExecutionOutcome::Completed { value } => {
                 CallSettlement::Returned(value.as_ref().map(RawJson::from))
@@ -232,7 +232,7 @@ impl ReplSession {
         };
         if self.evaluator.is_alive() {
             let now = self.now();
-            self.evaluator.tell(&ToSession::Settle(SettleCall { call, outcome, now }));
+            self.evaluator.send_message(&ToSession::Settle(SettleCall { call, outcome, now }));
         }
     }
 
@@ -299,7 +299,7 @@ impl ReplSession {
             CallPurpose::Command { id, client, name } => {
                 self.note_command(&id, &name, duration_ms, Some(&error));
                 let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
-                self.answer(client, &frame);
+                self.send_answer(client, &frame);
             }
             CallPurpose::Job { job, owed } => {
                 let view =
@@ -313,7 +313,7 @@ impl ReplSession {
         let ToolCalled { id, name, tool, args, is_job, timeout } = called;
         let since = Instant::now();
         let unfit = Json::parse(args.clone()).ok().and_then(|args| {
-            match self.setting.store.engine.catalogue().admit(&tool, &args) {
+            match self.setting.store.engine.catalogue().admit_call(&tool, &args) {
                 CallAdmission::Fit { .. }
                 | CallAdmission::Told(_)
                 | CallAdmission::Unavailable(_) => None,
@@ -324,7 +324,7 @@ impl ReplSession {
             let duration_ms = millis(since.elapsed());
             self.note_command(&id, &name, duration_ms, Some(&error));
             let frame = command_result(id, Err(error), Artifacts::new(), duration_ms);
-            return self.say(&frame);
+            return self.send_to_client(&frame);
         }
         if self.pending.len() >= CALLS_MAX {
             return self.say_full(id);

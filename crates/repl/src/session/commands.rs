@@ -63,8 +63,12 @@ impl ReplSession {
         let commands: Vec<CommandSummary> =
             self.all_commands().into_values().map(|it| it.summary).collect();
         let revision = serde_json::to_string(&commands).unwrap_or_default();
-        let since = Some(lifecycle::ToolRevision::of(&revision).to_string());
-        self.say(&FromServer::CommandsListResult(CommandsListResult { id, commands, since }));
+        let since = Some(lifecycle::ToolRevision::from_text(&revision).to_string());
+        self.send_to_client(&FromServer::CommandsListResult(CommandsListResult {
+            id,
+            commands,
+            since,
+        }));
     }
 
     pub(super) fn command_describe(&mut self, id: String, name: &str) {
@@ -72,9 +76,9 @@ impl ReplSession {
             Some(descriptor) => {
                 FromServer::CommandDescribeResult(CommandDescribeResult { id, descriptor })
             }
-            None => trouble(Some(id), unknown(name)),
+            None => trouble(Some(id), unknown_command(name)),
         };
-        self.say(&frame);
+        self.send_to_client(&frame);
     }
 
     /// Returns the commands by name; if two have the same name, the catalogue's takes precedence, then the
@@ -136,8 +140,8 @@ impl ReplSession {
                 self.call_guest(called, None, &args);
             }
             None => {
-                let frame = command_result(id, Err(unknown(&name)), Artifacts::new(), 0);
-                self.say(&frame);
+                let frame = command_result(id, Err(unknown_command(&name)), Artifacts::new(), 0);
+                self.send_to_client(&frame);
             }
         }
     }
@@ -149,13 +153,13 @@ impl ReplSession {
         let GuestCalled { id, name, handler, kind, input, output, flaw, timeout } = called;
         if let Some(error) = unfit(flaw, input.as_ref(), args) {
             self.note_command(&id, &name, 0, Some(&error));
-            return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
+            return self.send_to_client(&command_result(id, Err(error), Artifacts::new(), 0));
         }
         let Some(args) = RawJson::parse(args) else { return };
         if let Err(refused) = self.evaluator.admit_program() {
             let error = words::quota_reached(&refused);
             self.note_command(&id, &name, 0, Some(&error));
-            return self.say(&command_result(id, Err(error), Artifacts::new(), 0));
+            return self.send_to_client(&command_result(id, Err(error), Artifacts::new(), 0));
         }
         if kind == CommandKind::Job && !self.has_room_for_job(&id) {
             return;
@@ -174,7 +178,7 @@ impl ReplSession {
         };
         let now = self.now();
         let invoke = InvokeCommand { task, name: handler.as_str().into(), args, now };
-        self.evaluator.tell(&ToSession::Invoke(invoke));
+        self.evaluator.send_message(&ToSession::Invoke(invoke));
     }
 
     pub(super) fn wrote(&mut self, task: u64, name: String, content_type: String, base64: &str) {
@@ -231,7 +235,7 @@ impl ReplSession {
         let duration_ms = millis(started.elapsed());
         self.note_command(&id, &name, duration_ms, result.as_ref().err());
         let frame = command_result(id, result, artifacts, duration_ms);
-        self.answer(client, &frame);
+        self.send_answer(client, &frame);
     }
 
     pub(super) fn guest_command_lost(&mut self, open: SessionTask) {
@@ -301,7 +305,7 @@ fn misfit(schema: Option<&Value>, json: &str) -> Option<String> {
     tools::misfit(&schema, &Json::parse(json.to_owned()).ok()?)
 }
 
-pub(super) fn unknown(name: &str) -> ErrorEnvelope {
+pub(super) fn unknown_command(name: &str) -> ErrorEnvelope {
     let mut shown = name.to_owned();
     shown.truncate(shown.floor_char_boundary(NAME_BYTES_MAX));
     envelope(ErrorKind::UnknownCommand, "unknownCommand", format!("There is no command {shown}."))

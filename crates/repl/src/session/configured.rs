@@ -2,7 +2,7 @@
 //! alias of a catalogue tool.
 
 use super::calls::{ToolCalled, command_result};
-use super::commands::{GuestCalled, described, unknown};
+use super::commands::{GuestCalled, described, unknown_command};
 use super::{ReplSession, TURN_MAX, TaskKind};
 use lifecycle::{ToolPath, ToolRevision};
 use protocols::execbox::session::{EvalOrder, TaskFailureKind, ToSession};
@@ -30,7 +30,7 @@ impl ReplSession {
     pub(super) fn commands_configured(&mut self) {
         let message = "The commands of the configuration changed.".to_owned();
         let reload = AssemblyReload { assembly: Some("commands".into()), message };
-        self.say(&FromServer::AssemblyReload(reload));
+        self.send_to_client(&FromServer::AssemblyReload(reload));
     }
 
     /// Returns a configured command by its name.
@@ -95,12 +95,14 @@ impl ReplSession {
         match deed {
             ReplDeed::Tool { tool, args: fixed } => match self.shown_tool(&tool) {
                 Some(found) => {
-                    let (args, is_job) = (over(&args, fixed), job || found.spec().job);
+                    let (args, is_job) =
+                        (merge_fixed_arguments(&args, fixed), job || found.spec().job);
                     self.call_tool(ToolCalled { id, name, tool, args, is_job, timeout });
                 }
                 None => {
-                    let frame = command_result(id, Err(unknown(&name)), Artifacts::new(), 0);
-                    self.say(&frame);
+                    let frame =
+                        command_result(id, Err(unknown_command(&name)), Artifacts::new(), 0);
+                    self.send_to_client(&frame);
                 }
             },
             ReplDeed::Code { text, input, output, .. } => {
@@ -115,7 +117,7 @@ impl ReplSession {
 
     /// Installs a command's text in the evaluator, unless it is installed.
     pub(super) fn install(&mut self, name: &str, text: &str) {
-        let revision = ToolRevision::of(text);
+        let revision = ToolRevision::from_text(text);
         if self.installed.texts.get(name) == Some(&revision) {
             return;
         }
@@ -134,7 +136,7 @@ impl ReplSession {
     fn evaluate_for(&mut self, name: &str, script: &str) {
         let task = self.open_task(name, TaskKind::Install, Some(TURN_MAX));
         let now = self.now();
-        self.evaluator.tell(&ToSession::Eval(EvalOrder { task, code: script.into(), now }));
+        self.evaluator.send_message(&ToSession::Eval(EvalOrder { task, code: script.into(), now }));
     }
 
     pub(super) fn install_ended(&mut self, name: String, outcome: TaskResult) {
@@ -180,7 +182,7 @@ fn leave_out(schema: &mut Value, fixed: &Map<String, Value>) {
 }
 
 /// Merges the caller's arguments with the fixed ones, which take precedence.
-fn over(args: &str, fixed: Map<String, Value>) -> String {
+fn merge_fixed_arguments(args: &str, fixed: Map<String, Value>) -> String {
     if fixed.is_empty() {
         return args.to_owned();
     }

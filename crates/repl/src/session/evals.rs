@@ -42,7 +42,9 @@ impl ReplSession {
         {
             match self.evaluator.admit_program() {
                 Ok(()) => self.begin_eval(queued),
-                Err(refused) => self.say(&trouble(Some(queued.id), words::quota_reached(&refused))),
+                Err(refused) => {
+                    self.send_to_client(&trouble(Some(queued.id), words::quota_reached(&refused)))
+                }
             }
         }
     }
@@ -53,7 +55,7 @@ impl ReplSession {
         let task = self.open_task(&id, TaskKind::Eval { code: String::new() }, Some(timeout));
         self.running_eval = Some(task);
         let eval = EvalOrder { task, code: code.as_str().into(), now };
-        self.evaluator.tell(&ToSession::Eval(eval));
+        self.evaluator.send_message(&ToSession::Eval(eval));
         if let Some(open) = self.tasks.get_mut(&task) {
             open.what = TaskKind::Eval { code };
         }
@@ -122,7 +124,7 @@ impl ReplSession {
 
     fn eval_done(&mut self, open: &SessionTask, result: EvalResult) {
         self.note_eval(open, result.duration_ms, None);
-        self.answer(open.client, &FromServer::EvalResult(result));
+        self.send_answer(open.client, &FromServer::EvalResult(result));
     }
 
     fn eval_failed(
@@ -137,7 +139,7 @@ impl ReplSession {
         let details = words::details(failed, &printed, duration_ms, state_lost);
         self.note_eval(&open, duration_ms, Some(&error));
         let error = error.with_details(details);
-        self.answer(open.client, &FromServer::EvalError(EvalError { id: open.id, error }));
+        self.send_answer(open.client, &FromServer::EvalError(EvalError { id: open.id, error }));
     }
 
     /// The evaluator is gone, and the eval with it.
@@ -160,11 +162,11 @@ impl ReplSession {
             error_kind: error.map(|error| error.kind),
             timestamp: self.setting.store.timestamp(),
         };
-        self.note(&entry);
+        self.record_eval(&entry);
     }
 
-    pub(super) fn note(&mut self, entry: &JournalEntry) {
-        self.noted = Some(self.setting.store.note(&self.book, entry, None));
+    pub(super) fn record_eval(&mut self, entry: &JournalEntry) {
+        self.noted = Some(self.setting.store.append_entry(&self.book, entry, None));
     }
 
     pub(super) fn note_command(
@@ -184,7 +186,7 @@ impl ReplSession {
             error_kind: error.map(|error| error.kind),
             timestamp: self.setting.store.timestamp(),
         };
-        self.note(&entry);
+        self.record_eval(&entry);
     }
 
     /// Cancels an eval or a watch. It has no answer of its own; an unknown target is ignored.
@@ -211,7 +213,7 @@ impl ReplSession {
 
     fn cancel_queued(&mut self, id: String, stop: StopReason) {
         let error = words::lost(Some(stop), "eval");
-        self.say(&FromServer::EvalError(EvalError { id, error }));
+        self.send_to_client(&FromServer::EvalError(EvalError { id, error }));
     }
 
     /// Replaces the evaluator with a new one.
@@ -224,7 +226,7 @@ impl ReplSession {
         self.forget_world(Some(StopReason::Reset));
         self.ensure_runner();
         self.note_command(&id, "reset", millis(since.elapsed()), None);
-        self.say(&FromServer::ResetResult(ResetResult { id, success: true }));
+        self.send_to_client(&FromServer::ResetResult(ResetResult { id, success: true }));
     }
 }
 

@@ -37,14 +37,14 @@ impl ReplSession {
             let error = envelope(ErrorKind::Busy, "jobConcurrencyLimit", message);
             let frame =
                 super::calls::command_result(id.to_owned(), Err(error), Artifacts::new(), 0);
-            self.say(&frame);
+            self.send_to_client(&frame);
         }
         has_room
     }
 
     pub(super) fn job_status(&mut self, id: String, job: String) {
         if let Some(view) = self.setting.store.look_at_job(&job) {
-            return self.say(&told(id, job, view));
+            return self.send_to_client(&job_message(id, job, view));
         }
         if !self.may_send_errand(&id) {
             return;
@@ -52,8 +52,8 @@ impl ReplSession {
         let (store, client) = (Arc::clone(&self.setting.store), self.client_number());
         self.errands.push(Box::pin(async move {
             let frame = match store.look_up_job(&job).await {
-                Some(view) => told(id, job, view),
-                None => trouble(Some(id), unknown()),
+                Some(view) => job_message(id, job, view),
+                None => trouble(Some(id), unknown_job()),
             };
             ErrandResult::Answer { client, frame: Box::new(frame) }
         }));
@@ -78,9 +78,9 @@ impl ReplSession {
                     }
                     JobWorker::Guest(owner) => drop(owner.try_send(SessionNotice::CancelJob(job))),
                 }
-                self.say(&answer(true, JobState::Running));
+                self.send_to_client(&answer(true, JobState::Running));
             }
-            Some((state, _)) => self.say(&answer(false, state)),
+            Some((state, _)) => self.send_to_client(&answer(false, state)),
             None => {
                 if !self.may_send_errand(&id) {
                     return;
@@ -96,8 +96,8 @@ impl ReplSession {
                         Some(state) => over
                             .into_iter()
                             .find(|(over, _)| *over == state)
-                            .map_or_else(|| trouble(None, unknown()), |(_, frame)| frame),
-                        None => trouble(Some(id), unknown()),
+                            .map_or_else(|| trouble(None, unknown_job()), |(_, frame)| frame),
+                        None => trouble(Some(id), unknown_job()),
                     };
                     ErrandResult::Answer { client, frame: Box::new(frame) }
                 }));
@@ -188,7 +188,7 @@ impl ReplSession {
     pub(super) fn keep_job_file(&mut self, job: String, file: TaskFile) {
         let store = Arc::clone(&self.setting.store);
         self.errands.push(Box::pin(async move {
-            if let Some(artifacts) = file.keep().await
+            if let Some(artifacts) = file.store_file().await
                 && let Err(error) = store.keep_job_files(&job, &artifacts).await
             {
                 tracing::error!(%error, "could not record a job's file");
@@ -203,7 +203,7 @@ impl ReplSession {
         self.errands.push(Box::pin(async move {
             let mut ended = ended;
             (ended.view.artifacts, _) = TaskFile::keep_all(files).await;
-            end(&store, ended).await
+            job_end(&store, ended).await
         }));
     }
 
@@ -213,7 +213,7 @@ impl ReplSession {
         let store = Arc::clone(&self.setting.store);
         let owed = self.owed(&id, &name);
         let entry = owed.entry(view.duration_ms, view.error.as_ref(), store.timestamp());
-        let noted = store.note(&owed.book, &entry, Some(&job));
+        let noted = store.append_entry(&owed.book, &entry, Some(&job));
         self.noted = Some(noted.clone());
         self.errands.push(Box::pin(async move {
             noted.await;
@@ -245,7 +245,7 @@ impl ReplSession {
 }
 
 /// Ends a job. Its end is stored before any client learns of it: after a crash it must not be found lost.
-async fn end(store: &ReplStore, ended: FinishedJob) -> ErrandResult {
+async fn job_end(store: &ReplStore, ended: FinishedJob) -> ErrandResult {
     let view = store.timed_job(&ended.job, ended.view);
     if let Err(error) = store.keep_job(&ended.job, &view).await {
         tracing::error!(%error, "could not record a job's outcome");
@@ -266,7 +266,7 @@ async fn cancel_elsewhere(store: &ReplStore, job: &str, caller: CallerName) -> O
 }
 
 /// Describes a job as a frame.
-fn told(id: String, job_id: String, view: JobView) -> FromServer {
+fn job_message(id: String, job_id: String, view: JobView) -> FromServer {
     let JobView { state, progress, output, error, artifacts, duration_ms } = view;
     if state == JobState::Running {
         return FromServer::JobStatusResult(JobStatusResult {
@@ -290,6 +290,6 @@ fn told(id: String, job_id: String, view: JobView) -> FromServer {
     })
 }
 
-fn unknown() -> protocols::hotrepl::wire::ErrorEnvelope {
+fn unknown_job() -> protocols::hotrepl::wire::ErrorEnvelope {
     envelope(ErrorKind::InvalidRequest, "unknownJob", "There is no job of this id.")
 }

@@ -28,13 +28,14 @@ impl ReplSession {
             return self.say_full(id);
         }
         if let Err(refused) = self.evaluator.admit_program() {
-            return self.say(&trouble(Some(id), words::quota_reached(&refused)));
+            return self.send_to_client(&trouble(Some(id), words::quota_reached(&refused)));
         }
         self.ensure_runner();
         self.n_tasks += 1;
         let task = self.n_tasks;
         self.completions.insert(task, (id, client, since));
-        self.evaluator.tell(&ToSession::Complete(CompleteOrder { task, code: before.into() }));
+        self.evaluator
+            .send_message(&ToSession::Complete(CompleteOrder { task, code: before.into() }));
     }
 
     pub(super) fn say_completions(
@@ -47,13 +48,13 @@ impl ReplSession {
         let duration_ms = repl_store::millis(since.elapsed());
         let truncated = more.then_some(true);
         let result = CompleteResult { id, completions, duration_ms, truncated };
-        self.answer(client, &FromServer::CompleteResult(result));
+        self.send_answer(client, &FromServer::CompleteResult(result));
     }
 
     pub(super) fn say_full(&mut self, id: String) {
         let message = format!("At most {QUEUED_MAX} requests wait at a time.");
         let error = envelope(ErrorKind::Busy, "commandQueueFull", message);
-        self.say(&trouble(Some(id), error));
+        self.send_to_client(&trouble(Some(id), error));
     }
 
     pub(super) fn journal_query(

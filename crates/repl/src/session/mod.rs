@@ -200,7 +200,7 @@ pub(super) struct ReplSession {
 
 impl ReplSession {
     /// Starts a session and returns a handle to it.
-    pub(super) fn begin(
+    pub(super) fn begin_turn(
         setting: &SessionSetup,
         (caller, held): (CallerName, HeldRunner),
         name: &str,

@@ -105,7 +105,7 @@ impl ReplSession {
     fn say_commands_changed(&mut self, name: &str, what: &str) {
         let message = format!("The command {name} was {what}.");
         let reload = AssemblyReload { assembly: Some("commands".into()), message };
-        self.say(&FromServer::AssemblyReload(reload));
+        self.send_to_client(&FromServer::AssemblyReload(reload));
     }
 }
 

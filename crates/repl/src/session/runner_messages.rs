@@ -23,7 +23,7 @@ impl ReplSession {
             let now = self.now();
             let code = script.as_str().into();
             let eval = EvalOrder { task, code, now };
-            self.evaluator.tell(&ToSession::Eval(eval));
+            self.evaluator.send_message(&ToSession::Eval(eval));
         }
         self.evaluator.warm();
     }
@@ -106,7 +106,12 @@ impl ReplSession {
             }
             SessionMessage::Completed { task, names } => {
                 if let Some((id, client, since)) = self.completions.remove(&task) {
-                    self.say_completions(client, id, CompletionCandidates::of(names), since);
+                    self.say_completions(
+                        client,
+                        id,
+                        CompletionCandidates::from_names(names),
+                        since,
+                    );
                 }
             }
             SessionMessage::ToolCalled { task, call, tool, args } => {
@@ -173,7 +178,7 @@ impl ReplSession {
         self.forget_world(None);
         let message = loss.session_message();
         let reload = AssemblyReload { assembly: Some("evaluator".into()), message: message.into() };
-        self.say(&FromServer::AssemblyReload(reload));
+        self.send_to_client(&FromServer::AssemblyReload(reload));
         self.pump();
     }
 

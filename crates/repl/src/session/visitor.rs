@@ -14,7 +14,7 @@ impl ReplSession {
         self.leave(Some("new_connection"));
         self.n_clients += 1;
         let mut client = ReplConnection::new(self.n_clients, attach);
-        client.say(&FromServer::Handshake(handshake()));
+        client.send_frame(&FromServer::Handshake(handshake()));
         self.client = Some(client);
         // Requested early, so that the first eval need not wait for a runner.
         self.ensure_runner();
@@ -29,7 +29,7 @@ impl ReplSession {
         let Some(mut client) = self.client.take() else { return };
         if let Some(reason) = evicted {
             let evicted = SessionEvicted { reason: reason.to_owned(), by: None };
-            client.say(&FromServer::SessionEvicted(evicted));
+            client.send_frame(&FromServer::SessionEvicted(evicted));
             self.setting.tasks.spawn(client.dismiss());
         }
     }
@@ -38,17 +38,17 @@ impl ReplSession {
         match heard {
             ClientMessage::Frame(frame) => match decode(&frame) {
                 Ok(request) => self.serve(request),
-                Err(refused) => self.say(&trouble(refused.id, refused.error)),
+                Err(refused) => self.send_to_client(&trouble(refused.id, refused.error)),
             },
             ClientMessage::Noise => {
                 let error =
                     envelope(ErrorKind::InvalidRequest, "malformedJson", "The frame is not text.");
-                self.say(&trouble(None, error));
+                self.send_to_client(&trouble(None, error));
             }
             ClientMessage::TooLong => {
                 let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
                 let error = envelope(ErrorKind::InvalidRequest, "messageTooLarge", message);
-                self.say(&trouble(None, error));
+                self.send_to_client(&trouble(None, error));
                 if let Some(client) = self.client.take() {
                     self.setting.tasks.spawn(client.dismiss_unheard());
                 }
@@ -97,16 +97,16 @@ impl ReplSession {
         }
     }
 
-    pub(super) fn say(&mut self, frame: &FromServer) {
+    pub(super) fn send_to_client(&mut self, frame: &FromServer) {
         if let Some(client) = &mut self.client {
-            client.say(frame);
+            client.send_frame(frame);
         }
     }
 
     /// Sends a frame to the client that requested it, if it is still attached.
-    pub(super) fn answer(&mut self, client: u64, frame: &FromServer) {
+    pub(super) fn send_answer(&mut self, client: u64, frame: &FromServer) {
         if let Some(present) = self.client.as_mut().filter(|present| present.number == client) {
-            present.say(frame);
+            present.send_frame(frame);
         }
     }
 
@@ -130,14 +130,14 @@ impl ReplSession {
                 "At most {ERRANDS_MAX} lookups and files of one session are under way at a time."
             );
             let error = envelope(ErrorKind::Busy, "commandQueueFull", message);
-            self.say(&trouble(Some(id.to_owned()), error));
+            self.send_to_client(&trouble(Some(id.to_owned()), error));
         }
         may
     }
 
     pub(super) fn take(&mut self, brought: ErrandResult) {
         match brought {
-            ErrandResult::Answer { client, frame } => self.answer(client, &frame),
+            ErrandResult::Answer { client, frame } => self.send_answer(client, &frame),
             ErrandResult::Command(ended) => self.command_ended(*ended),
             ErrandResult::Job(ended) => self.guest_job_ended(*ended),
             ErrandResult::Nothing => {}

@@ -36,7 +36,7 @@ impl ReplSession {
         if self.watches.len() >= WATCHES_MAX {
             let message = format!("A session has at most {WATCHES_MAX} watches.");
             let error = envelope(ErrorKind::Internal, "subscriptionRejected", message);
-            return self.say(&subscribe_error(&id, 0, error, true));
+            return self.send_to_client(&subscribe_error(&id, 0, error, true));
         }
         let next_frame = self.frame(Instant::now()) + subscribe.interval_frames;
         let watch = SessionWatch {
@@ -93,7 +93,7 @@ impl ReplSession {
             let task = self.open_task(&id, TaskKind::Tick, Some(timeout));
             let now = self.now();
             let eval = EvalOrder { task, code: code.as_str().into(), now };
-            self.evaluator.tell(&ToSession::Eval(eval));
+            self.evaluator.send_message(&ToSession::Eval(eval));
         }
     }
 
@@ -137,7 +137,7 @@ impl ReplSession {
         if is_final {
             self.watches.remove(&open.id);
         }
-        self.answer(open.client, &FromServer::SubscribeResult(result));
+        self.send_answer(open.client, &FromServer::SubscribeResult(result));
     }
 
     fn tick_failed(&mut self, id: &str, error: ErrorEnvelope) {
@@ -150,7 +150,7 @@ impl ReplSession {
         if is_final {
             self.watches.remove(id);
         }
-        self.say(&frame);
+        self.send_to_client(&frame);
     }
 
     /// The evaluator was lost in the middle of a tick; the next tick uses a new one.
@@ -164,14 +164,14 @@ impl ReplSession {
     /// The watch would fail for ever, so it ends: its client can request it again later.
     fn refuse_watch(&mut self, id: &str, error: ErrorEnvelope) {
         if let Some(watch) = self.watches.remove(id) {
-            self.say(&subscribe_error(id, watch.seq, error, true));
+            self.send_to_client(&subscribe_error(id, watch.seq, error, true));
         }
     }
 
     pub(super) fn end_watch(&mut self, id: &str, message: &str, code: &str) {
         if let Some(watch) = self.watches.remove(id) {
             let error = envelope(ErrorKind::Cancelled, code, message);
-            self.say(&subscribe_error(id, watch.seq, error, true));
+            self.send_to_client(&subscribe_error(id, watch.seq, error, true));
         }
     }
 

@@ -57,7 +57,7 @@ impl EvaluatorState {
     }
 
     /// A task begins; it is its turn.
-    pub(super) fn begin(&self, task: u64) {
+    pub(super) fn begin_task(&self, task: u64) {
         let room = OutputAllowance { printed_bytes: self.printed_bytes_max, files: FILES_MAX };
         self.open.borrow_mut().insert(task, room);
         self.current.set(task);
@@ -82,7 +82,7 @@ impl EvaluatorState {
 
     /// Called while the guest is busy: whether it must stop.
     pub(crate) fn poll(&self) -> bool {
-        self.mailbox.look();
+        self.mailbox.poll_lines();
         if self.mailbox.is_stopped(self.current.get()) {
             self.stopped.set(true);
         }
@@ -92,7 +92,10 @@ impl EvaluatorState {
     pub(crate) fn call(&self, outbox: &LinkWriter, call: u32, tool: &str, args: RawJson<'_>) {
         let task = self.current.get();
         self.calls.borrow_mut().insert(call, task);
-        say(outbox, &FromSession::Called(GuestCall { task, call, tool: tool.into(), args }));
+        send_message(
+            outbox,
+            &FromSession::Called(GuestCall { task, call, tool: tool.into(), args }),
+        );
     }
 
     pub(crate) fn print(&self, outbox: &LinkWriter, line: &str) {
@@ -101,7 +104,7 @@ impl EvaluatorState {
         let Some(room) = open.get_mut(&task).filter(|room| room.printed_bytes > 0) else { return };
         let end = line.floor_char_boundary(room.printed_bytes);
         room.printed_bytes = room.printed_bytes.saturating_sub(end + 1);
-        say(outbox, &FromSession::Printed(GuestPrint { task, line: line[..end].into() }));
+        send_message(outbox, &FromSession::Printed(GuestPrint { task, line: line[..end].into() }));
         // At once: the next thing the guest does may never let us write again.
         outbox.flush();
     }
@@ -109,22 +112,22 @@ impl EvaluatorState {
     pub(crate) fn timer_set(&self, outbox: &LinkWriter, timer: u32, delay_ms: u64) {
         let task = self.current.get();
         self.timers.borrow_mut().insert(timer, task);
-        say(outbox, &FromSession::TimerSet(GuestTimer { timer, task, delay_ms }));
+        send_message(outbox, &FromSession::TimerSet(GuestTimer { timer, task, delay_ms }));
     }
 
     pub(crate) fn timer_cleared(&self, outbox: &LinkWriter, timer: u32) {
         self.timers.borrow_mut().remove(&timer);
-        say(outbox, &FromSession::TimerCleared(timer));
+        send_message(outbox, &FromSession::TimerCleared(timer));
     }
 
     pub(crate) fn progress(&self, outbox: &LinkWriter, task: u64, value: RawJson<'_>) {
         if self.open.borrow().contains_key(&task) {
-            say(outbox, &FromSession::Progressed(CommandProgress { task, value }));
+            send_message(outbox, &FromSession::Progressed(CommandProgress { task, value }));
             outbox.flush();
         }
     }
 
-    pub(crate) fn show(&self, type_name: String, json: String, bytes: u64) {
+    pub(crate) fn set_display(&self, type_name: String, json: String, bytes: u64) {
         *self.shown.borrow_mut() = Some((type_name, json, bytes));
     }
 
@@ -142,7 +145,7 @@ impl EvaluatorState {
         }
         room.files -= 1;
         let (name, content_type, base64) = (name.into(), content_type.into(), base64.into());
-        say(outbox, &FromSession::Wrote(WrittenFile { task, name, content_type, base64 }));
+        send_message(outbox, &FromSession::Wrote(WrittenFile { task, name, content_type, base64 }));
         true
     }
 }
@@ -154,6 +157,6 @@ pub(crate) struct CommandFile<'a> {
     pub(crate) base64: &'a str,
 }
 
-pub(crate) fn say(outbox: &LinkWriter, message: &FromSession<'_>) {
+pub(crate) fn send_message(outbox: &LinkWriter, message: &FromSession<'_>) {
     outbox.send_with(|line| encode(message, line));
 }

@@ -1,6 +1,6 @@
 //! The functions that only the prelude of a session calls.
 
-use super::desk::{CommandFile, say};
+use super::desk::{CommandFile, send_message};
 use crate::host::{GuestHost, payload};
 use protocols::execbox::PAYLOAD_BYTES_MAX;
 use protocols::execbox::session::FromSession;
@@ -18,7 +18,7 @@ impl GuestHost {
             && serde_json::from_str::<serde_json::Value>(json).is_ok();
         let descriptor = payload(json).filter(|_| fits);
         if let Some(descriptor) = descriptor {
-            say(&self.outbox, &FromSession::Registered(descriptor));
+            send_message(&self.outbox, &FromSession::Registered(descriptor));
         }
         descriptor.is_some()
     }
@@ -35,9 +35,9 @@ impl GuestHost {
         fits && self.desk.get().is_some_and(|desk| desk.write(&self.outbox, task as u64, file))
     }
 
-    fn shown(&self, type_name: String, json: String, bytes: f64) {
+    fn display_function(&self, type_name: String, json: String, bytes: f64) {
         if let Some(desk) = self.desk.get() {
-            desk.show(type_name, json, bytes as u64);
+            desk.set_display(type_name, json, bytes as u64);
         }
     }
 
@@ -61,7 +61,7 @@ pub(super) fn session_functions<'js>(
     object.set(
         "unregistered",
         Func::new(move |name: String| {
-            say(&it.outbox, &FromSession::Unregistered(name.as_str().into()));
+            send_message(&it.outbox, &FromSession::Unregistered(name.as_str().into()));
         }),
     )?;
     let it = of(host);
@@ -78,7 +78,7 @@ pub(super) fn session_functions<'js>(
     object.set(
         "shown",
         Func::new(move |type_name: String, json: String, bytes: f64| {
-            it.shown(type_name, json, bytes);
+            it.display_function(type_name, json, bytes);
         }),
     )?;
     let it = of(host);

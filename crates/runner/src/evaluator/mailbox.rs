@@ -32,7 +32,7 @@ impl LineQueue {
     }
 
     /// Reads what has come, without waiting for more.
-    pub(super) fn look(&self) {
+    pub(super) fn poll_lines(&self) {
         let mut ahead = self.ahead.borrow_mut();
         if ahead.len() >= AHEAD_MAX {
             return;
@@ -58,7 +58,7 @@ impl LineQueue {
     }
 
     /// The wish has been fulfilled.
-    pub(super) fn forget(&self, task: u64) {
+    pub(super) fn drop_task(&self, task: u64) {
         self.stopped.borrow_mut().remove(&task);
     }
 }

@@ -17,7 +17,7 @@ use crate::link::LinkReader;
 use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
 use crate::world::GuestWorld;
-use desk::say;
+use desk::send_message;
 use lifecycle::CallId;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{
@@ -54,7 +54,7 @@ pub(crate) fn serve(world: &GuestWorld, open: &OpenSession, inbox: LinkReader) -
         let evaluator = SessionEvaluator::furnish(world, &ctx, &desk, open);
         evaluator.is_ok_and(|mut evaluator| evaluator.run())
     });
-    rejections.inspect(|rejections| rejections.forget());
+    rejections.inspect(|rejections| rejections.clear());
     is_closed
 }
 
@@ -122,7 +122,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             let n_lines = self.n_lines;
             let outbox = &self.world.host.outbox;
             let line = self.desk.mailbox.next(|| {
-                say(outbox, &FromSession::Rested { lines: n_lines });
+                send_message(outbox, &FromSession::Rested { lines: n_lines });
                 outbox.flush();
             });
             let line = match line {
@@ -143,22 +143,22 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             ToSession::Eval(eval) => self.eval(&eval),
             ToSession::Invoke(invoke) => self.invoke(&invoke),
             ToSession::Complete(complete) => self.complete(&complete),
-            ToSession::Settle(settle) => self.settle(&settle),
+            ToSession::Settle(settle) => self.settle_call(&settle),
             ToSession::Fire(fire) => self.fire(fire),
             ToSession::Interrupt(stop) => {
-                self.desk.mailbox.forget(stop.task);
+                self.desk.mailbox.drop_task(stop.task);
                 if self.tasks.contains_key(&stop.task) {
-                    self.end(stop.task, verdict::interrupted());
+                    self.end_task(stop.task, verdict::interrupted());
                 }
             }
         }
     }
 
     fn eval(&mut self, eval: &EvalOrder<'_>) {
-        self.begin(eval.task, eval.now);
+        self.begin_eval(eval.task, eval.now);
         let script = match prepare::interactive(&eval.code) {
             Ok(script) => script,
-            Err(problems) => return self.end(eval.task, verdict::syntax(&problems)),
+            Err(problems) => return self.end_task(eval.task, verdict::syntax(&problems)),
         };
         let _ = self.hooks.remember.call::<_, ()>((eval.code.as_ref(),));
         let mut options = EvalOptions::default();
@@ -172,9 +172,9 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
     }
 
     fn invoke(&mut self, invoke: &InvokeCommand<'_>) {
-        self.begin(invoke.task, invoke.now);
+        self.begin_eval(invoke.task, invoke.now);
         if !matches!(self.hooks.knows.call::<_, bool>((invoke.name.as_ref(),)), Ok(true)) {
-            return self.end(invoke.task, verdict::unknown());
+            return self.end_task(invoke.task, verdict::unknown_error());
         }
         let begun = convert::from_json(self.ctx, invoke.args).and_then(|args| {
             self.hooks.invoke.call::<_, Promise<'js>>((
@@ -186,8 +186,8 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         self.follow(invoke.task, begun, true);
     }
 
-    fn begin(&self, task: u64, now: GuestTime) {
-        self.desk.begin(task);
+    fn begin_eval(&self, task: u64, now: GuestTime) {
+        self.desk.begin_task(task);
         for warning in self.warnings.take() {
             self.desk.print(&self.world.host.outbox, &warning);
         }
@@ -217,7 +217,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
     /// A task that never waited for anything is over.
     fn end_at_once(&mut self, task: u64, outcome: TaskOutcome<'static>) {
         self.finish_turn();
-        self.end(task, outcome);
+        self.end_task(task, outcome);
     }
 
     /// Runs what the turn left to run, then says which tasks are over.
@@ -244,7 +244,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             let outcome = self.outcome(task);
             // Showing a value may run the guest, who may then have to be stopped.
             let outcome = if self.desk.stopped.get() { self.interrupted() } else { outcome };
-            self.end(task, outcome);
+            self.end_task(task, outcome);
         }
         self.end_the_stuck();
     }
@@ -259,7 +259,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
                 true => verdict::out_of_memory(self.open.memory_bytes),
                 false => verdict::failed(TaskFailureKind::Stuck, STUCK),
             };
-            self.end(task, outcome);
+            self.end_task(task, outcome);
         }
     }
 
@@ -269,8 +269,8 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         let task = self.desk.current.get();
         let outcome = self.interrupted();
         self.world.host.advance_clock(false);
-        self.desk.mailbox.forget(task);
-        self.desk.mailbox.forget(0);
+        self.desk.mailbox.drop_task(task);
+        self.desk.mailbox.drop_task(0);
         drop(self.ctx.catch());
         let mut n_left = LEFTOVERS_MAX;
         while n_left > 0 && !self.desk.stopped.get() && self.ctx.execute_pending_job() {
@@ -319,12 +319,12 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         }
         // The engine wraps an eval's value, so that one that is a promise is not awaited.
         match promise.result::<Object<'js>>().map(|result| result.and_then(|it| it.get("value"))) {
-            Some(Ok(value)) => self.shown(value),
+            Some(Ok(value)) => self.display_value(value),
             Some(Err(_)) | None => self.threw(false),
         }
     }
 
-    fn shown(&self, value: Value<'js>) -> TaskOutcome<'static> {
+    fn display_value(&self, value: Value<'js>) -> TaskOutcome<'static> {
         if value.is_undefined() {
             return TaskOutcome::Nothing;
         }
@@ -368,9 +368,9 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         }
     }
 
-    fn end(&mut self, task: u64, outcome: TaskOutcome<'_>) {
+    fn end_task(&mut self, task: u64, outcome: TaskOutcome<'_>) {
         self.desk.open.borrow_mut().remove(&task);
-        self.desk.mailbox.forget(task);
+        self.desk.mailbox.drop_task(task);
         self.desk.stopped.set(false);
         self.tasks.remove(&task);
         let is_exhausted = matches!(
@@ -396,7 +396,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             line.len()
         );
         let outcome = verdict::failed(TaskFailureKind::Threw, message);
-        say(outbox, &FromSession::Ended(TaskEnd { task, outcome, fouled }));
+        send_message(outbox, &FromSession::Ended(TaskEnd { task, outcome, fouled }));
     }
 
     fn complete(&self, complete: &CompleteOrder<'_>) {
@@ -411,13 +411,13 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             .unwrap_or_default();
         let names = names.into_iter().map(Into::into).collect();
         let completed = CompletionNames { task: complete.task, names };
-        say(&self.world.host.outbox, &FromSession::Completed(completed));
+        send_message(&self.world.host.outbox, &FromSession::Completed(completed));
     }
 
-    fn settle(&mut self, settle: &SettleCall<'_>) {
+    fn settle_call(&mut self, settle: &SettleCall<'_>) {
         let task = self.desk.calls.borrow_mut().remove(&settle.call);
         let failed = task.is_some() && matches!(settle.outcome, CallSettlement::Failed(_));
-        self.world.host.call_sites.borrow_mut().settle(CallId(settle.call), failed);
+        self.world.host.call_sites.borrow_mut().settle_call(CallId(settle.call), failed);
         let Some(task) = task else { return };
         self.desk.turn_of(task);
         self.turn(settle.now);

@@ -18,7 +18,7 @@ pub(super) fn interrupted() -> EvalOutcome {
     failed(TaskFailureKind::Interrupted, "it was stopped")
 }
 
-pub(super) fn unknown() -> EvalOutcome {
+pub(super) fn unknown_error() -> EvalOutcome {
     failed(TaskFailureKind::Unknown, "the command is no longer registered")
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<GuestHost>) -> rqui
     functions.set(
         "named",
         Func::new(move |name: String, message: String, stack: String| {
-            let NamedError { message, frames } = named(&it, &name, &message, &stack);
+            let NamedError { message, frames } = named_function(&it, &name, &message, &stack);
             *it.named_frames.borrow_mut() = frames;
             message
         }),
@@ -29,9 +29,9 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<GuestHost>) -> rqui
 }
 
 /// A session's texts share one file name: there, only words are changed.
-fn named(host: &GuestHost, name: &str, message: &str, stack: &str) -> NamedError {
+fn named_function(host: &GuestHost, name: &str, message: &str, stack: &str) -> NamedError {
     match &*host.program.borrow() {
         Some(program) => program.name_error(name, message, stack),
-        None => ProgramSource::unknown().name_error(name, message, stack),
+        None => ProgramSource::unknown_names().name_error(name, message, stack),
     }
 }

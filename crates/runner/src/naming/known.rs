@@ -131,7 +131,7 @@ pub(super) struct KnownFunctions<'a> {
 }
 
 impl<'a> KnownFunctions<'a> {
-    pub(super) fn of(program: &Program<'a>) -> Self {
+    pub(super) fn from_program(program: &Program<'a>) -> Self {
         let mut known = Self { names: HashMap::new() };
         known.visit_program(program);
         known

@@ -64,7 +64,7 @@ impl ProgramSource {
     }
 
     /// Of a program without a text: messages get other words, places stay the engine's.
-    pub(crate) fn unknown() -> Self {
+    pub(crate) fn unknown_names() -> Self {
         let outside = "tools.*".to_owned();
         Self {
             text: None,
@@ -82,7 +82,7 @@ impl ProgramSource {
 
     /// The error's message as Node words it, and its frames. `name` is the error's class, `stack` the engine's own.
     pub(crate) fn name_error(&self, name: &str, message: &str, stack: &str) -> NamedError {
-        let top = StackTop::of(stack);
+        let top = StackTop::from_stack(stack);
         let found = phrases::phrase(name, message, &top).map(|phrase| self.carry_out(phrase, &top));
         let (better, place) = found.unwrap_or_default();
         let hint = hints::global(name, message, &self.outside);
@@ -119,7 +119,7 @@ impl ProgramSource {
         let Some(program) = prepare::parse_prepared(&allocator, text) else { return vec![] };
         let mut found = OperationSearch::run(text, &program, self.engine_place(frame), wanted);
         if found.len() > 1 && wanted.is_call() {
-            let known = known::KnownFunctions::of(&program);
+            let known = known::KnownFunctions::from_program(&program);
             found.retain(|found| !known.has(&found.text));
         }
         if wanted.is_call() {

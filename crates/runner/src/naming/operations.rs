@@ -142,14 +142,14 @@ impl<'s, 'w> OperationSearch<'s, 'w> {
         search.found
     }
 
-    fn note(&mut self, at: u32) {
+    fn record_operation(&mut self, at: u32) {
         let body = self.bodies.last_mut().expect("the program's own body is never left");
         body.noted = Some(at);
     }
 
     /// Notes the place of the token that begins at a byte.
     fn note_token(&mut self, at: u32) {
-        self.note(mark_at(self.source, at));
+        self.record_operation(mark_at(self.source, at));
     }
 
     /// Whether an operation that is done now has the place.

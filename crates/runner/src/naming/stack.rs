@@ -25,7 +25,7 @@ pub(super) struct StackTop<'s> {
 }
 
 impl<'s> StackTop<'s> {
-    pub(super) fn of(stack: &'s str) -> Self {
+    pub(super) fn from_stack(stack: &'s str) -> Self {
         let mut native = None;
         for line in stack.lines().filter(|line| !line.trim().is_empty()) {
             if let Some(frame) = read(line) {

@@ -44,11 +44,15 @@ fn names_are_short_or_absent() {
 fn stacks_are_read_as_the_engine_writes_them() {
     let stack = "    at map (native)\n    at f (g (program.js:9:9) (program.js:2:3)\n    at x (airlock:prelude:1:1)\n    at program.js:4:5\n";
     let first = UserFrame { function: Some("f (g (program.js:9:9)"), line: 2, column: 3 };
-    assert_eq!(StackTop::of(stack), StackTop { native: Some("map"), user: Some(first) });
+    assert_eq!(StackTop::from_stack(stack), StackTop { native: Some("map"), user: Some(first) });
     let second = UserFrame { function: None, line: 4, column: 5 };
     assert_eq!(user_frames(stack).collect::<Vec<_>>(), [first, second]);
     let ours = "    at set (airlock:prelude:3:1)\n    at f (program.js:2:3)\n";
-    assert_eq!(StackTop::of(ours).user, None, "an error of ours names nothing of the program's");
+    assert_eq!(
+        StackTop::from_stack(ours).user,
+        None,
+        "an error of ours names nothing of the program's"
+    );
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn columns_are_characters_and_know_nothing_of_what_was_put_in() {
     assert_eq!(stack("    at f (program.js:1:48)\n"), "    at f (program.js:1:22)");
     assert_eq!(stack("    at f (program.js:1:99)\n"), "    at f (program.js:1:1)");
     assert_eq!(
-        ProgramSource::unknown().name_error("Error", "m", "    at program.js:7:9\n").frames,
+        ProgramSource::unknown_names().name_error("Error", "m", "    at program.js:7:9\n").frames,
         "    at program.js:7:9"
     );
 }

@@ -104,7 +104,7 @@ fn late_globals(source: &str) -> Vec<String> {
     let parsed = Parser::new(&allocator, source, SourceType::cjs()).parse();
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
     let mut search = LateGlobals {
-        scopes: ScopeStack::of(&parsed.program),
+        scopes: ScopeStack::from_program(&parsed.program),
         are_functions: vec![],
         found: vec![],
     };
@@ -121,7 +121,7 @@ struct LateGlobals<'a> {
 
 impl<'a> Visit<'a> for LateGlobals<'a> {
     fn enter_scope(&mut self, flags: ScopeFlags, id: &Cell<Option<ScopeId>>) {
-        self.scopes.enter(id);
+        self.scopes.enter_scope(id);
         self.are_functions.push(flags.is_function());
     }
 

@@ -9,7 +9,7 @@ const CLASS: &str = "decorators are not supported: call the function with the cl
 const MEMBER: &str = "decorators are not supported: call the function after the class instead, as in `Type.prototype.method = decorate(Type.prototype.method)`";
 
 /// Refuses a program with decorators.
-pub(super) fn check(text: &str, program: &Program<'_>) -> Result<(), SyntaxProblem> {
+pub(super) fn refuse_decorators(text: &str, program: &Program<'_>) -> Result<(), SyntaxProblem> {
     if !text.contains('@') {
         return Ok(());
     }

@@ -33,7 +33,7 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program).map_err(one)?;
-    decorators::check(&text, &program).map_err(one)?;
+    decorators::refuse_decorators(&text, &program).map_err(one)?;
     match strip::strip(&text, &program).map_err(one)? {
         strip::StripOutcome::Unchanged => Ok(lasting(&text, &program)),
         strip::StripOutcome::Blanked(blanked) => {

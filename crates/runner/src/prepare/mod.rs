@@ -63,7 +63,7 @@ pub fn prepare(source: &str, convention: ValueConvention) -> Result<RunnableText
     let allocator = Allocator::default();
     let program = parse(&allocator, &text)?;
     recover::check_modules(&text, &program)?;
-    decorators::check(&text, &program)?;
+    decorators::refuse_decorators(&text, &program)?;
     match strip::strip(&text, &program)? {
         strip::StripOutcome::Unchanged => finish(&text, &program, None, convention),
         strip::StripOutcome::Blanked(bytes) => finish(&text, &program, Some(bytes), convention),

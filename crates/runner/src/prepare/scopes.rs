@@ -21,13 +21,13 @@ pub(crate) struct ScopeStack<'a> {
 
 impl<'a> ScopeStack<'a> {
     /// Gives each scope of the program its id. No scope is open yet.
-    pub(crate) fn of(program: &Program<'a>) -> Self {
+    pub(crate) fn from_program(program: &Program<'a>) -> Self {
         let mut declarations = DeclarationFinder::default();
         declarations.visit_program(program);
         Self { declared: declarations.declared, open: vec![], depths: HashMap::new() }
     }
 
-    pub(crate) fn enter(&mut self, id: &Cell<Option<ScopeId>>) {
+    pub(crate) fn enter_scope(&mut self, id: &Cell<Option<ScopeId>>) {
         let Some(id) = id.get().map(ScopeId::index) else {
             // A scope of types: nothing there is anybody's value.
             self.open.push(usize::MAX);

@@ -34,7 +34,7 @@ fn errors_after_enums_and_namespaces_name_the_users_lines() {
         "    at f (program.js:11:13)\n    at <anonymous> (program.js:13:1)"
     );
     // What only the engine notices.
-    assert_eq!(stack("let a = 1\nlet a = 2"), "    at program.js:11:7");
+    assert_eq!(stack("let a = 1\nlet a = 2"), "    at program.js:11:5");
     let value = done(&Run::new(&format!("{DECLARED}[Level.Low, Level[1], Level.High, Text.sign]")));
     assert_eq!(value["result"], serde_json::json!([1, "Low", "\n", "!"]));
     let problem = done(&Run::new(&format!("{DECLARED}\nconst b = ;")));
@@ -77,7 +77,7 @@ fn syntax_errors_come_without_started_and_with_the_users_position() {
         (second["type"].as_str(), second["error"]["name"].as_str()),
         (Some("done"), Some("SyntaxError"))
     );
-    assert_eq!(second["error"]["stack"], "    at program.js:2:7");
+    assert_eq!(second["error"]["stack"], "    at program.js:2:5");
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl AdmissionQueue {
     }
 
     /// A part of the budget as soon as it is the demand's turn and it fits. Dropping the future leaves the queue.
-    pub(crate) async fn admit(
+    pub(crate) async fn admit_caller(
         &self,
         caller: &CallerKey,
         bytes: u64,

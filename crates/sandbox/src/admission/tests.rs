@@ -218,8 +218,8 @@ fn a_dropped_demand_leaves_the_queue_and_a_closed_budget_refuses() {
     let admission = AdmissionQueue::new(4 * MIB, BTreeMap::new());
     let ann = caller("ann");
     let first = admission.try_admit(&ann, 3 * MIB).unwrap().unwrap();
-    let mut large = Box::pin(admission.admit(&ann, 4 * MIB));
-    let mut small = pin!(admission.admit(&ann, MIB));
+    let mut large = Box::pin(admission.admit_caller(&ann, 4 * MIB));
+    let mut small = pin!(admission.admit_caller(&ann, MIB));
     assert!(large.as_mut().poll(&mut context).is_pending());
     assert!(small.as_mut().poll(&mut context).is_pending());
     assert_eq!((admission.runners(), admission.bytes(), admission.waiting()), (1, 3 * MIB, 2));
@@ -228,7 +228,7 @@ fn a_dropped_demand_leaves_the_queue_and_a_closed_budget_refuses() {
     drop(first);
     assert_eq!(admission.waiting(), 0);
     let all = admission.try_admit(&None, 4 * MIB).unwrap().unwrap();
-    let mut waiting = Box::pin(admission.admit(&ann, MIB));
+    let mut waiting = Box::pin(admission.admit_caller(&ann, MIB));
     assert!(waiting.as_mut().poll(&mut context).is_pending());
     admission.close();
     assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Err(LeaseError::Closed))));

@@ -120,18 +120,18 @@ pub(super) fn decode_session(line: &[u8]) -> SessionLine {
             task: called.task,
             call: called.call,
             tool: called.tool.into(),
-            args: called.args.text().to_owned(),
+            args: called.args.as_text().to_owned(),
         },
         FromSession::Printed(printed) => {
             SessionMessage::Printed { task: printed.task, line: printed.line.into() }
         }
         FromSession::Registered(descriptor) => {
-            SessionMessage::CommandRegistered(descriptor.text().to_owned())
+            SessionMessage::CommandRegistered(descriptor.as_text().to_owned())
         }
         FromSession::Unregistered(name) => SessionMessage::CommandUnregistered(name.into()),
         FromSession::Progressed(progressed) => SessionMessage::Progressed {
             task: progressed.task,
-            value: progressed.value.text().to_owned(),
+            value: progressed.value.as_text().to_owned(),
         },
         FromSession::Wrote(wrote) => SessionMessage::FileWritten {
             task: wrote.task,
@@ -147,7 +147,7 @@ fn logged(log: Log<'_>) -> RunnerMessage {
         mark: log.mark,
         level: log.level,
         line: log.line.into_owned(),
-        exact: log.exact.map(|exact| exact.text().to_owned()),
+        exact: log.exact.map(|exact| exact.as_text().to_owned()),
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
         };
         let (failure, limit) = failed("E_MAIL", None).into_failure();
         assert_eq!(failure.code, lifecycle::FailureCode::Tool);
-        assert_eq!(failure.details.unwrap().text(), r#"{"code":"E_MAIL"}"#);
+        assert_eq!(failure.details.unwrap().as_text(), r#"{"code":"E_MAIL"}"#);
         assert_eq!(limit, None);
         let (failure, limit) = failed("timeout", Some("cpu")).into_failure();
         assert_eq!(

@@ -122,14 +122,14 @@ pub(crate) fn runner(own_pid: u32) -> [sock_filter; RUNNER_STEPS] {
     let mut program = [const { load(OFFSET_CALL) }; RUNNER_STEPS];
     for (at, call) in ZYGOTE_ONLY.iter().enumerate() {
         program[1 + 2 * at] = jump_unless(*call as u32, 1);
-        program[2 + 2 * at] = answer(libc::SECCOMP_RET_KILL_PROCESS);
+        program[2 + 2 * at] = seccomp_action(libc::SECCOMP_RET_KILL_PROCESS);
     }
     // A runner may abort itself. Without a pid namespace it could otherwise end other runners.
     program[RUNNER_STEPS - 5] = jump_unless(libc::SYS_tgkill as u32, 2);
     program[RUNNER_STEPS - 4] = load(OFFSET_ARGUMENT);
     program[RUNNER_STEPS - 3] = jump_unless(own_pid, 1);
-    program[RUNNER_STEPS - 2] = answer(libc::SECCOMP_RET_ALLOW);
-    program[RUNNER_STEPS - 1] = answer(libc::SECCOMP_RET_KILL_PROCESS);
+    program[RUNNER_STEPS - 2] = seccomp_action(libc::SECCOMP_RET_ALLOW);
+    program[RUNNER_STEPS - 1] = seccomp_action(libc::SECCOMP_RET_KILL_PROCESS);
     program
 }
 
@@ -152,7 +152,7 @@ const fn jump_unless(value: u32, skipped: u8) -> sock_filter {
     sock_filter { code, jt: 0, jf: skipped, k: value }
 }
 
-const fn answer(verdict: u32) -> sock_filter {
+const fn seccomp_action(verdict: u32) -> sock_filter {
     sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: verdict }
 }
 
@@ -173,7 +173,7 @@ mod tests {
             at += 1;
             if step.code == load(0).code {
                 accumulator = if step.k == OFFSET_CALL { call as u32 } else { argument };
-            } else if step.code == answer(0).code {
+            } else if step.code == seccomp_action(0).code {
                 return step.k;
             } else if accumulator != step.k {
                 at += usize::from(step.jf);

@@ -56,7 +56,7 @@ pub(crate) fn leave_the_host(tier: &mut JailTier) {
 fn enter_empty_root(tier: &mut JailTier) {
     if tier.has(JailLayer::MountNamespace)
         && !tier.has(JailLayer::EmptyRoot)
-        && empty_root::enter().is_ok()
+        && empty_root::enter_empty_root().is_ok()
     {
         tier.add(JailLayer::EmptyRoot);
     }
@@ -74,7 +74,7 @@ fn take_namespaces(tier: &mut JailTier, flags: c_int) {
 
 fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: unshare takes no pointers; the process is single-threaded, so nobody else is affected.
-    check(unsafe { libc::unshare(flags) })
+    check_result(unsafe { libc::unshare(flags) })
 }
 
 fn become_nobody() -> io::Result<()> {
@@ -83,9 +83,9 @@ fn become_nobody() -> io::Result<()> {
         if libc::geteuid() != 0 {
             return Ok(());
         }
-        check(libc::setgroups(0, std::ptr::null()))?;
-        check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
-        check(libc::setresuid(NOBODY, NOBODY, NOBODY))
+        check_result(libc::setgroups(0, std::ptr::null()))?;
+        check_result(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+        check_result(libc::setresuid(NOBODY, NOBODY, NOBODY))
     }
 }
 
@@ -113,7 +113,7 @@ fn drop_capabilities() -> io::Result<()> {
     let none = [0_u32; 6];
     // SAFETY: version 3 reads a header of two words and two sets of three words, which is what lies there.
     let answer = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
-    check(answer as c_int)
+    check_result(answer as c_int)
 }
 
 /// No core dump, no attaching, no reading of this process's memory by its own user.
@@ -138,7 +138,7 @@ fn prctl(option: c_int, value: u64) -> io::Result<()> {
 fn prctl_answer(option: c_int, value: u64) -> io::Result<c_int> {
     // SAFETY: the options used here take numbers, no pointers.
     let answer = unsafe { libc::prctl(option, value, 0, 0, 0) };
-    check(answer).map(|()| answer)
+    check_result(answer).map(|()| answer)
 }
 
 /// Sets a limit that cannot be raised again. A lower one that stands already is kept.
@@ -146,10 +146,10 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` outlives both calls and has the layout they expect.
     unsafe {
-        check(libc::getrlimit(resource, &raw mut limit))?;
+        check_result(libc::getrlimit(resource, &raw mut limit))?;
         limit.rlim_max = limit.rlim_max.min(hard);
         limit.rlim_cur = limit.rlim_max.min(soft);
-        check(libc::setrlimit(resource, &raw const limit))
+        check_result(libc::setrlimit(resource, &raw const limit))
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -
 pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` outlives the call and has the layout it expects.
-    check(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
+    check_result(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
     Ok(limit.rlim_cur)
 }
 
@@ -181,6 +181,6 @@ pub(crate) fn landlock() -> Option<u8> {
     }
 }
 
-pub(super) fn check(answer: c_int) -> io::Result<()> {
+pub(super) fn check_result(answer: c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -63,7 +63,7 @@ pub fn enter_with<W>(play: RunnerProgram<W>) {
     let touched = match TouchedPages::learn() {
         Ok(LearningSide::Copy(saying)) => {
             rehearse(play, world);
-            leave(i32::from(saying.say().is_err()));
+            leave(i32::from(saying.send_pages().is_err()));
         }
         Ok(LearningSide::Zygote(touched)) => touched,
         Err(_) => TouchedPages::default(),
@@ -97,7 +97,7 @@ struct Zygote {
 
 impl Zygote {
     fn run<W>(mut self, world: W, tier: JailTier, play: RunnerProgram<W>) -> ! {
-        self.say(ZygoteReport::Ready(tier), None);
+        self.send_report(ZygoteReport::Ready(tier), None);
         loop {
             let woken = signals::wait(&self.control).map(|()| self.reap());
             match woken.and_then(|()| self.control.next_order()) {
@@ -134,23 +134,26 @@ impl Zygote {
 
     fn born(&mut self, token: ForkToken, pid: i32, pidfd: &OwnedFd) {
         self.runners.insert(pid, token);
-        self.say(ZygoteReport::Born(token), Some(pidfd));
+        self.send_report(ZygoteReport::Born(token), Some(pidfd));
     }
 
     fn not_born(&self, token: ForkToken, error: &io::Error) {
-        self.say(ZygoteReport::NotBorn { token, errno: error.raw_os_error().unwrap_or(0) }, None);
+        self.send_report(
+            ZygoteReport::NotBorn { token, errno: error.raw_os_error().unwrap_or(0) },
+            None,
+        );
     }
 
     fn reap(&mut self) {
         while let Some((pid, end)) = next_ended(libc::WNOHANG) {
             if let Some(token) = self.runners.remove(&pid) {
-                self.say(ZygoteReport::Ended { token, end }, None);
+                self.send_report(ZygoteReport::Ended { token, end }, None);
             }
         }
     }
 
     /// Tells the server, or ends: without a server there is nothing to do.
-    fn say(&self, report: ZygoteReport, passed: Option<&OwnedFd>) {
+    fn send_report(&self, report: ZygoteReport, passed: Option<&OwnedFd>) {
         if self.control.report(report, passed.map(AsFd::as_fd)).is_err() {
             leave(0);
         }

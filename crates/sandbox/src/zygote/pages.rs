@@ -63,7 +63,7 @@ impl TouchedPages {
             0 => Ok(LearningSide::Copy(TouchReport { ranges, files, to })),
             copy => {
                 drop(to);
-                let heard = Self::hear(from);
+                let heard = Self::receive_from(from);
                 // SAFETY: the copy is our child; its status is of no interest and not written.
                 unsafe { libc::waitpid(copy, std::ptr::null_mut(), 0) };
                 Ok(LearningSide::Zygote(heard.unwrap_or_default()))
@@ -84,7 +84,7 @@ impl TouchedPages {
         }
     }
 
-    fn hear(mut from: PipeReader) -> io::Result<Self> {
+    fn receive_from(mut from: PipeReader) -> io::Result<Self> {
         let mut said = Vec::new();
         from.read_to_end(&mut said)?;
         let words = said.as_chunks::<WORD_BYTES>().0.iter().map(|word| usize::from_ne_bytes(*word));
@@ -107,7 +107,7 @@ fn counted(words: &[usize]) -> Option<(&[usize], &[usize])> {
 
 impl TouchReport {
     /// Says what this process has touched since it is a copy.
-    pub(super) fn say(mut self) -> io::Result<()> {
+    pub(super) fn send_pages(mut self) -> io::Result<()> {
         let pagemap = File::open("/proc/self/pagemap")?;
         // Before anything else is run: what says it is code as well.
         let windows = windows(&pagemap, &self.files)?;
@@ -189,7 +189,7 @@ mod tests {
                 memory[20 * PAGE_BYTES] = 2;
                 memory[40 * PAGE_BYTES] = 2;
                 let said = std::hint::black_box(&memory).len() == PAGES * PAGE_BYTES
-                    && saying.say().is_ok();
+                    && saying.send_pages().is_ok();
                 super::super::leave(i32::from(!said));
             }
             LearningSide::Zygote(touched) => {

@@ -28,7 +28,7 @@ impl SchemaCheck<'_> {
             return fits;
         };
         if self.schema.node(rest).is_never() && items.len() > n_prefix {
-            return self.tell(place, MisfitKind::AdditionalItems { limit: n_prefix });
+            return self.report_misfit(place, MisfitKind::AdditionalItems { limit: n_prefix });
         }
         for (idx, item) in items.iter().enumerate().skip(n_prefix) {
             fits &= self.check_inside(rest, &place.item(idx, item));
@@ -68,10 +68,12 @@ impl SchemaCheck<'_> {
             found.into_iter().for_each(|idx| self.mark(EvaluatedPart::Item(idx)));
         }
         if n_found < least {
-            return self.tell(place, MisfitKind::Contains { least });
+            return self.report_misfit(place, MisfitKind::Contains { least });
         }
         match most {
-            Some(most) if n_found > most => self.tell(place, MisfitKind::MaxContains { most }),
+            Some(most) if n_found > most => {
+                self.report_misfit(place, MisfitKind::MaxContains { most })
+            }
             Some(_) | None => true,
         }
     }

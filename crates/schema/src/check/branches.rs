@@ -9,7 +9,7 @@ impl SchemaCheck<'_> {
     pub(super) fn all_of(&mut self, nodes: &[NodeId], place: &ValuePlace<'_>) -> bool {
         let mut fits = true;
         for node in nodes {
-            fits &= self.check(*node, place);
+            fits &= self.check_node(*node, place);
             if !fits && self.has_enough() {
                 break;
             }
@@ -29,7 +29,7 @@ impl SchemaCheck<'_> {
             }
             context.push(misfits);
         }
-        fits || self.tell(place, MisfitKind::AnyOf { context })
+        fits || self.report_misfit(place, MisfitKind::AnyOf { context })
     }
 
     pub(super) fn one_of(&mut self, nodes: &[NodeId], place: &ValuePlace<'_>) -> bool {
@@ -39,11 +39,11 @@ impl SchemaCheck<'_> {
             let (is_fitting, misfits) = self.check_apart(*node, place);
             n_fitting += usize::from(is_fitting);
             if n_fitting > 1 {
-                return self.tell(place, MisfitKind::OneOfSeveral);
+                return self.report_misfit(place, MisfitKind::OneOfSeveral);
             }
             context.push(misfits);
         }
-        n_fitting == 1 || self.tell(place, MisfitKind::OneOfNone { context })
+        n_fitting == 1 || self.report_misfit(place, MisfitKind::OneOfNone { context })
     }
 
     pub(super) fn condition(
@@ -57,7 +57,7 @@ impl SchemaCheck<'_> {
             return true;
         }
         let consequence = if self.fits_quietly(condition, place) { then } else { otherwise };
-        consequence.is_none_or(|node| self.check(node, place))
+        consequence.is_none_or(|node| self.check_node(node, place))
     }
 
     /// Follows a reference. One that leads back to itself at the same value demands nothing new.
@@ -65,7 +65,7 @@ impl SchemaCheck<'_> {
         let here = std::ptr::from_ref(place.value);
         // Those at this value are the last ones: the value inside is never entered from within.
         let mut at_this_value = self.applied.iter().rev().take_while(|(_, value)| *value == here);
-        at_this_value.any(|(applied, _)| *applied == target) || self.check(target, place)
+        at_this_value.any(|(applied, _)| *applied == target) || self.check_node(target, place)
     }
 
     pub(super) fn follow_dynamic(

@@ -83,7 +83,7 @@ impl SchemaCheck<'_> {
         }
         match unexpected.len() {
             0 => fits,
-            _ => self.tell(place, MisfitKind::UnevaluatedProperties { unexpected }),
+            _ => self.report_misfit(place, MisfitKind::UnevaluatedProperties { unexpected }),
         }
     }
 
@@ -98,7 +98,7 @@ impl SchemaCheck<'_> {
         if self.schema.node(node).is_never() {
             let n_unexpected = spoken_of.iter().filter(|is_marked| !**is_marked).count();
             return n_unexpected == 0
-                || self.tell(place, MisfitKind::UnevaluatedItems { n_unexpected });
+                || self.report_misfit(place, MisfitKind::UnevaluatedItems { n_unexpected });
         }
         let mut fits = true;
         for (idx, item) in items.iter().enumerate().filter(|(idx, _)| !spoken_of[*idx]) {

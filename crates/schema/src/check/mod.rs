@@ -60,7 +60,7 @@ impl<'s> SchemaCheck<'s> {
 
     /// Nothing, or the misfits: empty where they were not requested.
     pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<SchemaMisfit>> {
-        let fits = self.check(self.schema.root, &ValuePlace::whole(value));
+        let fits = self.check_node(self.schema.root, &ValuePlace::whole(value));
         match (self.given_up, fits) {
             // Earlier findings do not count: one `not` would invert them.
             (Some(kind), _) => Err(vec![SchemaMisfit { path: String::new(), kind }]),
@@ -70,7 +70,7 @@ impl<'s> SchemaCheck<'s> {
     }
 
     /// Applies a node. Marks of a node that does not fit are taken back.
-    fn check(&mut self, id: NodeId, place: &ValuePlace<'_>) -> bool {
+    fn check_node(&mut self, id: NodeId, place: &ValuePlace<'_>) -> bool {
         if self.depth >= DEPTH_MAX {
             self.given_up.get_or_insert(MisfitKind::TooDeep { depth_max: DEPTH_MAX });
         }
@@ -172,7 +172,7 @@ impl<'s> SchemaCheck<'s> {
     /// Applies a node to a value inside the present one, whose marks are its own business.
     fn check_inside(&mut self, node: NodeId, place: &ValuePlace<'_>) -> bool {
         let marks = self.marks.take();
-        let fits = self.check(node, place);
+        let fits = self.check_node(node, place);
         self.marks = marks;
         fits
     }
@@ -180,7 +180,7 @@ impl<'s> SchemaCheck<'s> {
     /// Whether a node fits, without recording misfits.
     fn fits_quietly(&mut self, node: NodeId, place: &ValuePlace<'_>) -> bool {
         let n_max = std::mem::take(&mut self.n_max);
-        let fits = self.check(node, place);
+        let fits = self.check_node(node, place);
         self.n_max = n_max;
         fits
     }
@@ -191,19 +191,19 @@ impl<'s> SchemaCheck<'s> {
             return (self.fits_quietly(node, place), vec![]);
         }
         let misfits = std::mem::take(&mut self.misfits);
-        let fits = self.check(node, place);
+        let fits = self.check_node(node, place);
         (fits, std::mem::replace(&mut self.misfits, misfits))
     }
 
     fn fail(&mut self, place: &ValuePlace<'_>, rule: &SchemaRule) -> bool {
         if self.is_telling() {
-            self.tell(place, rule.kind());
+            self.report_misfit(place, rule.kind());
         }
         false
     }
 
     /// Writes a misfit down. Ask [`Self::is_telling`] first: making one costs.
-    fn tell(&mut self, place: &ValuePlace<'_>, kind: MisfitKind) -> bool {
+    fn report_misfit(&mut self, place: &ValuePlace<'_>, kind: MisfitKind) -> bool {
         if self.is_telling() {
             self.n_written += 1;
             self.misfits.push(SchemaMisfit { path: place.pointer(), kind });

@@ -58,7 +58,8 @@ impl SchemaCheck<'_> {
             }
             unexpected.push(name);
         }
-        unexpected.len() == 0 || self.tell(place, MisfitKind::AdditionalProperties { unexpected })
+        unexpected.len() == 0
+            || self.report_misfit(place, MisfitKind::AdditionalProperties { unexpected })
     }
 
     fn all_present(
@@ -73,7 +74,7 @@ impl SchemaCheck<'_> {
             if self.has_enough() {
                 break;
             }
-            self.tell(place, MisfitKind::Required { property: name.clone() });
+            self.report_misfit(place, MisfitKind::Required { property: name.clone() });
         }
         fits
     }
@@ -98,8 +99,10 @@ impl SchemaCheck<'_> {
                 Some(true) => fits &= self.check_inside(*node, place),
                 // A name that takes too long to match fits nothing.
                 None => {
-                    fits =
-                        self.tell(place, MisfitKind::Pattern { pattern: pattern.source().into() })
+                    fits = self.report_misfit(
+                        place,
+                        MisfitKind::Pattern { pattern: pattern.source().into() },
+                    )
                 }
             }
             is_spoken_of = true;
@@ -135,7 +138,7 @@ impl SchemaCheck<'_> {
         place: &ValuePlace<'_>,
     ) -> bool {
         let present = pairs.iter().filter(|(name, _)| object.contains_key(name));
-        present.fold(true, |fits, (_, node)| self.check(*node, place) && fits)
+        present.fold(true, |fits, (_, node)| self.check_node(*node, place) && fits)
     }
 
     pub(super) fn property_names(
@@ -156,7 +159,7 @@ impl SchemaCheck<'_> {
             if self.has_enough() {
                 break;
             }
-            self.tell(place, MisfitKind::PropertyNames { name: name.clone(), misfits });
+            self.report_misfit(place, MisfitKind::PropertyNames { name: name.clone(), misfits });
         }
         self.marks = marks;
         fits

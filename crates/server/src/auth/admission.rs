@@ -35,7 +35,7 @@ impl RequestAdmission {
     }
 
     /// Whether a request names this server and does not come from a page that may not call it.
-    pub(crate) fn admit(&self, request: &Request) -> Result<(), RequestError> {
+    pub(crate) fn check_request(&self, request: &Request) -> Result<(), RequestError> {
         let Some(host) = self.checked_host(request) else {
             return Err(RequestError::forbidden(
                 "The header Host must name this server: a loopback name, its listen address, or a name \

@@ -36,14 +36,14 @@ pub async fn first_tokens(
     data_dir: &Path,
     now: Timestamp,
 ) -> Result<Option<PathBuf>, FirstTokensError> {
-    if !tokens::list(records).await.map_err(TokenError::from)?.is_empty() {
+    if !tokens::list_tokens(records).await.map_err(TokenError::from)?.is_empty() {
         return Ok(None);
     }
     let folder = data_dir.join("tokens");
     for (name, scope) in FIRST {
         let secret = MintedSecret::new()?;
         // The file is written first: a token whose secret is lost would be worse than the reverse.
-        write_secret(data_dir, name, secret.text())?;
+        write_secret(data_dir, name, secret.as_text())?;
         let name = TokenName::parse(name)?;
         let scopes = (TokenScopes::from([scope].as_slice()), AnswerRole::Person);
         tokens::add(records, &name, scopes, &secret, now).await?;

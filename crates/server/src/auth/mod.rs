@@ -24,7 +24,7 @@ pub use sessions::end_all_sessions;
 pub(crate) use sign_in_key::{PeerAddress, is_loopback, presents_sign_in_key};
 pub use sign_in_key::{SignInKey, sign_in_key_file};
 pub use token_names::{TokenName, check_name};
-pub use tokens::{MintedSecret, TokenError, TokenInfo, add, list, remove, set_answers};
+pub use tokens::{MintedSecret, TokenError, TokenInfo, add, list_tokens, remove, set_answers};
 pub(crate) use tokens::{TokenRegistry, digest, same};
 
 use crate::app::AppState;

@@ -112,7 +112,7 @@ pub fn recorded_review(records: &[store::StoredRecord]) -> Option<ManagementRevi
 
 /// Names of the callers whose tokens may answer.
 async fn trusted(records: &dyn RecordStore) -> Result<BTreeSet<String>, StoreError> {
-    let tokens = tokens::list(records).await?;
+    let tokens = tokens::list_tokens(records).await?;
     let may_answer = tokens.iter().filter(|token| token.scopes.has(Scope::Answer));
     let names = may_answer.map(|token| token.name.as_str().to_owned());
     Ok(names.chain([ENVIRONMENT.to_owned()]).collect())
@@ -127,7 +127,7 @@ struct ReviewItems {
 
 impl ReviewItems {
     async fn read(records: &dyn RecordStore, policies: &PolicySet) -> Result<Self, Fault> {
-        let rules = policies.list().await?;
+        let rules = policies.list_rules().await?;
         let mut names = vec![];
         for kind in [FindingKind::Source, FindingKind::Connection] {
             let kept = records.all(kind.record_kind()).await?;
@@ -213,7 +213,7 @@ async fn management_calls(
     let mut after = None;
     loop {
         let filter = ListFilter { phases: vec![], caller: None, after, n_max: PAGE_MAX };
-        let page = journal.list(filter).await?;
+        let page = journal.list_executions(filter).await?;
         let Some(last) = page.last() else { return Ok(found) };
         after = Some(last.execution);
         for listed in &page {
@@ -298,7 +298,7 @@ fn observe(calls: &mut BTreeMap<CallId, ManagementCall>, at: Timestamp, event: &
 }
 
 fn parsed(json: &Json) -> Value {
-    serde_json::from_str(json.text()).unwrap_or(Value::Null)
+    serde_json::from_str(json.as_text()).unwrap_or(Value::Null)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub async fn rotate_admin_tokens(records: &dyn RecordStore) -> Result<usize, Tok
         if !scopes.iter().any(|scope| scope == Scope::Admin.name()) {
             continue;
         }
-        let sha256 = digest(MintedSecret::new()?.text());
+        let sha256 = digest(MintedSecret::new()?.as_text());
         let sha256: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
         token["sha256"] = sha256.into();
         records.put("token", &record.key, token.to_string(), record.version).await?;
@@ -56,15 +56,15 @@ mod tests {
             add(&*store, &name, rights, &secret, Timestamp(1)).await.unwrap();
             secrets.push(secret);
         }
-        assert!(is_minted_secret(&*store, secrets[2].text()).await.unwrap());
+        assert!(is_minted_secret(&*store, secrets[2].as_text()).await.unwrap());
         assert!(!is_minted_secret(&*store, "another").await.unwrap());
         assert_eq!(rotate_admin_tokens(&*store).await.unwrap(), 2);
         let known = TokenRegistry::new(Arc::clone(&store) as _, None);
         let mut are_known = vec![];
         for secret in &secrets {
-            are_known.push(known.caller(secret.text()).await.unwrap().is_some());
+            are_known.push(known.caller(secret.as_text()).await.unwrap().is_some());
         }
         assert_eq!(are_known, [false, false, true]);
-        assert_eq!(tokens::list(&*store).await.unwrap().len(), 3);
+        assert_eq!(tokens::list_tokens(&*store).await.unwrap().len(), 3);
     }
 }

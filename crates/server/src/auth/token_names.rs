@@ -1,6 +1,6 @@
 //! Names of tokens: which are valid, which callers they identify, and whose executions a new token would take over.
 
-use super::tokens::{TOKENS_MAX, TokenError, list};
+use super::tokens::{TOKENS_MAX, TokenError, list_tokens};
 use lifecycle::{BuiltinCaller, CallerName};
 use std::fmt;
 use store::{ListFilter, RecordStore};
@@ -47,7 +47,7 @@ pub async fn check_name(records: &dyn RecordStore, name: &TokenName) -> Result<(
     if BuiltinCaller::reserves(&name.0) {
         return Err(TokenError::Reserved(name.clone()));
     }
-    let tokens = list(records).await?;
+    let tokens = list_tokens(records).await?;
     if tokens.iter().any(|token| token.name == *name) {
         return Err(TokenError::Exists(name.clone()));
     }

@@ -110,7 +110,7 @@ impl MintedSecret {
     }
 
     /// The secret as text, to be shown.
-    pub fn text(&self) -> &str {
+    pub fn as_text(&self) -> &str {
         &self.0
     }
 }
@@ -142,7 +142,7 @@ pub async fn add(
     created: Timestamp,
 ) -> Result<TokenInfo, TokenError> {
     check_name(records, name).await?;
-    let digest = digest(secret.text());
+    let digest = digest(secret.as_text());
     let token = TokenInfo { name: name.clone(), scopes, answers, created, digest };
     let kept = TokenRecord {
         name: name.as_str().to_owned(),
@@ -160,7 +160,7 @@ pub async fn add(
 }
 
 /// Returns every token, by name.
-pub async fn list(records: &dyn RecordStore) -> Result<Vec<TokenInfo>, StoreError> {
+pub async fn list_tokens(records: &dyn RecordStore) -> Result<Vec<TokenInfo>, StoreError> {
     let kept = records.all(KIND).await?;
     kept.iter()
         .map(|record| {
@@ -191,7 +191,7 @@ pub async fn set_answers(
 /// Removes a token, unless no further token could be minted afterwards.
 pub async fn remove(records: &dyn RecordStore, name: &TokenName) -> Result<(), TokenError> {
     let unknown = || TokenError::Unknown(name.clone());
-    let tokens = list(records).await?;
+    let tokens = list_tokens(records).await?;
     let is_admin = |token: &&TokenInfo| token.scopes.has(Scope::Admin);
     let removed = tokens.iter().find(|token| token.name == *name).ok_or_else(unknown)?;
     if is_admin(&removed) && tokens.iter().filter(is_admin).count() == 1 {
@@ -268,7 +268,7 @@ impl TokenRegistry {
     }
 
     /// Makes the next request read the store.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn clear_cache(&self) {
         let mut known = self.lock();
         known.tokens = None;
         known.n_forgotten += 1;
@@ -285,7 +285,7 @@ impl TokenRegistry {
                 Some(_) | None => known.n_forgotten,
             }
         };
-        let tokens: Arc<[TokenInfo]> = list(&*self.records).await?.into();
+        let tokens: Arc<[TokenInfo]> = list_tokens(&*self.records).await?.into();
         let mut known = self.lock();
         if known.n_forgotten == n_forgotten {
             known.tokens = Some((asked_at, Arc::clone(&tokens)));
@@ -377,10 +377,10 @@ mod tests {
     async fn a_secret_speaks_for_its_name_until_it_is_removed() {
         let store = Arc::new(SqliteStore::temporary().unwrap());
         let secret = mint(&*store, "agent-1", "run,answer").await.unwrap();
-        assert!(secret.text().starts_with("alk_") && secret.text().len() == 47);
+        assert!(secret.as_text().starts_with("alk_") && secret.as_text().len() == 47);
         let tokens = TokenRegistry::new(Arc::clone(&store) as _, Some("from outside"));
 
-        let caller = tokens.caller(secret.text()).await.unwrap().unwrap();
+        let caller = tokens.caller(secret.as_text()).await.unwrap().unwrap();
         assert_eq!(
             (caller.name.0.as_str(), caller.scopes.to_string()),
             ("agent-1", "run,answer".into())
@@ -391,8 +391,8 @@ mod tests {
         assert_eq!(tokens.caller("").await.unwrap(), None);
 
         remove(&*store, &TokenName::parse("agent-1").unwrap()).await.unwrap();
-        tokens.forget();
-        assert_eq!(tokens.caller(secret.text()).await.unwrap(), None);
+        tokens.clear_cache();
+        assert_eq!(tokens.caller(secret.as_text()).await.unwrap(), None);
     }
 
     /// A store that reads immediately and returns late.
@@ -445,14 +445,14 @@ mod tests {
         let meanwhile = async {
             let first = store.all(KIND).await.unwrap();
             let secret = mint(&*store, "bot", "run").await.unwrap();
-            tokens.forget();
+            tokens.clear_cache();
             told.notify_one();
             (first.len(), secret)
         };
         let (early, (n_first, secret)) = tokio::join!(tokens.caller("alk_wrong"), meanwhile);
         assert_eq!((early.unwrap(), n_first), (None, 0));
         told.notify_one();
-        assert!(tokens.caller(secret.text()).await.unwrap().is_some());
+        assert!(tokens.caller(secret.as_text()).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -460,8 +460,8 @@ mod tests {
         let store = SqliteStore::temporary().unwrap();
         let secret = mint(&store, "a", "run").await.unwrap();
         let record = store.get(KIND, "a").await.unwrap().unwrap();
-        assert!(!record.value.contains(secret.text().trim_start_matches(PREFIX)));
-        assert!(!format!("{secret:?}").contains(secret.text()));
+        assert!(!record.value.contains(secret.as_text().trim_start_matches(PREFIX)));
+        assert!(!format!("{secret:?}").contains(secret.as_text()));
     }
 
     #[tokio::test]
@@ -486,12 +486,12 @@ mod tests {
         let record = store.get(KIND, "bot").await.unwrap().unwrap();
         assert!(!record.value.contains("answers"), "as earlier versions wrote it");
         let tokens = TokenRegistry::new(Arc::clone(&store) as _, None);
-        let answers = async || tokens.caller(secret.text()).await.unwrap().unwrap().answers;
+        let answers = async || tokens.caller(secret.as_text()).await.unwrap().unwrap().answers;
         assert_eq!(answers().await, AnswerRole::Person);
         let name = TokenName::parse("bot").unwrap();
         for role in [AnswerRole::Model, AnswerRole::Client, AnswerRole::Person] {
             assert_eq!(set_answers(&*store, &name, role).await.unwrap().answers, role);
-            tokens.forget();
+            tokens.clear_cache();
             assert_eq!(answers().await, role);
         }
         let other = TokenName::parse("other").unwrap();

@@ -40,7 +40,7 @@ impl ConnectionPhase {
         (Self::Stream, "stream"),
     ];
 
-    fn of(number: u8) -> Self {
+    fn from_number(number: u8) -> Self {
         let found = Self::ALL.into_iter().find(|(phase, _)| *phase as u8 == number);
         found.map_or(Self::Request, |(phase, _)| phase)
     }
@@ -103,7 +103,7 @@ impl ConnectionEntry {
     }
 
     pub(crate) fn phase(&self) -> ConnectionPhase {
-        ConnectionPhase::of(self.phase.load(Ordering::Relaxed))
+        ConnectionPhase::from_number(self.phase.load(Ordering::Relaxed))
     }
 
     pub(crate) const fn is_reserve(&self) -> bool {
@@ -139,14 +139,14 @@ impl ConnectionEntry {
         Some((class, self.changed.load(Ordering::Relaxed)))
     }
 
-    fn enter(&self, phase: ConnectionPhase) {
+    fn enter_phase(&self, phase: ConnectionPhase) {
         self.changed.store(self.table.next_change(), Ordering::Relaxed);
         self.phase.store(phase as u8, Ordering::Relaxed);
     }
 
     /// Records that the head of a request has arrived.
     pub(crate) fn begin_request(&self) {
-        self.enter(ConnectionPhase::Request);
+        self.enter_phase(ConnectionPhase::Request);
     }
 
     /// Counts the request for the peer that a trusted proxy names, if it named one.
@@ -168,7 +168,7 @@ impl ConnectionEntry {
 
     /// The origin of the request.
     pub(crate) fn request_peer(&self, peer: SocketAddr, headers: &HeaderMap) -> RequestPeer {
-        RequestPeer::of(self.table.limits(), peer, headers)
+        RequestPeer::from_request(self.table.limits(), peer, headers)
     }
 
     /// Follows an answer to its end; an upgraded connection ends only when it is closed.
@@ -177,21 +177,21 @@ impl ConnectionEntry {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            self.enter(ConnectionPhase::Stream);
+            self.enter_phase(ConnectionPhase::Stream);
             return response;
         }
         if response.body().size_hint().exact().is_some() {
             self.end_request();
             return response;
         }
-        self.enter(ConnectionPhase::Stream);
+        self.enter_phase(ConnectionPhase::Stream);
         let connection = RequestEnd(Arc::clone(self));
         response.map(|body| Body::new(FollowedBody { body, _end: connection }))
     }
 
     fn end_request(&self) {
         *self.held() = ConnectionHold::default();
-        self.enter(ConnectionPhase::Idle);
+        self.enter_phase(ConnectionPhase::Idle);
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, ConnectionHold> {
@@ -206,9 +206,9 @@ impl ConnectionEntry {
     }
 
     /// Ends the connection for this reason.
-    pub(crate) fn end(&self, refusal: ConnectionRefusal) {
+    pub(crate) fn end_connection(&self, refusal: ConnectionRefusal) {
         if self.refusal.set(refusal).is_ok() {
-            self.table.refused().count(refusal);
+            self.table.count_refusal().count(refusal);
         }
         self.ending.cancel();
     }

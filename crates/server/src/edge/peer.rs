@@ -17,7 +17,7 @@ const X_FORWARDED_FOR: &str = "x-forwarded-for";
 pub(crate) struct PeerKey(IpAddr);
 
 impl PeerKey {
-    pub(crate) fn of(ip: IpAddr) -> Self {
+    pub(crate) fn from_ip(ip: IpAddr) -> Self {
         Self(match ip.to_canonical() {
             IpAddr::V4(ip) => ip.into(),
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
@@ -46,7 +46,11 @@ pub(crate) enum RequestPeer {
 }
 
 impl RequestPeer {
-    pub(crate) fn of(limits: &ConnectionLimits, peer: SocketAddr, headers: &HeaderMap) -> Self {
+    pub(crate) fn from_request(
+        limits: &ConnectionLimits,
+        peer: SocketAddr,
+        headers: &HeaderMap,
+    ) -> Self {
         if !limits.is_trusted_proxy(peer.ip()) {
             return Self::Connection(peer);
         }
@@ -68,7 +72,7 @@ impl RequestPeer {
         match self {
             Self::Connection(_) => None,
             Self::Named(ip) if ip.to_canonical().is_loopback() => None,
-            Self::Named(ip) | Self::Unnamed(ip) => Some(PeerKey::of(ip)),
+            Self::Named(ip) | Self::Unnamed(ip) => Some(PeerKey::from_ip(ip)),
         }
     }
 
@@ -90,7 +94,7 @@ impl ConnectionLimits {
     /// The key by which connections from an address are counted; none if they are not limited.
     pub(super) fn counted_key(&self, ip: IpAddr) -> Option<PeerKey> {
         let is_exempt = ip.to_canonical().is_loopback() || self.is_trusted_proxy(ip);
-        (!is_exempt).then(|| PeerKey::of(ip))
+        (!is_exempt).then(|| PeerKey::from_ip(ip))
     }
 }
 
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn addresses_of_version_6_are_counted_by_their_first_half() {
-        let key = |ip: &str| PeerKey::of(ip.parse().unwrap()).to_string();
+        let key = |ip: &str| PeerKey::from_ip(ip.parse().unwrap()).to_string();
         assert_eq!(key("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
         assert_eq!(key("2001:db8:1:2:ffff::"), key("2001:db8:1:2::1"));
         assert_eq!(key("::ffff:192.0.2.1"), "192.0.2.1");
@@ -193,7 +197,7 @@ mod tests {
             ("127.0.0.3:9", &[("forwarded", "for=192.0.2.1")], None),
         ];
         for (peer, lines, expected) in cases {
-            let seen = RequestPeer::of(&limits, peer.parse().unwrap(), &headers(lines));
+            let seen = RequestPeer::from_request(&limits, peer.parse().unwrap(), &headers(lines));
             let seen = seen.key().map(|key| key.to_string());
             assert_eq!((peer, lines, seen.as_deref()), (peer, lines, expected));
         }

@@ -121,7 +121,7 @@ impl RefusedConnections {
     }
 
     /// Answers a refused connection, unless too many are being answered.
-    pub(crate) fn answer(
+    pub(crate) fn answer_stream(
         &self,
         mut stream: TcpStream,
         refusal: ConnectionRefusal,

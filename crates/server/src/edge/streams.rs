@@ -28,7 +28,7 @@ impl CallerStreams {
         Arc::new(Self { open: Mutex::default(), per_caller_max })
     }
 
-    pub(super) fn admit(
+    pub(super) fn admit_stream(
         self: &Arc<Self>,
         caller: &CallerName,
     ) -> Result<StreamPlace, ConnectionRefusal> {
@@ -85,13 +85,13 @@ mod tests {
     fn a_caller_has_so_many_streams_and_another_one_as_many() {
         let streams = CallerStreams::new(2);
         let (ann, bob) = (CallerName("ann".into()), CallerName("bob".into()));
-        let first = streams.admit(&ann).unwrap();
-        let _second = streams.admit(&ann).unwrap();
-        assert_eq!(streams.admit(&ann).unwrap_err(), ConnectionRefusal::Caller(2));
-        let _other = streams.admit(&bob).unwrap();
+        let first = streams.admit_stream(&ann).unwrap();
+        let _second = streams.admit_stream(&ann).unwrap();
+        assert_eq!(streams.admit_stream(&ann).unwrap_err(), ConnectionRefusal::Caller(2));
+        let _other = streams.admit_stream(&bob).unwrap();
         assert_eq!(streams.n_open(), 3);
         drop(first);
-        let _third = streams.admit(&ann).unwrap();
+        let _third = streams.admit_stream(&ann).unwrap();
         assert_eq!(streams.n_open(), 3);
     }
 

@@ -61,12 +61,12 @@ impl ConnectionTable {
         &self.limits
     }
 
-    pub(crate) const fn refused(&self) -> &RefusedConnections {
+    pub(crate) const fn count_refusal(&self) -> &RefusedConnections {
         &self.refused
     }
 
     /// Gives a new connection a slot, or returns why it gets none. Another connection may lose its slot to it.
-    pub(crate) fn admit(
+    pub(crate) fn admit_connection(
         self: &Arc<Self>,
         peer: SocketAddr,
     ) -> Result<ConnectionGuard, ConnectionRefusal> {
@@ -126,13 +126,13 @@ impl ConnectionTable {
         &self,
         caller: &CallerName,
     ) -> Result<StreamPlace, ConnectionRefusal> {
-        self.streams.admit(caller).inspect_err(|refusal| self.refused.count(*refusal))
+        self.streams.admit_stream(caller).inspect_err(|refusal| self.refused.count(*refusal))
     }
 
     /// Frees the slot of a closed connection.
     pub(super) fn remove(&self, entry: &ConnectionEntry) {
         let mut open = self.lock();
-        if open.forget(entry).is_none() {
+        if open.remove_entry(entry).is_none() {
             open.n_closing -= 1;
             self.closed.notify_one();
         }
@@ -194,7 +194,7 @@ impl OpenConnections {
         entry
     }
 
-    fn forget(&mut self, entry: &ConnectionEntry) -> Option<Arc<ConnectionEntry>> {
+    fn remove_entry(&mut self, entry: &ConnectionEntry) -> Option<Arc<ConnectionEntry>> {
         let entry = self.entries.remove(&entry.id)?;
         self.n_reserve -= usize::from(entry.is_reserve());
         if let Some(key) = entry.peer {
@@ -220,9 +220,9 @@ impl OpenConnections {
         let candidates = self.entries.values().filter(|entry| may(entry));
         let ranked = candidates.filter_map(|entry| Some((entry.rank()?, Arc::clone(entry))));
         let (_, victim) = ranked.min_by_key(|(rank, _)| *rank)?;
-        self.forget(&victim);
+        self.remove_entry(&victim);
         self.n_closing += 1;
-        victim.end(why);
+        victim.end_connection(why);
         Some(())
     }
 }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     fn admit(table: &Arc<ConnectionTable>, ip: &str) -> Result<ConnectionGuard, ConnectionRefusal> {
-        table.admit(SocketAddr::new(ip.parse().unwrap(), 1_000))
+        table.admit_connection(SocketAddr::new(ip.parse().unwrap(), 1_000))
     }
 
     /// Advances a connection through a whole request and its answer.
@@ -281,7 +281,7 @@ mod tests {
         };
         for ip in ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.7"] {
             let mut opened = streams(ip);
-            let key = PeerKey::of(ip.parse().unwrap());
+            let key = PeerKey::from_ip(ip.parse().unwrap());
             assert_eq!(
                 opened.pop().unwrap().unwrap_err(),
                 ConnectionRefusal::Address(key, 2),
@@ -344,7 +344,7 @@ mod tests {
         let ended: Vec<_> = reserve.iter().filter(|guard| is_ended(guard)).collect();
         assert_eq!(ended.len(), 1, "the oldest unfinished head of the reserve gave way");
         assert!(is_ended(&reserve[0]));
-        let counted = table.refused().counts();
+        let counted = table.count_refusal().counts();
         assert_eq!(counted[1], ("displaced", 5));
     }
 

@@ -180,7 +180,7 @@ async fn the_first_head_on_a_connection_has_its_time_and_idle_ones_have_more() {
     }
     send(&mut idle, server.address, "/", "Connection: close\r\n").await;
     assert!(rest(&mut idle).await.contains(OK));
-    assert_eq!(server.accepting.table.refused().counts()[4], ("head", 2));
+    assert_eq!(server.accepting.table.count_refusal().counts()[4], ("head", 2));
     server.stop().await;
 }
 

@@ -89,7 +89,10 @@ async fn open(app: &AppState, caller: &Caller) -> Result<Value, RequestError> {
     let owner = (!caller.sees_all_questions()).then(|| caller.name.clone());
     let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused, ExecutionPhase::Parked];
     let n_max = EXECUTIONS_LOOKED_AT_MAX;
-    let listed = app.engine.list(ListFilter { phases, caller: owner, after: None, n_max }).await?;
+    let listed = app
+        .engine
+        .list_executions(ListFilter { phases, caller: owner, after: None, n_max })
+        .await?;
     let is_all = listed.len() < n_max;
     let mut open = vec![];
     for listed in listed {

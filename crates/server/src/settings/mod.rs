@@ -19,5 +19,5 @@ pub use records::{
 pub use registry::{AppliedSetting, SettingsRegistry, close_admin_access};
 pub use rules::{
     LooseningFlag, SettingEffect, SettingName, SettingValue, SettledSettings, StartFlags, effect,
-    settle,
+    resolve_setting,
 };

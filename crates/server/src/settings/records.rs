@@ -85,7 +85,7 @@ pub async fn read_settings(
 pub fn look_up_settings(
     data_dir: &Path,
 ) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
-    merged(&SqliteStore::look(data_dir, SETTING)?, data_dir)
+    merged(&SqliteStore::read_records(data_dir, SETTING)?, data_dir)
 }
 
 fn merged(

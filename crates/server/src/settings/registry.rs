@@ -43,7 +43,9 @@ impl SettingsRegistry {
     }
 
     /// Every recorded setting.
-    pub async fn list(&self) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
+    pub async fn list_settings(
+        &self,
+    ) -> Result<BTreeMap<SettingName, StoredSetting>, SettingsError> {
         read_settings(&*self.0.records, &self.0.data_dir).await
     }
 
@@ -61,7 +63,7 @@ impl SettingsRegistry {
     ) -> Result<AppliedSetting, SettingsError> {
         let value = name.parse_value(text).map_err(SettingsError::Refused)?;
         let _changing = self.0.changing.lock().await;
-        if name == SettingName::OperatorMode && value.text() == "on" {
+        if name == SettingName::OperatorMode && value.as_text() == "on" {
             self.enter_operator_mode().await?;
         }
         let values = [(name, value.clone())];

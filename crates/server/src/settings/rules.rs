@@ -226,7 +226,7 @@ impl FromStr for SettingName {
 
 impl SettingValue {
     /// The text; empty for a list.
-    pub fn text(&self) -> &str {
+    pub fn as_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
             Self::List(_) => "",
@@ -234,7 +234,7 @@ impl SettingValue {
     }
 
     /// The members; one for a text.
-    pub fn list(&self) -> &[String] {
+    pub fn as_list(&self) -> &[String] {
         match self {
             Self::Text(text) => std::slice::from_ref(text),
             Self::List(items) => items,
@@ -264,12 +264,12 @@ pub fn effect(name: SettingName, old: &SettingValue, new: &SettingValue) -> Sett
         return SettingEffect::Same;
     }
     let loosens = match name {
-        SettingName::Answers => rank(new.text()) > rank(old.text()),
+        SettingName::Answers => rank(new.as_text()) > rank(old.as_text()),
         // A trusted proxy is not limited, and determines the peers of its requests.
         SettingName::AllowedHosts | SettingName::AllowedOrigins | SettingName::TrustedProxies => {
             has_more(old, new)
         }
-        SettingName::OperatorMode => new.text() != "on",
+        SettingName::OperatorMode => new.as_text() != "on",
         // Another file or key may have any content.
         SettingName::Config
         | SettingName::UserConfig
@@ -277,7 +277,7 @@ pub fn effect(name: SettingName, old: &SettingValue, new: &SettingValue) -> Sett
         | SettingName::PublicUrl => true,
         // Until a person trusts it, a project's file can only tighten.
         SettingName::ProjectFiles => has_more(new, old),
-        SettingName::Listen => reaches_more(old.text(), new.text()),
+        SettingName::Listen => reaches_more(old.as_text(), new.as_text()),
         SettingName::Supervised => false,
     };
     if loosens { SettingEffect::Loosens } else { SettingEffect::Tightens }
@@ -289,7 +289,7 @@ fn rank(answers: &str) -> usize {
 }
 
 fn has_more(old: &SettingValue, new: &SettingValue) -> bool {
-    new.list().iter().any(|item| !old.list().contains(item))
+    new.as_list().iter().any(|item| !old.as_list().contains(item))
 }
 
 /// A loopback address is only reachable from this machine, on any port. Any other address that differs may be
@@ -309,7 +309,7 @@ fn is_unspecified_for(old: IpAddr, new: IpAddr) -> bool {
 }
 
 /// The effective settings of a server that starts with these flags on a directory with this record.
-pub fn settle(
+pub fn resolve_setting(
     recorded: &BTreeMap<SettingName, SettingValue>,
     flags: &StartFlags,
 ) -> Result<SettledSettings, LooseningFlag> {

@@ -35,7 +35,7 @@ pub struct ListenerLimits {
 }
 
 impl NetworkConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_values(&self) -> Result<(), String> {
         self.allowed()?;
         self.proxy()?;
         Ok(())
@@ -61,13 +61,13 @@ impl NetworkConfig {
         self.proxy.as_ref().map(parse).transpose()
     }
 
-    pub(super) fn over(self, other: Self) -> Self {
+    pub(super) fn merged_over(self, other: Self) -> Self {
         Self { allow: self.allow.or(other.allow), proxy: self.proxy.or(other.proxy) }
     }
 }
 
 impl ListenerLimits {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_values(&self) -> Result<(), String> {
         let limits = [
             ("connections_max", self.connections_max, CONNECTIONS_MAX),
             ("connections_per_address_max", self.connections_per_address_max, CONNECTIONS_MAX),
@@ -83,7 +83,7 @@ impl ListenerLimits {
         }
     }
 
-    pub(super) fn over(self, other: Self) -> Self {
+    pub(super) fn merged_over(self, other: Self) -> Self {
         let per_address = self.connections_per_address_max;
         Self {
             connections_max: self.connections_max.or(other.connections_max),

@@ -87,7 +87,7 @@ impl ProcessRun {
 
 impl ProcessesConfig {
     /// These settings, and those of `other` where these say nothing.
-    pub(super) fn over(self, other: Self) -> Self {
+    pub(super) fn merged_over(self, other: Self) -> Self {
         Self {
             sandbox: self.sandbox.or(other.sandbox),
             run: self.run.or(other.run),
@@ -97,7 +97,7 @@ impl ProcessesConfig {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_values(&self) -> Result<(), String> {
         let sandbox = self.sandbox.iter();
         let mut places = sandbox.flat_map(|sandbox| sandbox.writable.iter().chain(&sandbox.hidden));
         if let Some(relative) = places.find(|path| !path.starts_with('/')) {
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(ConfigDocument::parse("").unwrap().processes.run, None);
         let [one, two] = ["1", "2"].map(|ms| format!("[processes.run]\ntime_ms_max = {ms}\n"));
         let merged =
-            ConfigDocument::parse(&one).unwrap().over(ConfigDocument::parse(&two).unwrap());
+            ConfigDocument::parse(&one).unwrap().merged_over(ConfigDocument::parse(&two).unwrap());
         assert_eq!(merged.processes.run.unwrap().time_ms_max, 1);
         let plain = ConfigDocument::parse("[processes.run]\n").unwrap().processes.run.unwrap();
         assert_eq!(plain.time_max().as_secs(), 600);

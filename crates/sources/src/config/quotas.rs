@@ -39,21 +39,22 @@ pub struct CallerQuotas {
 }
 
 impl QuotasConfig {
-    pub(super) fn check(&self) -> Result<(), String> {
-        self.usual().check("quotas")?;
+    pub(super) fn check_values(&self) -> Result<(), String> {
+        self.usual().check_values("quotas")?;
         if self.callers.len() > CALLERS_MAX {
             return Err(format!("quotas.callers: there are {CALLERS_MAX} at most"));
         }
         let mut callers = self.callers.iter();
-        callers.try_for_each(|(name, quotas)| quotas.check(&format!("quotas.callers.{name}")))
+        callers
+            .try_for_each(|(name, quotas)| quotas.check_values(&format!("quotas.callers.{name}")))
     }
 
-    pub(super) fn over(self, other: Self) -> Self {
-        let usual = self.usual().over(other.usual());
+    pub(super) fn merged_over(self, other: Self) -> Self {
+        let usual = self.usual().merged_over(other.usual());
         let mut callers = other.callers;
         for (name, quotas) in self.callers {
             let before = callers.remove(&name).unwrap_or_default();
-            callers.insert(name, quotas.over(before));
+            callers.insert(name, quotas.merged_over(before));
         }
         let CallerQuotas { running_max, waiting_max, .. } = usual;
         let CallerQuotas { cpu_seconds_per_hour_max, held_runners_max, .. } = usual;
@@ -81,7 +82,7 @@ impl QuotasConfig {
 }
 
 impl CallerQuotas {
-    fn check(&self, section: &str) -> Result<(), String> {
+    fn check_values(&self, section: &str) -> Result<(), String> {
         let numbers = [
             (QuotaKind::Running, self.running_max),
             (QuotaKind::Waiting, self.waiting_max),
@@ -94,7 +95,7 @@ impl CallerQuotas {
         }
     }
 
-    fn over(self, other: Self) -> Self {
+    fn merged_over(self, other: Self) -> Self {
         Self {
             running_max: self.running_max.or(other.running_max),
             waiting_max: self.waiting_max.or(other.waiting_max),
@@ -128,10 +129,10 @@ mod tests {
             "[quotas]\nrunning_max = 9\nwaiting_max = 8\n[quotas.callers.ci]\nrunning_max = 3\n";
         let other = "[quotas]\nwaiting_max = 5\n[quotas.callers.ci]\nheld_runners_max = 2\n";
         let merged =
-            ConfigDocument::parse(user).unwrap().over(ConfigDocument::parse(other).unwrap());
+            ConfigDocument::parse(user).unwrap().merged_over(ConfigDocument::parse(other).unwrap());
         let settings = merged.quotas.settings();
         let of = |name: &str| {
-            let quotas = settings.of(&CallerName(name.into()));
+            let quotas = settings.for_caller(&CallerName(name.into()));
             (quotas.running_max, quotas.waiting_max, quotas.held_runners_max)
         };
         let held = ConfigDocument::default().quotas.settings().usual.held_runners_max;

@@ -117,7 +117,7 @@ pub struct ReplCommands {
 
 impl ReplConfig {
     /// What is wrong with a file's commands is told with its place.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_values(&self) -> Result<(), String> {
         if self.commands.len() > COMMANDS_MAX {
             return Err(format!("repl.commands: there are {COMMANDS_MAX} at most"));
         }
@@ -134,7 +134,7 @@ impl ReplConfig {
     }
 
     /// This file's commands over another's: what both name is as this one says.
-    pub(super) fn over(mut self, other: Self) -> Self {
+    pub(super) fn merged_over(mut self, other: Self) -> Self {
         let names: BTreeSet<String> = self.commands.iter().map(|it| it.name.clone()).collect();
         let rest = other.commands.into_iter().filter(|it| !names.contains(&it.name));
         self.commands.extend(rest);
@@ -285,7 +285,8 @@ mod tests {
                      [[repl.commands]]\nname = 'b'\ntool = 'demo.add'\nargs = { a = 1 }\n";
         let mut first = ConfigDocument::parse(first).unwrap();
         first.repl.read_files(folder.path()).unwrap();
-        let merged = first.over(ConfigDocument::parse(other).unwrap()).repl.commands().unwrap();
+        let merged =
+            first.merged_over(ConfigDocument::parse(other).unwrap()).repl.commands().unwrap();
         assert_eq!(merged.files, [folder.path().join("c.js")]);
         let a = &merged.by_name["a"];
         assert_eq!((a.job, a.timeout), (true, Some(Duration::from_millis(5))));

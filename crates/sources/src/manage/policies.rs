@@ -12,7 +12,7 @@ pub(super) const CREATE: &str = "executor.coreTools.policies.create";
 pub(super) const UPDATE: &str = "executor.coreTools.policies.update";
 pub(super) const REMOVE: &str = "executor.coreTools.policies.remove";
 
-pub(super) async fn perform(
+pub(super) async fn perform_policy_tool(
     sources: &SourceRegistry,
     tool: &str,
     args: &Value,
@@ -23,21 +23,23 @@ pub(super) async fn perform(
     match tool {
         CREATE => {
             let new = new_rule(args)?;
-            Ok(shown(&policies.add(new, now).await.map_err(|error| refused(&error))?))
+            Ok(rule_json(&policies.add(new, now).await.map_err(|error| policy_refusal(&error))?))
         }
         UPDATE => {
             let change = rule_change(args)?;
-            Ok(shown(&policies.change(id, change, now).await.map_err(|error| refused(&error))?))
+            Ok(rule_json(
+                &policies.change(id, change, now).await.map_err(|error| policy_refusal(&error))?,
+            ))
         }
         REMOVE => {
-            policies.remove(id, owner(args)?).await.map_err(|error| refused(&error))?;
+            policies.remove(id, owner(args)?).await.map_err(|error| policy_refusal(&error))?;
             Ok(json!({ "removed": true }))
         }
         _ => {
-            let rules = policies.list().await.map_err(|fault| {
+            let rules = policies.list_rules().await.map_err(|fault| {
                 ToolFailure::new("internal", format!("the policies cannot be read: {fault}"))
             })?;
-            let shown: Vec<_> = rules.iter().map(shown).collect();
+            let shown: Vec<_> = rules.iter().map(rule_json).collect();
             Ok(json!({ "policies": shown }))
         }
     }
@@ -68,30 +70,33 @@ pub(super) fn rule_change(args: &Value) -> Result<RuleChange, ToolFailure> {
 }
 
 /// What a call receives that names no policy.
-pub(super) fn unknown(id: &str) -> ToolFailure {
-    refused(&PolicyError::Unknown(id.to_owned()))
+pub(super) fn unknown_policy(id: &str) -> ToolFailure {
+    policy_refusal(&PolicyError::Unknown(id.to_owned()))
 }
 
-fn text<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
+fn text_argument<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
     args[name].as_str()
 }
 
 pub(super) fn owner(args: &Value) -> Result<Option<PolicyOwner>, ToolFailure> {
-    text(args, "owner").map(str::parse).transpose().map_err(|why: &str| wrong(why.to_owned()))
+    text_argument(args, "owner")
+        .map(str::parse)
+        .transpose()
+        .map_err(|why: &str| wrong(why.to_owned()))
 }
 
 fn pattern(args: &Value) -> Result<Option<ToolPattern>, ToolFailure> {
-    let parsed = text(args, "pattern").map(ToolPattern::parse).transpose();
+    let parsed = text_argument(args, "pattern").map(ToolPattern::parse).transpose();
     parsed.map_err(|bad| wrong(bad.to_string()))
 }
 
 fn position(args: &Value) -> Result<Option<RulePosition>, ToolFailure> {
-    let parsed = text(args, "position").map(RulePosition::parse).transpose();
+    let parsed = text_argument(args, "position").map(RulePosition::parse).transpose();
     parsed.map_err(|bad| wrong(bad.to_string()))
 }
 
 fn action(args: &Value) -> Result<Option<PolicyAction>, ToolFailure> {
-    match text(args, "action") {
+    match text_argument(args, "action") {
         None => Ok(None),
         Some("approve") => Ok(Some(PolicyAction::Approve)),
         Some("require_approval") => Ok(Some(PolicyAction::RequireApproval)),
@@ -100,7 +105,7 @@ fn action(args: &Value) -> Result<Option<PolicyAction>, ToolFailure> {
     }
 }
 
-fn refused(error: &PolicyError) -> ToolFailure {
+fn policy_refusal(error: &PolicyError) -> ToolFailure {
     let code = match error {
         PolicyError::Unknown(_) => "policy_not_found",
         PolicyError::NotKept | PolicyError::TooMany | PolicyError::Contested => {
@@ -111,7 +116,7 @@ fn refused(error: &PolicyError) -> ToolFailure {
     ToolFailure::new(code, error.to_string())
 }
 
-fn shown(rule: &KeptRule) -> Value {
+fn rule_json(rule: &KeptRule) -> Value {
     json!({
         "id": rule.id,
         "owner": rule.owner,

@@ -93,7 +93,7 @@ fn known_policy(
 ) -> Result<KeptRule, ToolFailure> {
     let id = args["id"].as_str().unwrap_or_default();
     let found = policy(id).filter(|rule| owner.is_none_or(|owner| owner == rule.owner));
-    found.ok_or_else(|| policies::unknown(id))
+    found.ok_or_else(|| policies::unknown_policy(id))
 }
 
 fn rule_text(action: PolicyAction, pattern: &str) -> String {
@@ -167,7 +167,7 @@ impl ManagementArguments<'_> {
     }
 
     fn add(&self, what: &str, address: &str) -> Result<String, ToolFailure> {
-        let target = match self.text("baseUrl") {
+        let target = match self.text_argument("baseUrl") {
             Some(_) => format!(" Calls go to {}.", self.address("baseUrl")?),
             None => String::new(),
         };
@@ -179,24 +179,27 @@ impl ManagementArguments<'_> {
         ))
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    fn text_argument(&self, name: &str) -> Option<&str> {
         self.0[name].as_str()
     }
 
     fn slug(&self, name: &str) -> Result<String, ToolFailure> {
-        let slug = IntegrationSlug::parse(self.text(name).unwrap_or_default());
+        let slug = IntegrationSlug::parse(self.text_argument(name).unwrap_or_default());
         slug.map(|slug| quoted(slug.as_str())).map_err(|bad| wrong(bad.to_string()))
     }
 
     fn connection(&self) -> Result<String, ToolFailure> {
         self.slug("integration")?;
-        let names =
-            [self.text("integration"), self.text("owner").or(Some("org")), self.text("name")];
+        let names = [
+            self.text_argument("integration"),
+            self.text_argument("owner").or(Some("org")),
+            self.text_argument("name"),
+        ];
         Ok(quoted(&names.map(Option::unwrap_or_default).join(".")))
     }
 
     fn address(&self, name: &str) -> Result<String, ToolFailure> {
-        let text = self.text(name).unwrap_or_default();
+        let text = self.text_argument(name).unwrap_or_default();
         match Url::parse(text) {
             // As it is requested: a host in its ASCII form, without line breaks.
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {

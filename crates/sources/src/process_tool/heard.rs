@@ -53,10 +53,10 @@ impl CommandOutput {
         }
     }
 
-    pub(super) fn hear(&mut self, stream: OutputStream, bytes: &[u8]) {
-        let kept = self.of(stream);
+    pub(super) fn append_output(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let kept = self.stream_text(stream);
         let passed = kept.scrubbed.pass(bytes);
-        self.keep(stream, &passed);
+        self.store_bytes(stream, &passed);
     }
 
     /// Resolves when there is something to tell those who watch and it is time.
@@ -83,8 +83,8 @@ impl CommandOutput {
     /// Nothing more comes: what those who watch have not heard yet.
     pub(super) fn finish(&mut self) -> Option<String> {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
-            let rest = self.of(stream).scrubbed.finish();
-            self.keep(stream, &rest);
+            let rest = self.stream_text(stream).scrubbed.finish();
+            self.store_bytes(stream, &rest);
         }
         let words = std::mem::take(&mut self.untold);
         (!words.is_empty()).then(|| String::from_utf8_lossy(&words).into_owned())
@@ -97,18 +97,18 @@ impl CommandOutput {
 
     /// What was said on standard output, and on standard error.
     pub(super) fn texts(self) -> [String; 2] {
-        [self.stdout.text(), self.stderr.text()]
+        [self.stdout.tail_text(), self.stderr.tail_text()]
     }
 
-    const fn of(&mut self, stream: OutputStream) -> &mut OutputTail {
+    const fn stream_text(&mut self, stream: OutputStream) -> &mut OutputTail {
         match stream {
             OutputStream::Stdout | OutputStream::Terminal => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         }
     }
 
-    fn keep(&mut self, stream: OutputStream, bytes: &[u8]) {
-        self.of(stream).keep(bytes);
+    fn store_bytes(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.stream_text(stream).push_bytes(bytes);
         // More would not be kept by the journal either.
         let room = PROGRESS_BYTES_MAX.saturating_sub(self.told_bytes + self.untold.len());
         let words = &bytes[..bytes.len().min(room)];
@@ -126,7 +126,7 @@ impl CommandOutput {
 }
 
 impl OutputTail {
-    fn keep(&mut self, bytes: &[u8]) {
+    fn push_bytes(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES_MAX - self.head.len()));
         self.head.extend_from_slice(head);
         // Of a piece larger than the end that is kept only its own end is.
@@ -137,7 +137,7 @@ impl OutputTail {
         self.left_out_bytes += (skipped + n_over) as u64;
     }
 
-    fn text(self) -> String {
+    fn tail_text(self) -> String {
         let Self { mut head, tail, left_out_bytes, .. } = self;
         if left_out_bytes > 0 {
             head.extend_from_slice(format!("\n[{left_out_bytes} bytes left out]\n").as_bytes());
@@ -156,7 +156,7 @@ mod tests {
         let said: Vec<u8> = (b'a'..=b'z').cycle().take(700_000).collect();
         for n_bytes in [1_000, 65_536, 300_000, 700_000] {
             let mut heard = CommandOutput::new();
-            said.chunks(n_bytes).for_each(|piece| heard.hear(OutputStream::Stderr, piece));
+            said.chunks(n_bytes).for_each(|piece| heard.append_output(OutputStream::Stderr, piece));
             heard.finish();
             assert!(heard.is_truncated());
             let left_out = said.len() - HEAD_BYTES_MAX - TAIL_BYTES_MAX;
@@ -173,14 +173,14 @@ mod tests {
     #[test]
     fn words_are_whole_letters_and_no_more_than_a_journal_keeps() {
         let mut heard = CommandOutput::new();
-        heard.hear(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).0);
+        heard.append_output(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).0);
         assert_eq!(heard.take().as_deref(), Some("gr"));
-        heard.hear(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).1);
+        heard.append_output(OutputStream::Stdout, "gr\u{fc}n".as_bytes().split_at(3).1);
         assert_eq!(heard.take().as_deref(), Some("\u{fc}n"));
         assert_eq!(heard.take(), None);
         let mut told_bytes = 5;
         for _ in 0..100 {
-            heard.hear(OutputStream::Stdout, &[b'x'; 1_000]);
+            heard.append_output(OutputStream::Stdout, &[b'x'; 1_000]);
             told_bytes += heard.take().map_or(0, |words| words.len());
         }
         assert_eq!(told_bytes, PROGRESS_BYTES_MAX);

@@ -90,15 +90,15 @@ async fn run(setting: &CommandSetup, request: &ToolRequest) -> Result<Json, Fail
     let mut heard = CommandOutput::new();
     // Dropping the process, for whatever reason, kills it and all that it has started.
     let ended = tokio::select! {
-        ended = attend(&process, &mut heard, request, time_max) => ended,
+        ended = watch_command(&process, &mut heard, request, time_max) => ended,
         () = request.cancelled.given() => {
             return Err(Failure::new(FailureCode::Tool, "The command was cancelled."));
         }
     };
     if let Some(words) = heard.finish() {
-        request.progress.tell(words).await;
+        request.progress.report_text(words).await;
     }
-    Ok(told(&ended, heard, process.output().excess()))
+    Ok(command_result(&ended, heard, process.output().excess()))
 }
 
 fn spec(setting: &CommandSetup, command: &CommandDescription) -> ProcessSpec {
@@ -138,7 +138,7 @@ struct CommandEnd {
 }
 
 /// Hears all that a command says until nobody of its family is left to say anything.
-async fn attend(
+async fn watch_command(
     process: &Process,
     heard: &mut CommandOutput,
     request: &ToolRequest,
@@ -154,19 +154,19 @@ async fn attend(
             biased; // a command that never stops talking has a deadline too
             () = &mut deadline, if !ended.is_timed_out && !has_exited => {
                 ended.is_timed_out = true;
-                process.end(EndMode::Kill);
+                process.end_with(EndMode::Kill);
             }
             () = heard.due() => {
                 if let Some(words) = heard.take() {
-                    request.progress.tell(words).await;
+                    request.progress.report_text(words).await;
                 }
             }
             event = follower.next() => match event {
-                ProcessEvent::Output(chunk) => heard.hear(chunk.stream, &chunk.bytes),
+                ProcessEvent::Output(chunk) => heard.append_output(chunk.stream, &chunk.bytes),
                 ProcessEvent::Exited { code, .. } => {
                     (ended.code, has_exited) = (code, true);
                     // What it left behind belongs to nobody.
-                    process.end(EndMode::Kill);
+                    process.end_with(EndMode::Kill);
                 }
                 ProcessEvent::Closed { .. } => return ended,
             },
@@ -174,7 +174,7 @@ async fn attend(
     }
 }
 
-fn told(ended: &CommandEnd, heard: CommandOutput, excess: Option<LimitExcess>) -> Json {
+fn command_result(ended: &CommandEnd, heard: CommandOutput, excess: Option<LimitExcess>) -> Json {
     let exceeded = excess.map(|excess| match excess {
         LimitExcess::Memory => "memory",
         LimitExcess::Cpu => "cpu",

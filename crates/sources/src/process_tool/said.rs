@@ -46,7 +46,7 @@ impl CommandDescription {
             Failure::new(FailureCode::Validation, why)
         };
         let Args { argv, cwd, env, timeout_ms, stdin } =
-            serde_json::from_str(args.text()).map_err(wrong)?;
+            serde_json::from_str(args.as_text()).map_err(wrong)?;
         let time = timeout_ms.map_or(TIME_USUALLY, Duration::from_millis);
         Ok(Self { argv, cwd, env, time_max: time.min(time_max), stdin })
     }

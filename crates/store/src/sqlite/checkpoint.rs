@@ -37,7 +37,7 @@ pub(super) struct LogMax {
 }
 
 impl LogMax {
-    pub(super) fn of(page_bytes: u32) -> Self {
+    pub(super) fn for_page_size(page_bytes: u32) -> Self {
         let pages = |bytes: u32| (bytes / page_bytes).cast_signed();
         let (moved, forced) = (pages(LOG_BYTES_MAX), pages(FORCED_BYTES));
         Self { moved, forced, rest: pages(REST_BYTES_MAX) }

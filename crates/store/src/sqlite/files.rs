@@ -36,7 +36,7 @@ impl BlobFolder {
     }
 
     /// Keeps `bytes`; the name appears only once they are on the disk.
-    pub(super) fn keep(&self, bytes: &[u8]) -> Result<String, StoreError> {
+    pub(super) fn put_blob(&self, bytes: &[u8]) -> Result<String, StoreError> {
         if bytes.len() > BLOB_BYTES_MAX {
             return Err(StoreError::Other("a blob is too large".into()));
         }
@@ -102,8 +102,8 @@ fn is_name(name: &str) -> bool {
 }
 
 impl BlobStore for SqliteStore {
-    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
-        self.inner.files.run(move |folder| folder.keep(&bytes))
+    fn put_blob(&self, bytes: Vec<u8>) -> BoxFuture<'static, Result<String, StoreError>> {
+        self.inner.files.run(move |folder| folder.put_blob(&bytes))
     }
 
     fn fetch(&self, name: &str) -> BoxFuture<'static, Result<Option<Vec<u8>>, StoreError>> {
@@ -125,9 +125,9 @@ mod tests {
     fn the_same_bytes_are_kept_once_and_come_back() {
         let temp = tempfile::tempdir().unwrap();
         let folder = BlobFolder::open(temp.path()).unwrap();
-        let name = folder.keep(b"abc").unwrap();
+        let name = folder.put_blob(b"abc").unwrap();
         assert_eq!(name, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-        assert_eq!(folder.keep(b"abc").unwrap(), name);
+        assert_eq!(folder.put_blob(b"abc").unwrap(), name);
         assert_eq!(fs::read_dir(&folder.kept).unwrap().count(), 1);
         assert_eq!(fs::read_dir(&folder.partial).unwrap().count(), 0);
         assert_eq!(folder.fetch(&name).unwrap(), Some(b"abc".to_vec()));
@@ -151,10 +151,10 @@ mod tests {
     fn changed_bytes_are_noticed_and_kept_anew() {
         let temp = tempfile::tempdir().unwrap();
         let folder = BlobFolder::open(temp.path()).unwrap();
-        let name = folder.keep(b"abc").unwrap();
+        let name = folder.put_blob(b"abc").unwrap();
         fs::write(folder.kept.join(&name), b"abd").unwrap();
         assert!(matches!(folder.fetch(&name), Err(StoreError::Damaged(_))));
-        folder.keep(b"abc").unwrap();
+        folder.put_blob(b"abc").unwrap();
         assert_eq!(folder.fetch(&name).unwrap(), Some(b"abc".to_vec()));
     }
 

@@ -63,19 +63,19 @@ impl SqliteFollower {
             if self.over {
                 return None;
             }
-            if let Err(error) = self.look().await {
+            if let Err(error) = self.read_next().await {
                 return Some(Err(error));
             }
         }
     }
 
     /// Fetches a page, if need be once there is one.
-    async fn look(&mut self) -> Result<(), StoreError> {
+    async fn read_next(&mut self) -> Result<(), StoreError> {
         // What is over, as most small programs are when somebody begins to follow, needs nobody who listens.
         if self.ear.is_none()
             && let Some(page) = self.store.recent.end_after(self.execution, self.after, PAGE_MAX)
         {
-            self.take(FollowerRead::of(page));
+            self.take(FollowerRead::from_page(page));
             return Ok(());
         }
         // Listening begins before the first look: what is committed in between is heard.
@@ -83,15 +83,16 @@ impl SqliteFollower {
             Some(ear) => ear,
             None => self.store.watchers.listen(self.execution).ok_or(StoreError::Closed)?,
         };
-        if !self.behind && !ear.hear(self.after).await {
+        if !self.behind && !ear.wait_for_entries(self.after).await {
             return Err(StoreError::Closed);
         }
         let (execution, after) = (self.execution, self.after);
         let look = match self.store.recent.after(execution, after, PAGE_MAX) {
-            Some(page) => FollowerRead::of(page),
+            Some(page) => FollowerRead::from_page(page),
             None => {
-                let look =
-                    move |conn: &mut Connection| query::look(conn, execution, after, PAGE_MAX);
+                let look = move |conn: &mut Connection| {
+                    query::read_followed(conn, execution, after, PAGE_MAX)
+                };
                 self.store.query_page(look).await?
             }
         };

@@ -145,7 +145,7 @@ pub(super) fn open(
     conn.busy_timeout(BUSY_MAX)?;
     let found = version(&conn, steps.len()).map_err(unreadable)?;
     if 0 < size && (checked == CheckExtent::Whole || size <= CHECKED_BYTES_MAX) {
-        check(&conn).map_err(|error| unreadable(error.into()))?;
+        check_database(&conn).map_err(|error| unreadable(error.into()))?;
     }
     if size == 0 {
         conn.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -157,7 +157,7 @@ pub(super) fn open(
 
 /// A connection that only reads, to a file that somebody else may have open; none where there is nothing
 /// to read in it yet. The file stays as it is.
-pub(super) fn look(path: &Path, steps: &[&str]) -> Result<Option<Connection>, OpenError> {
+pub(super) fn read_header(path: &Path, steps: &[&str]) -> Result<Option<Connection>, OpenError> {
     if recognise(path, steps.len())? == 0 {
         return Ok(None);
     }
@@ -256,7 +256,7 @@ fn unreadable(error: OpenError) -> OpenError {
     error
 }
 
-pub(super) fn check(conn: &Connection) -> Result<(), StoreError> {
+pub(super) fn check_database(conn: &Connection) -> Result<(), StoreError> {
     // The whole file passes through: in a cache of the usual size it would stay for as long as we run.
     let usual: i64 = conn.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
     conn.pragma_update(None, "cache_size", CHECK_CACHE_PAGES)?;

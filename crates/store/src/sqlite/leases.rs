@@ -59,7 +59,7 @@ impl LeaseTable {
     }
 
     /// Drops whatever lease there is on an execution that no longer exists.
-    pub(super) fn forget(&mut self, execution: ExecutionId) {
+    pub(super) fn drop_lease(&mut self, execution: ExecutionId) {
         self.held.remove(&execution);
     }
 }

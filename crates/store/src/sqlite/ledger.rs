@@ -135,7 +135,7 @@ impl TableWrite {
     }
 
     /// Checks a note's size.
-    pub(super) fn note(book: &str, line: String, n_max: usize) -> Result<Self, StoreError> {
+    pub(super) fn append_note(book: &str, line: String, n_max: usize) -> Result<Self, StoreError> {
         if line.len() > RECORD_BYTES_MAX || book.len() > RECORD_BYTES_MAX {
             return Err(StoreError::Other("a note is too large".into()));
         }
@@ -236,8 +236,8 @@ impl Tables {
             TableWrite::Nothing => Ok(0),
             TableWrite::Put { kind, record } => self.put(kind, record),
             TableWrite::Remove { kind, key, expected } => self.remove(kind, key, *expected),
-            TableWrite::Forget(execution) => self.forget(*execution),
-            TableWrite::Note { book, line, n_max } => self.note(book, line, *n_max),
+            TableWrite::Forget(execution) => self.delete_execution(*execution),
+            TableWrite::Note { book, line, n_max } => self.append_note(book, line, *n_max),
             #[cfg(test)]
             TableWrite::Trouble(_) => Ok(0),
         }
@@ -257,7 +257,7 @@ impl Tables {
                 known.last = rows.last();
                 known.number
             }
-            None if rows.expected == Seq(0) => self.begin(rows)?,
+            None if rows.expected == Seq(0) => self.begin_transaction(rows)?,
             Some(_) | None => return Err(WriteRefused::Refused(StoreError::Conflict)),
         };
         insert_entries(&self.conn, number, rows.expected, &rows.rendered)?;
@@ -300,7 +300,7 @@ impl Tables {
         let caller = CallerName(whole.caller.clone());
         let standing = ExecutionSummary { phase: ExecutionPhase::Finished, caller, due: None };
         let span = whole.entries.span();
-        self.enter(whole.execution, span.first, &standing, Some((span, &whole.entries)))?;
+        self.insert_finished(whole.execution, span.first, &standing, Some((span, &whole.entries)))?;
         Ok(0)
     }
 
@@ -318,10 +318,10 @@ impl Tables {
         Ok(transaction.commit()?)
     }
 
-    fn begin(&mut self, rows: &AppendRows) -> Result<i64, WriteRefused> {
+    fn begin_transaction(&mut self, rows: &AppendRows) -> Result<i64, WriteRefused> {
         let created = rows.entries.first().map_or(Timestamp(0), |(entry, _)| entry.at);
         let standing = rows.standing.clone();
-        let Some(number) = self.enter(rows.execution, created, &standing, None)? else {
+        let Some(number) = self.insert_finished(rows.execution, created, &standing, None)? else {
             return Err(WriteRefused::Refused(StoreError::Conflict));
         };
         if standing.phase != ExecutionPhase::Finished {
@@ -333,7 +333,7 @@ impl Tables {
     }
 
     /// A new execution's number; none if there is one of that name. Its entries come with it, or later.
-    fn enter(
+    fn insert_finished(
         &self,
         execution: ExecutionId,
         created: Timestamp,
@@ -365,7 +365,7 @@ impl Tables {
         Ok((n_begun > 0).then(|| self.conn.last_insert_rowid()))
     }
 
-    fn note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, WriteRefused> {
+    fn append_note(&self, book: &str, line: &str, n_max: usize) -> Result<u64, WriteRefused> {
         let seal = row::note_seal(book, line);
         self.conn
             .prepare_cached("INSERT INTO notes (book, line, seal) VALUES (?1, ?2, ?3)")?
@@ -420,7 +420,7 @@ impl Tables {
         written
     }
 
-    fn forget(&mut self, execution: ExecutionId) -> Result<u64, WriteRefused> {
+    fn delete_execution(&mut self, execution: ExecutionId) -> Result<u64, WriteRefused> {
         let key = row::execution_key(execution);
         let finished = row::phase_number(ExecutionPhase::Finished);
         let number: Option<i64> = self

@@ -127,8 +127,8 @@ impl SqliteStore {
 
     /// The records of one kind in a data directory, read without owning it: a server may be at work there.
     /// None where nothing was ever kept; the directory is not made. Blocks for a millisecond.
-    pub fn look(dir: &Path, kind: &str) -> Result<Vec<StoredRecord>, OpenError> {
-        match format::look(&dir.join(format::FILE), format::STEPS)? {
+    pub fn read_records(dir: &Path, kind: &str) -> Result<Vec<StoredRecord>, OpenError> {
+        match format::read_header(&dir.join(format::FILE), format::STEPS)? {
             Some(conn) => Ok(query::records(&conn, kind)?),
             None => Ok(vec![]),
         }
@@ -136,8 +136,8 @@ impl SqliteStore {
 
     /// Checks a data directory that no process owns: what was acknowledged and is missing, and what can be read. Changes
     /// nothing in it. Reads all of it.
-    pub fn check(dir: &Path) -> Result<StoreReport, OpenError> {
-        recovery::check(dir, BootId::current())
+    pub fn check_directory(dir: &Path) -> Result<StoreReport, OpenError> {
+        recovery::check_directory(dir, BootId::current())
     }
 
     /// Makes a data directory usable that holds less than was acknowledged, or is damaged. The files are copied aside
@@ -166,7 +166,7 @@ impl SqliteStore {
         let page_bytes = format::page_bytes(&conn)?;
         let room = WalPreallocator::new(&path, page_bytes);
         let (checkpoints, log_thread) =
-            CheckpointScheduler::start(&mut conn, path.clone(), LogMax::of(page_bytes))?;
+            CheckpointScheduler::start(&mut conn, path.clone(), LogMax::for_page_size(page_bytes))?;
         let (tail, left) = AppendLog::open(dir)?;
         let ledger = Tables::new(conn);
         ledger.bring_back(&left)?;
@@ -228,7 +228,7 @@ impl SqliteStore {
     /// Says something about this process, such as its URL, to whoever finds the directory in use.
     pub fn set_owner_note(&self, note: &str) -> Result<(), StoreError> {
         let running = self.inner.running();
-        running.as_ref().ok_or(StoreError::Closed)?.owner.note(note)
+        running.as_ref().ok_or(StoreError::Closed)?.owner.set_note(note)
     }
 
     /// Records that a client verb started this process, so that an operator's server may replace it.

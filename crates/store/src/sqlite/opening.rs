@@ -48,7 +48,7 @@ impl<'a> OpeningStore<'a> {
             }
         }
         // Only looked at: a refused file stays as it is.
-        let known = match format::look(&dir.join(format::FILE), format::STEPS)? {
+        let known = match format::read_header(&dir.join(format::FILE), format::STEPS)? {
             Some(conn) => history::read(&conn)?,
             None => None,
         };

@@ -56,7 +56,7 @@ impl DirectoryLock {
                 Ok(()) => {
                     let owner = Self { file, is_client_started: AtomicBool::new(false) };
                     // What is there can be read on a full disk too.
-                    if let Err(error) = owner.note("") {
+                    if let Err(error) = owner.set_note("") {
                         tracing::warn!(%error, "could not write down who owns the data directory");
                     }
                     return Ok(owner);
@@ -65,11 +65,11 @@ impl DirectoryLock {
                 Err(TryLockError::Error(error)) => return Err(StoreError::from(error).into()),
             }
         }
-        Err(OpenError::Owned { note: shown(&file) })
+        Err(OpenError::Owned { note: read_note(&file) })
     }
 
     /// Writes the pid and `note` where others can read them.
-    pub(super) fn note(&self, note: &str) -> Result<(), StoreError> {
+    pub(super) fn set_note(&self, note: &str) -> Result<(), StoreError> {
         let note: String = note.chars().take(NOTE_BYTES_MAX / 4).collect();
         let starter = match self.is_client_started.load(Ordering::Relaxed) {
             true => format!("\n{CLIENT_STARTED}"),
@@ -85,7 +85,7 @@ impl DirectoryLock {
     /// Records that a client verb started this process: an operator's server may replace it.
     pub(super) fn mark_client_started(&self) -> Result<(), StoreError> {
         self.is_client_started.store(true, Ordering::Relaxed);
-        self.note("")
+        self.set_note("")
     }
 }
 
@@ -116,12 +116,12 @@ fn parsed(text: &str) -> Option<DirectoryOwner> {
 pub fn owner_of(dir: &Path) -> Option<String> {
     let file = File::open(dir.join(LOCK_FILE)).ok()?;
     match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(shown(&file)),
+        Err(TryLockError::WouldBlock) => Some(read_note(&file)),
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
 }
 
-fn shown(file: &File) -> String {
+fn read_note(file: &File) -> String {
     match parsed(&text_of(file)) {
         Some(owner) if owner.note.is_empty() => format!("process {}", owner.pid),
         Some(owner) => owner.note,
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(owner_of(&dir), Some(format!("process {}", std::process::id())));
 
-        owner.note("http://127.0.0.1:4788").unwrap();
+        owner.set_note("http://127.0.0.1:4788").unwrap();
         let refused = DirectoryLock::take(&dir).unwrap_err();
         assert!(matches!(&refused, OpenError::Owned { note } if note == "http://127.0.0.1:4788"));
 
@@ -167,7 +167,7 @@ mod tests {
         owner.mark_client_started().unwrap();
         assert_eq!(directory_owner(&dir), expected("", true));
         assert_eq!(owner_of(&dir), Some(format!("process {}", std::process::id())));
-        owner.note("http://127.0.0.1:4788").unwrap();
+        owner.set_note("http://127.0.0.1:4788").unwrap();
         assert_eq!(directory_owner(&dir), expected("http://127.0.0.1:4788", true));
         assert_eq!(owner_of(&dir).as_deref(), Some("http://127.0.0.1:4788"));
 

@@ -116,7 +116,7 @@ pub(super) enum FollowerRead {
 
 impl FollowerRead {
     /// A page with at least one entry.
-    pub(super) fn of(page: EntryPage) -> Self {
+    pub(super) fn from_page(page: EntryPage) -> Self {
         let over =
             page.entries.last().is_some_and(|last| matches!(last.event, Event::Finished { .. }));
         Self::Entries { page, over }
@@ -124,7 +124,7 @@ impl FollowerRead {
 }
 
 /// At most a page of entries, and whether the execution ends with them.
-pub(super) fn look(
+pub(super) fn read_followed(
     conn: &Connection,
     execution: ExecutionId,
     after: Seq,
@@ -141,11 +141,11 @@ pub(super) fn look(
     if page.entries.is_empty() {
         return Ok(FollowerRead::Entries { page, over: finished });
     }
-    Ok(FollowerRead::of(page))
+    Ok(FollowerRead::from_page(page))
 }
 
 /// The page of the list that `filter` asks for.
-pub(super) fn list(
+pub(super) fn list_executions(
     conn: &Connection,
     filter: &ListFilter,
 ) -> Result<Vec<ListedExecution>, StoreError> {
@@ -345,7 +345,7 @@ pub(super) fn newest_notes(
         "SELECT line, seal FROM notes WHERE book = ?1 ORDER BY number DESC LIMIT ?2",
     )?;
     let n_max = i64::try_from(n_max).unwrap_or(i64::MAX);
-    collected(select.query(rusqlite::params![book, n_max])?, |row| row::note(book, row))
+    collected(select.query(rusqlite::params![book, n_max])?, |row| row::note_row(book, row))
 }
 
 fn collected<T>(

@@ -35,7 +35,7 @@ struct EntryTail {
 
 impl EntryCache {
     /// Keeps what has just been committed after `expected`; each entry with the length of its event.
-    pub(super) fn keep(
+    pub(super) fn insert_entries(
         &self,
         execution: ExecutionId,
         expected: Seq,
@@ -100,7 +100,7 @@ impl EntryCache {
     }
 
     /// The execution is no more.
-    pub(super) fn forget(&self, execution: ExecutionId) {
+    pub(super) fn remove_execution(&self, execution: ExecutionId) {
         self.lock().drop_tail(execution);
     }
 
@@ -170,17 +170,17 @@ mod tests {
     fn what_follows_is_here_or_it_is_not_all_here() {
         let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
         assert_eq!(seqs(&recent, one, 0), None);
-        recent.keep(one, Seq(2), entries(3..=4));
-        recent.keep(one, Seq(4), entries(5..=5));
+        recent.insert_entries(one, Seq(2), entries(3..=4));
+        recent.insert_entries(one, Seq(4), entries(5..=5));
         assert_eq!(seqs(&recent, one, 1), None, "the second is missing");
         assert_eq!(seqs(&recent, one, 2), Some(vec![3, 4, 5]));
         assert_eq!(seqs(&recent, one, 4), Some(vec![5]));
         assert_eq!(seqs(&recent, one, 5), None);
         assert_eq!(seqs(&recent, one, u64::MAX - 1), None);
-        recent.keep(one, Seq(8), entries(9..=9));
+        recent.insert_entries(one, Seq(8), entries(9..=9));
         assert_eq!(seqs(&recent, one, 2), None, "there is a gap");
         assert_eq!(seqs(&recent, one, 8), Some(vec![9]));
-        recent.forget(one);
+        recent.remove_execution(one);
         assert_eq!(seqs(&recent, one, 8), None);
         assert_eq!(recent.lock().bytes, 0);
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn an_end_is_found_once_it_is_there_and_fits_a_page() {
         let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
-        recent.keep(one, Seq(0), entries(1..=2));
+        recent.insert_entries(one, Seq(0), entries(1..=2));
         assert!(recent.end_after(one, Seq(0), ALL).is_none(), "more will come");
         let event = Event::Finished {
             outcome: ExecutionOutcome::Completed { value: None },
@@ -196,7 +196,7 @@ mod tests {
             iterations: 0,
         };
         let end = Entry { seq: Seq(3), at: Timestamp(0), event };
-        recent.keep(one, Seq(2), std::iter::once((end, 10)));
+        recent.insert_entries(one, Seq(2), std::iter::once((end, 10)));
         let n_entries =
             |after, max| recent.end_after(one, Seq(after), max).map(|page| page.entries.len());
         assert_eq!(n_entries(0, ALL), Some(3));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_page_says_when_it_is_full() {
         let (recent, one) = (EntryCache::default(), ExecutionId::from_uuid(Uuid::now_v7()));
-        recent.keep(one, Seq(0), entries(1..=5));
+        recent.insert_entries(one, Seq(0), entries(1..=5));
         let page = recent.after(one, Seq(0), PageMax { entries: 3, bytes: usize::MAX }).unwrap();
         assert_eq!((page.entries.len(), page.full), (3, true));
         let page = recent.after(one, Seq(3), PageMax { entries: 3, bytes: usize::MAX }).unwrap();
@@ -220,12 +220,20 @@ mod tests {
         let recent = EntryCache::default();
         let ids: Vec<_> = (0..50).map(|_| ExecutionId::from_uuid(Uuid::now_v7())).collect();
         for id in &ids {
-            recent.keep(*id, Seq(0), entries(1..=1).map(|(entry, _)| (entry, KEPT_BYTES_MAX / 10)));
+            recent.insert_entries(
+                *id,
+                Seq(0),
+                entries(1..=1).map(|(entry, _)| (entry, KEPT_BYTES_MAX / 10)),
+            );
             assert!(recent.lock().bytes <= KEPT_BYTES_MAX);
         }
         assert_eq!(seqs(&recent, ids[0], 0), None);
         assert_eq!(seqs(&recent, ids[49], 0), Some(vec![1]));
-        recent.keep(ids[0], Seq(0), entries(1..=1).map(|(entry, _)| (entry, 2 * KEPT_BYTES_MAX)));
+        recent.insert_entries(
+            ids[0],
+            Seq(0),
+            entries(1..=1).map(|(entry, _)| (entry, 2 * KEPT_BYTES_MAX)),
+        );
         let kept = recent.lock();
         assert_eq!((kept.bytes, kept.order.len()), (0, 0));
     }

@@ -73,7 +73,7 @@ pub struct RecoveryReport {
 }
 
 /// Checks a data directory that no process owns, and changes nothing in it.
-pub(super) fn check(dir: &Path, boot: BootId) -> Result<StoreReport, OpenError> {
+pub(super) fn check_directory(dir: &Path, boot: BootId) -> Result<StoreReport, OpenError> {
     let _owner = owner_of_existing(dir)?;
     let path = dir.join(format::FILE);
     let found = read_mark(dir).map_err(StoreError::from)?;
@@ -89,7 +89,7 @@ pub(super) fn check(dir: &Path, boot: BootId) -> Result<StoreReport, OpenError> 
         rows: None,
         n_frames_lost: None,
     };
-    let conn = match format::look(&path, format::STEPS) {
+    let conn = match format::read_header(&path, format::STEPS) {
         Ok(conn) => conn,
         Err(refused @ OpenError::Newer { .. }) => return Err(refused),
         Err(refused) => {
@@ -106,7 +106,8 @@ pub(super) fn check(dir: &Path, boot: BootId) -> Result<StoreReport, OpenError> 
         }
     }
     if let Some(conn) = conn {
-        report.damage = format::check(&conn).err().map(|_| "its structure is damaged".to_owned());
+        report.damage =
+            format::check_database(&conn).err().map(|_| "its structure is damaged".to_owned());
         let known = history::read(&conn).ok().flatten();
         if let (Some(known), FoundMark::Sound(_, state)) = (known, &found)
             && known.id == state.history
@@ -234,15 +235,16 @@ fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize
 
 /// How many entries can be read.
 fn n_entries(path: &Path) -> u64 {
-    let conn = format::look(path, format::STEPS).ok().flatten();
+    let conn = format::read_header(path, format::STEPS).ok().flatten();
     conn.and_then(|conn| walk(&conn, None).ok()).map_or(0, |rows| rows.n_entries)
 }
 
 /// Whether the database opens, and every row of it can be read.
 fn is_sound(path: &Path) -> bool {
-    match format::look(path, format::STEPS) {
+    match format::read_header(path, format::STEPS) {
         Ok(Some(conn)) => {
-            format::check(&conn).is_ok() && walk(&conn, None).is_ok_and(|rows| rows.is_sound())
+            format::check_database(&conn).is_ok()
+                && walk(&conn, None).is_ok_and(|rows| rows.is_sound())
         }
         Ok(None) => true,
         Err(_) => false,
@@ -258,7 +260,7 @@ fn copy_rows(dir: &Path) -> Result<RowReport, OpenError> {
     }
     let target =
         format::open(&new, format::STEPS, DurabilityMode::AsAsked, CheckExtent::IfSmall)?.conn;
-    let rows = match format::look(&path, format::STEPS) {
+    let rows = match format::read_header(&path, format::STEPS) {
         Ok(Some(source)) => {
             let transaction = target.unchecked_transaction().map_err(StoreError::from)?;
             let rows = walk(&source, Some(&target))?;

@@ -35,13 +35,13 @@ pub(super) struct ReadAge(u64);
 
 impl RecordCache {
     /// A record, or when its reading begins.
-    pub(super) fn look(&self, kind: &str, key: &str) -> Result<StoredRecord, ReadAge> {
+    pub(super) fn get_record(&self, kind: &str, key: &str) -> Result<StoredRecord, ReadAge> {
         let state = self.lock();
         state.records.get(kind).and_then(|of_kind| of_kind.get(key)).cloned().ok_or(state.age)
     }
 
     /// Remembers what was read, unless something has changed since the reading began.
-    pub(super) fn keep(&self, began: ReadAge, kind: &'static str, record: &StoredRecord) {
+    pub(super) fn insert_record(&self, began: ReadAge, kind: &'static str, record: &StoredRecord) {
         let bytes = bytes_of(record);
         let mut state = self.lock();
         if state.is_closed || state.age != began || bytes > RECORD_BYTES_MAX {
@@ -57,7 +57,7 @@ impl RecordCache {
     }
 
     /// A record is no longer what it was.
-    pub(super) fn forget(&self, kind: &str, key: &str) {
+    pub(super) fn remove_record(&self, kind: &str, key: &str) {
         let mut state = self.lock();
         state.age = ReadAge(state.age.0.wrapping_add(1));
         let gone = state.records.get_mut(kind).and_then(|of_kind| of_kind.remove(key));
@@ -96,21 +96,21 @@ mod tests {
     }
 
     fn age(remembered: &RecordCache) -> ReadAge {
-        remembered.look("kind", "no such key").unwrap_err()
+        remembered.get_record("kind", "no such key").unwrap_err()
     }
 
     #[test]
     fn what_was_read_is_remembered_until_it_changes() {
         let remembered = RecordCache::default();
         let one = record("one", 3);
-        remembered.keep(age(&remembered), "kind", &one);
-        assert_eq!(remembered.look("kind", "one"), Ok(one.clone()));
-        assert!(remembered.look("other", "one").is_err());
+        remembered.insert_record(age(&remembered), "kind", &one);
+        assert_eq!(remembered.get_record("kind", "one"), Ok(one.clone()));
+        assert!(remembered.get_record("other", "one").is_err());
         let began = age(&remembered);
-        remembered.forget("kind", "one");
-        assert!(remembered.look("kind", "one").is_err());
-        remembered.keep(began, "kind", &one);
-        assert!(remembered.look("kind", "one").is_err(), "it was read before it changed");
+        remembered.remove_record("kind", "one");
+        assert!(remembered.get_record("kind", "one").is_err());
+        remembered.insert_record(began, "kind", &one);
+        assert!(remembered.get_record("kind", "one").is_err(), "it was read before it changed");
         assert_eq!(remembered.lock().bytes, 0);
     }
 
@@ -119,18 +119,18 @@ mod tests {
         let remembered = RecordCache::default();
         for n in 0..100 {
             let large = record(&n.to_string(), 60 << 10);
-            remembered.keep(age(&remembered), "kind", &large);
-            remembered.keep(age(&remembered), "kind", &large);
-            assert!(remembered.look("kind", &large.key).is_ok());
+            remembered.insert_record(age(&remembered), "kind", &large);
+            remembered.insert_record(age(&remembered), "kind", &large);
+            assert!(remembered.get_record("kind", &large.key).is_ok());
             let state = remembered.lock();
             let bytes: usize = state.records["kind"].values().map(bytes_of).sum();
             assert_eq!(state.bytes, bytes);
             assert!(bytes <= REMEMBERED_BYTES_MAX);
         }
-        remembered.keep(age(&remembered), "kind", &record("huge", RECORD_BYTES_MAX));
-        assert!(remembered.look("kind", "huge").is_err());
+        remembered.insert_record(age(&remembered), "kind", &record("huge", RECORD_BYTES_MAX));
+        assert!(remembered.get_record("kind", "huge").is_err());
         remembered.close();
-        remembered.keep(age(&remembered), "kind", &record("one", 1));
-        assert!(remembered.look("kind", "one").is_err());
+        remembered.insert_record(age(&remembered), "kind", &record("one", 1));
+        assert!(remembered.get_record("kind", "one").is_err());
     }
 }

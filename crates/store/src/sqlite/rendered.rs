@@ -82,7 +82,7 @@ pub(super) struct EntrySpan {
 }
 
 fn next<'a>(rest: &mut &'a [u8]) -> Option<(Timestamp, &'a str)> {
-    Some((Timestamp(i64::from_le_bytes(array(rest)?)), text(rest)?))
+    Some((Timestamp(i64::from_le_bytes(array(rest)?)), length_prefixed_text(rest)?))
 }
 
 /// The first bytes of `rest`, which begins behind them then.
@@ -91,7 +91,7 @@ pub(super) fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 }
 
 /// A text that says before how long it is.
-pub(super) fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+pub(super) fn length_prefixed_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let length = u32::from_le_bytes(array(rest)?);
     std::str::from_utf8(rest.split_off(..usize::try_from(length).ok()?)?).ok()
 }

@@ -149,7 +149,7 @@ pub(super) fn note_seal(book: &str, line: &str) -> i64 {
 }
 
 /// A note from `line, seal`.
-pub(super) fn note(book: &str, row: &Row<'_>) -> Result<String, StoreError> {
+pub(super) fn note_row(book: &str, row: &Row<'_>) -> Result<String, StoreError> {
     let line: String = row.get(0)?;
     if row.get::<_, i64>(1)? != note_seal(book, &line) {
         return Err(damaged("a note whose seal is broken"));

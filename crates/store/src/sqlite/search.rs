@@ -42,7 +42,7 @@ pub(super) fn search(
     let mut work = SearchWork { executions: 0, bytes: 0 };
     let Some(mut filter) = first_lines(search) else { return Ok(page) };
     loop {
-        let lines = query::list(conn, &filter)?;
+        let lines = query::list_executions(conn, &filter)?;
         let is_last = lines.len() < filter.n_max;
         for listed in lines {
             if search.since.is_some_and(|since| listed.created < since) {

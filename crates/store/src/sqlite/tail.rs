@@ -7,7 +7,7 @@
 //! There are two files: one takes what comes while what is in the other is being sorted in.
 
 use super::mark::{FoundTail, StoreMark, TailPosition};
-use super::rendered::{RenderedEntries, array, text};
+use super::rendered::{RenderedEntries, array, length_prefixed_text};
 use super::seal::RowChecksum;
 use crate::StoreError;
 use lifecycle::ExecutionId;
@@ -86,13 +86,13 @@ impl AppendLog {
     }
 
     /// Keeps an execution: it is written when this returns. None if it must be sorted in at once.
-    pub(super) fn keep(&self, whole: &FinishedExecution) -> Option<LogFile> {
+    pub(super) fn append_execution(&self, whole: &FinishedExecution) -> Option<LogFile> {
         let mut state = self.lock();
         let current = state.current;
         if state.is_stuck {
             return None;
         }
-        if !state.halves[current].keep(whole) {
+        if !state.halves[current].append_execution(whole) {
             return None;
         }
         let AppendLogFile { time, end, .. } = state.halves[current];
@@ -153,7 +153,7 @@ impl AppendLogState {
 }
 
 impl AppendLogFile {
-    fn keep(&mut self, whole: &FinishedExecution) -> bool {
+    fn append_execution(&mut self, whole: &FinishedExecution) -> bool {
         let frame = frame(self.time, whole);
         if self.end + frame.len() as u64 > FILE_BYTES_MAX {
             return false;
@@ -278,7 +278,7 @@ fn next(rest: &mut &[u8]) -> Option<(u64, FinishedExecution)> {
 /// An execution from the bytes behind its header.
 pub(super) fn whole(mut rest: &[u8]) -> Option<FinishedExecution> {
     let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
-    let caller = text(&mut rest)?.to_owned();
+    let caller = length_prefixed_text(&mut rest)?.to_owned();
     let entries = RenderedEntries::kept(rest.to_vec());
     entries.is_sound().then_some(FinishedExecution { execution, caller, entries })
 }
@@ -313,11 +313,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (tail, nothing) = AppendLog::open(dir.path()).unwrap();
         assert_eq!(nothing, []);
-        let first = tail.keep(&whole(1)).unwrap();
-        let second = tail.keep(&whole(2)).unwrap();
+        let first = tail.append_execution(&whole(1)).unwrap();
+        let second = tail.append_execution(&whole(2)).unwrap();
         assert_eq!(left(dir.path()), [whole(1), whole(2)]);
         tail.turn();
-        let third = tail.keep(&whole(3)).unwrap();
+        let third = tail.append_execution(&whole(3)).unwrap();
         assert_eq!(left(dir.path()), [whole(1), whole(2), whole(3)]);
         tail.sorted(first);
         assert_eq!(left(dir.path()).len(), 3, "the file is begun anew as a whole");
@@ -333,14 +333,14 @@ mod tests {
     fn what_lies_behind_the_end_is_of_an_earlier_time() {
         let dir = tempfile::tempdir().unwrap();
         let (tail, _) = AppendLog::open(dir.path()).unwrap();
-        let which: Vec<_> = (1..=3).map(|n| tail.keep(&whole(n)).unwrap()).collect();
+        let which: Vec<_> = (1..=3).map(|n| tail.append_execution(&whole(n)).unwrap()).collect();
         tail.turn();
         which.into_iter().for_each(|which| tail.sorted(which));
         tail.turn();
         // As long as the one that lay there: what follows it looks whole.
-        tail.keep(&whole(4)).unwrap();
+        tail.append_execution(&whole(4)).unwrap();
         tail.turn();
-        tail.keep(&whole(5)).unwrap();
+        tail.append_execution(&whole(5)).unwrap();
         let mut found = left(dir.path());
         found.sort_by_key(|whole| whole.execution.uuid());
         assert_eq!(found, [whole(4), whole(5)]);
@@ -350,8 +350,8 @@ mod tests {
     fn a_flipped_bit_or_a_torn_end_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let (tail, _) = AppendLog::open(dir.path()).unwrap();
-        tail.keep(&whole(1)).unwrap();
-        tail.keep(&whole(2)).unwrap();
+        tail.append_execution(&whole(1)).unwrap();
+        tail.append_execution(&whole(2)).unwrap();
         let path = dir.path().join(NAMES[0]);
         let bytes = std::fs::read(&path).unwrap();
         let length = bytes.len() / 2;
@@ -370,10 +370,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (tail, _) = AppendLog::open(dir.path()).unwrap();
         let large = FinishedExecution { entries: entries(&"x".repeat(200 << 10)), ..whole(1) };
-        assert!(tail.keep(&large).is_some());
-        assert!(tail.keep(&large).is_none());
-        assert!(tail.keep(&whole(2)).is_some());
+        assert!(tail.append_execution(&large).is_some());
+        assert!(tail.append_execution(&large).is_none());
+        assert!(tail.append_execution(&whole(2)).is_some());
         tail.set_stuck(true);
-        assert!(tail.keep(&whole(3)).is_none());
+        assert!(tail.append_execution(&whole(3)).is_none());
     }
 }

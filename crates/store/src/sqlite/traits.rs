@@ -44,11 +44,11 @@ impl Journal for SqliteStore {
         follow::follow(self, execution, after)
     }
 
-    fn list(
+    fn list_executions(
         &self,
         filter: ListFilter,
     ) -> BoxFuture<'static, Result<Vec<ListedExecution>, StoreError>> {
-        self.read(move |conn| query::list(conn, &filter))
+        self.read(move |conn| query::list_executions(conn, &filter))
     }
 
     fn search(
@@ -136,14 +136,20 @@ impl Journal for SqliteStore {
         self.read(query::bytes_used)
     }
 
-    fn forget(&self, execution: ExecutionId) -> BoxFuture<'static, Result<bool, StoreError>> {
+    fn delete_execution(
+        &self,
+        execution: ExecutionId,
+    ) -> BoxFuture<'static, Result<bool, StoreError>> {
         let forgotten =
             self.write(Ok(TableWrite::Forget(execution)), |n_forgotten| n_forgotten > 0);
         let leases = Arc::clone(&self.inner.leases);
         Box::pin(async move {
             let forgotten = forgotten.await?;
             if forgotten {
-                leases.lock().expect("nothing panics while it holds this lock").forget(execution);
+                leases
+                    .lock()
+                    .expect("nothing panics while it holds this lock")
+                    .drop_lease(execution);
             }
             Ok(forgotten)
         })
@@ -179,7 +185,7 @@ impl RecordStore for SqliteStore {
         kind: &'static str,
         key: &str,
     ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>> {
-        let began = match self.inner.remembered.look(kind, key) {
+        let began = match self.inner.remembered.get_record(kind, key) {
             Ok(record) => return Box::pin(std::future::ready(Ok(Some(record)))),
             Err(age) => age,
         };
@@ -188,7 +194,7 @@ impl RecordStore for SqliteStore {
         Box::pin(async move {
             let record = read.await?;
             if let Some(record) = &record {
-                remembered.keep(began, kind, record);
+                remembered.insert_record(began, kind, record);
             }
             Ok(record)
         })
@@ -219,13 +225,13 @@ impl RecordStore for SqliteStore {
 }
 
 impl NoteStore for SqliteStore {
-    fn note(
+    fn append_note(
         &self,
         book: &str,
         line: String,
         n_max: usize,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        self.write(TableWrite::note(book, line, n_max), drop)
+        self.write(TableWrite::append_note(book, line, n_max), drop)
     }
 
     fn newest(

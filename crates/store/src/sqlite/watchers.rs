@@ -57,7 +57,7 @@ impl SubscriptionTable {
 
 impl Subscription {
     /// Waits until something after `heard` can be read; false when the store is closed.
-    pub(super) async fn hear(&mut self, heard: Seq) -> bool {
+    pub(super) async fn wait_for_entries(&mut self, heard: Seq) -> bool {
         match &mut self.newest {
             Some(newest) => newest.wait_for(|newest| *newest > heard).await.is_ok(),
             None => false,

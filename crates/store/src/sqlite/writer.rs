@@ -76,7 +76,7 @@ impl WriteLine {
         let (done, verdict) = oneshot::channel();
         let bytes = write.bytes();
         if let Err((job, refused)) = self.line.join(bytes, WriteJob { write, done: Some(done) }) {
-            job.tell(Err(match refused {
+            job.send_verdict(Err(match refused {
                 QueueClosed::Closed => StoreError::Closed,
                 QueueClosed::Full => StoreError::Other("too much waits to be written".into()),
             }));
@@ -92,12 +92,12 @@ impl WriteLine {
             return false;
         }
         let whole = rows.take_whole();
-        let Some(which) = self.tail.keep(&whole) else {
+        let Some(which) = self.tail.append_execution(&whole) else {
             rows.take_back(whole);
             return false;
         };
         let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
-        self.followers.show(execution, expected, last, rows.take_entries());
+        self.followers.publish_entries(execution, expected, last, rows.take_entries());
         // Where the line is closed it stays where it is, and is found when the store is opened again.
         self.line.join_quietly(WriteJob { write: TableWrite::Sort(whole, which), done: None });
         true
@@ -124,7 +124,7 @@ impl WriteLine {
 }
 
 impl WriteJob {
-    fn tell(self, verdict: WriteVerdict) {
+    fn send_verdict(self, verdict: WriteVerdict) {
         // Whoever asked may have gone away; what is written stays written.
         drop(self.done.map(|done| done.send(verdict)));
     }
@@ -142,14 +142,14 @@ impl FollowerIndex {
         Self { watchers: Arc::clone(watchers), recent: Arc::clone(recent) }
     }
 
-    fn show(
+    fn publish_entries(
         &self,
         execution: ExecutionId,
         expected: Seq,
         last: Seq,
         entries: impl Iterator<Item = (Entry, usize)>,
     ) {
-        self.recent.keep(execution, expected, entries);
+        self.recent.insert_entries(execution, expected, entries);
         self.watchers.wake(execution, last);
     }
 }
@@ -178,15 +178,15 @@ impl JournalThread {
     /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
     fn write_all(&mut self, jobs: &mut Vec<WriteJob>) {
         match self.transact(jobs.iter().map(|job| &job.write)) {
-            Ok(verdicts) => self.tell(jobs, verdicts),
-            Err(error) if jobs.len() == 1 => self.tell(jobs, vec![Err(error.into())]),
+            Ok(verdicts) => self.send_verdicts(jobs, verdicts),
+            Err(error) if jobs.len() == 1 => self.send_verdicts(jobs, vec![Err(error.into())]),
             Err(_) => {
                 for job in jobs.drain(..) {
                     let verdict = match self.transact(std::iter::once(&job.write)) {
                         Ok(mut verdicts) => verdicts.swap_remove(0),
                         Err(error) => Err(error.into()),
                     };
-                    self.tell(&mut vec![job], vec![verdict]);
+                    self.send_verdicts(&mut vec![job], vec![verdict]);
                 }
             }
         }
@@ -200,15 +200,15 @@ impl JournalThread {
         }
     }
 
-    fn tell(&mut self, jobs: &mut Vec<WriteJob>, verdicts: Vec<WriteVerdict>) {
+    fn send_verdicts(&mut self, jobs: &mut Vec<WriteJob>, verdicts: Vec<WriteVerdict>) {
         for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
             match (&mut job.write, verdict) {
                 (TableWrite::Sort(..), Err(_)) => self.unsorted.push(job),
                 // Whoever only looks finds what there is.
-                (TableWrite::Nothing, _) => job.tell(Ok(0)),
+                (TableWrite::Nothing, _) => job.send_verdict(Ok(0)),
                 (write, verdict) => {
                     self.publish(write, &verdict);
-                    job.tell(verdict);
+                    job.send_verdict(verdict);
                 }
             }
         }
@@ -219,13 +219,17 @@ impl JournalThread {
         match (write, verdict) {
             (TableWrite::Append(rows), Ok(_)) => {
                 let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
-                self.followers.show(execution, expected, last, rows.take_entries());
+                self.followers.publish_entries(execution, expected, last, rows.take_entries());
             }
             (TableWrite::Sort(_, which), Ok(_)) => self.tail.sorted(*which),
-            (TableWrite::Forget(execution), Ok(_)) => self.followers.recent.forget(*execution),
+            (TableWrite::Forget(execution), Ok(_)) => {
+                self.followers.recent.remove_execution(*execution)
+            }
             // However it ended: what is remembered must not be older than what is kept.
-            (TableWrite::Put { kind, record }, _) => self.remembered.forget(kind, &record.key),
-            (TableWrite::Remove { kind, key, .. }, _) => self.remembered.forget(kind, key),
+            (TableWrite::Put { kind, record }, _) => {
+                self.remembered.remove_record(kind, &record.key)
+            }
+            (TableWrite::Remove { kind, key, .. }, _) => self.remembered.remove_record(kind, key),
             _ => {}
         }
     }

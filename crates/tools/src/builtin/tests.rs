@@ -62,7 +62,7 @@ fn shop() -> Catalogue {
 async fn call(tool: &str, args: &str) -> Result<Value, String> {
     match shop().call(ToolRequest::sample(tool, args)).await {
         lifecycle::CallOutcome::Returned { value } => {
-            Ok(serde_json::from_str(value.unwrap().text()).unwrap())
+            Ok(serde_json::from_str(value.unwrap().as_text()).unwrap())
         }
         lifecycle::CallOutcome::Failed(failure) => Err(failure.message),
         lifecycle::CallOutcome::Unknown => panic!("unknown"),

@@ -103,5 +103,8 @@ fn unavailable(tool: &ToolPath, source: &str, why: &str) -> UnavailableSource {
     );
     let trouble =
         ToolFailure { retryable: Some(true), ..ToolFailure::new(SOURCE_UNAVAILABLE, message) };
-    UnavailableSource { why, outcome: CallOutcome::Returned { value: Some(trouble.told()) } }
+    UnavailableSource {
+        why,
+        outcome: CallOutcome::Returned { value: Some(trouble.into_envelope()) },
+    }
 }

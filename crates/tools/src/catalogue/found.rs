@@ -38,7 +38,11 @@ impl FoundTool {
         })
     }
 
-    pub(super) fn at(section: &Arc<CatalogueSection>, mount_idx: usize, entry_idx: usize) -> Self {
+    pub(super) fn at_section(
+        section: &Arc<CatalogueSection>,
+        mount_idx: usize,
+        entry_idx: usize,
+    ) -> Self {
         Self { section: Arc::clone(section), mount_idx, entry_idx }
     }
 
@@ -112,10 +116,10 @@ impl FoundTool {
             format!("{}{}", spec.read_only, spec.asks),
         ];
         // With their lengths, so that no part can borrow from the next.
-        ToolRevision::of(&parts.map(|part| format!("{} {part}", part.len())).concat())
+        ToolRevision::from_text(&parts.map(|part| format!("{} {part}", part.len())).concat())
     }
 
-    pub(super) fn admit(&self, args: &Json) -> CallAdmission {
+    pub(super) fn admit_call(&self, args: &Json) -> CallAdmission {
         match self.fitting(args) {
             Ok(_) => CallAdmission::Fit {
                 nature: self.nature(),
@@ -123,9 +127,9 @@ impl FoundTool {
                 about: self.spec().about.clone(),
                 revision: None,
             },
-            Err(failure) if self.is_enveloped() => {
-                CallAdmission::Told(ToolFailure::of("invalid_tool_arguments", &failure).told())
-            }
+            Err(failure) if self.is_enveloped() => CallAdmission::Told(
+                ToolFailure::from_code("invalid_tool_arguments", &failure).into_envelope(),
+            ),
             Err(failure) => CallAdmission::Unfit(failure),
         }
     }
@@ -142,7 +146,7 @@ impl FoundTool {
         let outline = connection.proof.outline();
         let why = integration.objection(&self.spec().name, &outline, &args)?;
         let message = format!("The arguments of \"{}\" make no call: {why}.", self.path());
-        Some(ToolFailure::new("invalid_tool_arguments", message).told())
+        Some(ToolFailure::new("invalid_tool_arguments", message).into_envelope())
     }
 
     /// The question that its source composes about a call, or the value that
@@ -159,7 +163,9 @@ impl FoundTool {
             Ok(args) => args,
             Err(failure) if self.is_enveloped() => {
                 return CallOutcome::Returned {
-                    value: Some(ToolFailure::of("invalid_tool_arguments", &failure).told()),
+                    value: Some(
+                        ToolFailure::from_code("invalid_tool_arguments", &failure).into_envelope(),
+                    ),
                 };
             }
             Err(failure) => return CallOutcome::Failed(failure),
@@ -167,7 +173,7 @@ impl FoundTool {
         // Inside the async block, so that a source that panics before its first await is caught too.
         request.person = request.person.spared();
         request.progress = request.progress.spared();
-        let guarded = async { self.checked(self.perform(request).await?) };
+        let guarded = async { self.checked(self.perform_call(request).await?) };
         match AssertUnwindSafe(guarded).catch_unwind().await {
             Ok(Ok(value)) => CallOutcome::Returned { value: value.map(scrub::json) },
             Ok(Err(failure)) => CallOutcome::Failed(bounded(scrub::failure(failure))),
@@ -175,12 +181,16 @@ impl FoundTool {
         }
     }
 
-    fn perform(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
+    fn perform_call(
+        &self,
+        request: ToolRequest,
+    ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         match (self.section.origin(), self.connection()) {
             (SectionOrigin::Source(source), _) => source.call(request),
             (SectionOrigin::Integration(integration), Some(connection)) => {
                 let (integration, proof) = (Arc::clone(integration), Arc::clone(&connection.proof));
-                proof::perform(integration, proof, self.spec().name.clone(), request).boxed()
+                proof::perform_with_proof(integration, proof, self.spec().name.clone(), request)
+                    .boxed()
             }
             (SectionOrigin::Integration(_), None) | (SectionOrigin::Nowhere, _) => {
                 unreachable!("tools of an integration are found by a connection")
@@ -284,6 +294,6 @@ fn bounded(mut failure: Failure) -> Failure {
         failure.message.truncate(at);
         failure.message.push('…');
     }
-    failure.details.take_if(|details| details.text().len() > FAILURE_DETAILS_BYTES_MAX);
+    failure.details.take_if(|details| details.as_text().len() > FAILURE_DETAILS_BYTES_MAX);
     failure
 }

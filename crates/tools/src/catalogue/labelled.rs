@@ -44,8 +44,9 @@ impl<'a> LabelledSource<'a> {
     }
 
     /// The tool at `tool_idx`, wherever it is bound.
-    pub(crate) fn at(&self, tool_idx: usize) -> impl Iterator<Item = FoundTool> + use<'a> {
+    pub(crate) fn tool_at(&self, tool_idx: usize) -> impl Iterator<Item = FoundTool> + use<'a> {
         let section = self.section;
-        (0..section.mounts.len()).map(move |mount_idx| FoundTool::at(section, mount_idx, tool_idx))
+        (0..section.mounts.len())
+            .map(move |mount_idx| FoundTool::at_section(section, mount_idx, tool_idx))
     }
 }

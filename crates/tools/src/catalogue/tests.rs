@@ -69,7 +69,7 @@ fn a_call_that_fits_is_admitted_with_what_the_tool_says_of_itself() {
         about: Some("Send it?".into()),
         revision: None,
     };
-    assert_eq!(catalogue.admit(&path("t.asks"), &Json::null()), expected);
+    assert_eq!(catalogue.admit_call(&path("t.asks"), &Json::null()), expected);
 }
 
 #[test]
@@ -124,7 +124,8 @@ fn a_hidden_tool_is_blocked_and_not_suggested() {
 
 #[test]
 fn arguments_that_do_not_fit_are_refused_with_issues() {
-    let CallAdmission::Unfit(failure) = sample().admit(&path("t.strict"), &json(r#"{"n":"x"}"#))
+    let CallAdmission::Unfit(failure) =
+        sample().admit_call(&path("t.strict"), &json(r#"{"n":"x"}"#))
     else {
         panic!("admitted");
     };
@@ -142,7 +143,7 @@ fn arguments_that_do_not_fit_are_refused_with_issues() {
 
 #[test]
 fn an_unknown_tool_is_refused_with_suggestions() {
-    let CallAdmission::Unfit(failure) = sample().admit(&path("t.optionl"), &json("{}")) else {
+    let CallAdmission::Unfit(failure) = sample().admit_call(&path("t.optionl"), &json("{}")) else {
         panic!("admitted");
     };
     let expected = Failure {
@@ -165,7 +166,7 @@ async fn an_unknown_tool_that_is_called_nevertheless_fails() {
 #[tokio::test]
 async fn an_omitted_argument_counts_as_an_empty_object() {
     let catalogue = sample();
-    let admission = catalogue.admit(&path("t.optional"), &Json::null());
+    let admission = catalogue.admit_call(&path("t.optional"), &Json::null());
     assert!(matches!(admission, CallAdmission::Fit { .. }));
     assert_eq!(call(&catalogue, "t.optional", "null").await, returned("{}"));
     assert_eq!(call(&catalogue, "t.loose", "null").await, returned("null"));
@@ -188,10 +189,10 @@ async fn odd_payloads_pass_through_untouched() {
     let odd = [deep.as_str(), r#"{"s":"\ud800"}"#, "1e999", "12345678901234567890123"];
     for text in odd {
         let loose = path("t.loose");
-        assert!(matches!(catalogue.admit(&loose, &json(text)), CallAdmission::Fit { .. }));
+        assert!(matches!(catalogue.admit_call(&loose, &json(text)), CallAdmission::Fit { .. }));
         assert_eq!(call(&catalogue, "t.loose", text).await, returned(text));
         let inside = format!(r#"{{"n":1,"more":{text}}}"#);
-        let strict = catalogue.admit(&path("t.strict"), &json(&inside));
+        let strict = catalogue.admit_call(&path("t.strict"), &json(&inside));
         assert!(matches!(strict, CallAdmission::Fit { .. }), "{strict:?}");
         assert_eq!(call(&catalogue, "t.optional", &inside).await, returned(&inside));
     }
@@ -285,7 +286,7 @@ impl Integration for Echo {
         request: ToolRequest,
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let sent: Vec<_> =
-            credential.at(PlacementKind::Header).map(|(_, value)| value.to_owned()).collect();
+            credential.value_at(PlacementKind::Header).map(|(_, value)| value.to_owned()).collect();
         let data = json!({ "tool": tool, "sent": sent, "args": request.args });
         future::ready(Ok(Some(envelope::done(&Json::from_value(&data).unwrap(), None)))).boxed()
     }
@@ -309,7 +310,7 @@ fn connection(name: &str, token: &str) -> Arc<Connection> {
 /// The word for programs in what an integration's tool refused.
 fn code(outcome: &CallOutcome) -> String {
     let CallOutcome::Returned { value: Some(value) } = outcome else { panic!("{outcome:?}") };
-    let told: Value = serde_json::from_str(value.text()).unwrap();
+    let told: Value = serde_json::from_str(value.as_text()).unwrap();
     told["error"]["code"].as_str().unwrap().to_owned()
 }
 
@@ -390,12 +391,12 @@ fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_i
     let card = SourceCard { name: "pets".into(), ..SourceCard::default() };
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
     let tool = path("pets.org.home.a");
-    let CallAdmission::Unavailable(source) = catalogue.admit(&tool, &json("{}")) else {
+    let CallAdmission::Unavailable(source) = catalogue.admit_call(&tool, &json("{}")) else {
         panic!("admitted");
     };
     assert_eq!(source.why, "connection refused");
     let CallOutcome::Returned { value: Some(told) } = source.outcome else { panic!("failed") };
-    let told: Value = serde_json::from_str(told.text()).unwrap();
+    let told: Value = serde_json::from_str(told.as_text()).unwrap();
     assert_eq!(
         (&told["ok"], &told["error"]["code"]),
         (&json!(false), &json!("source_unavailable"))
@@ -405,7 +406,7 @@ fn a_source_without_a_description_is_unavailable_and_one_in_trouble_keeps_what_i
     catalogue.put(&slug(), card.clone(), echo(&["a"]), vec![connection("home", "1")]);
     assert_eq!(catalogue.snapshot().card("pets").unwrap().trouble, None);
     catalogue.set_trouble(&slug(), &card, Some("connection refused".into()));
-    assert!(matches!(catalogue.admit(&tool, &json("{}")), CallAdmission::Fit { .. }));
+    assert!(matches!(catalogue.admit_call(&tool, &json("{}")), CallAdmission::Fit { .. }));
     assert_eq!(catalogue.why_uncallable(&tool), None);
     let gone = catalogue.why_uncallable(&path("pets.org.home.b")).unwrap().why;
     assert_eq!(gone, "\"pets\" has no such tool any more");
@@ -436,7 +437,7 @@ fn a_schema_that_cannot_be_compiled_lets_arguments_through() {
     let catalogue = Catalogue::default();
     let integration = Arc::new(Echo { tools: vec![wrong], target: "" });
     catalogue.put(&slug(), SourceCard::default(), integration, vec![connection("home", "1")]);
-    let admission = catalogue.admit(&path("pets.org.home.a"), &json("[1]"));
+    let admission = catalogue.admit_call(&path("pets.org.home.a"), &json("[1]"));
     assert!(matches!(admission, CallAdmission::Fit { .. }));
 }
 

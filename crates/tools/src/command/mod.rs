@@ -106,16 +106,16 @@ impl Integration for CommandSource {
     ) -> BoxFuture<'static, Result<Option<Json>, Failure>> {
         let Some(tool) = self.tools.get(tool).cloned() else {
             let gone = ToolFailure::new("tool_not_found", "There is no such command.");
-            return futures_util::future::ready(Ok(Some(gone.told()))).boxed();
+            return futures_util::future::ready(Ok(Some(gone.into_envelope()))).boxed();
         };
         let mut program = self.frame.clone();
-        let extra = credential.at(PlacementKind::Environment);
+        let extra = credential.value_at(PlacementKind::Environment);
         program.env.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let minding = self.minding;
         async move {
             let told = match run(&tool, program, minding, &request).await {
                 Ok(data) => done(&data, None),
-                Err(trouble) => trouble.told(),
+                Err(trouble) => trouble.into_envelope(),
             };
             Ok(Some(told))
         }
@@ -165,7 +165,7 @@ async fn run(
             format!("The program cannot be started: {}.", start_error(&error)),
         )
     })?;
-    let fed = if tool.stdin { args.text().to_owned() } else { String::new() };
+    let fed = if tool.stdin { args.as_text().to_owned() } else { String::new() };
     let talking = async {
         let (printed, words) = talk(pipes, fed, tool.output_bytes_max).await?;
         let status = running.ended().await.map_err(|error| broken(&error))?;
@@ -312,7 +312,7 @@ fn callers_schema(schema: &Value) -> Value {
 /// The arguments with the defaults of the tool's schema in place of what is absent, also within objects that are there.
 fn with_defaults<'a>(tool: &CommandTool, args: &'a Json) -> Cow<'a, Json> {
     let Some(schema) = &tool.input else { return Cow::Borrowed(args) };
-    let mut filled: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+    let mut filled: Value = serde_json::from_str(args.as_text()).unwrap_or(Value::Null);
     if !fill_in(schema, &mut filled) {
         return Cow::Borrowed(args);
     }
@@ -344,7 +344,7 @@ fn fill_in(schema: &Value, value: &mut Value) -> bool {
 
 /// The command line of a call, or what is wrong with its arguments.
 fn words(tool: &CommandTool, args: &Json) -> Result<Vec<String>, String> {
-    let args: Value = serde_json::from_str(args.text()).unwrap_or(Value::Null);
+    let args: Value = serde_json::from_str(args.as_text()).unwrap_or(Value::Null);
     let words = filled(&tool.argv, args.as_object().unwrap_or(&Map::new()));
     if words.iter().any(|word| word.contains('\0')) {
         return Err("one of them holds a zero byte".into());
@@ -369,8 +369,8 @@ fn filled(template: &[String], args: &Map<String, Value>) -> Vec<String> {
         match whole.filter(|name| !name.contains(['{', '}'])) {
             Some(name) => match args.get(name) {
                 None | Some(Value::Null) => {}
-                Some(Value::Array(items)) => argv.extend(items.iter().map(text)),
-                Some(value) => argv.push(text(value)),
+                Some(Value::Array(items)) => argv.extend(items.iter().map(value_text)),
+                Some(value) => argv.push(value_text(value)),
             },
             None => argv.push(inserted(part, args)),
         }
@@ -386,7 +386,7 @@ fn inserted(part: &str, args: &Map<String, Value>) -> String {
         filled.push_str(before);
         match after.split_once('}') {
             Some((name, after)) if !name.is_empty() && !name.contains('{') => {
-                filled.push_str(&args.get(name).map(text).unwrap_or_default());
+                filled.push_str(&args.get(name).map(value_text).unwrap_or_default());
                 rest = after;
             }
             Some(_) | None => {
@@ -399,7 +399,7 @@ fn inserted(part: &str, args: &Map<String, Value>) -> String {
     filled
 }
 
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn what_a_program_prints_is_json_text_a_file_or_nothing() {
         let said = |printed: &[u8]| -> Value {
-            serde_json::from_str(result(printed.to_vec()).text()).unwrap()
+            serde_json::from_str(result(printed.to_vec()).as_text()).unwrap()
         };
         assert_eq!(said(b" {\"a\":1}\n"), json!({"a": 1}));
         assert_eq!(said("größe\n".as_bytes()), json!("größe"));
@@ -463,7 +463,7 @@ mod tests {
         let told = source
             .call("run", &ToolCredential::none(), ToolRequest::sample("c.org.main.run", args))
             .await;
-        serde_json::from_str(told.unwrap().unwrap().text()).unwrap()
+        serde_json::from_str(told.unwrap().unwrap().as_text()).unwrap()
     }
 
     #[tokio::test]

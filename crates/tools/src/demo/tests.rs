@@ -22,11 +22,13 @@ impl Desk {
 
     async fn call(&self, tool: &str, args: &str) -> Result<String, (FailureCode, String)> {
         let request = ToolRequest::sample(tool, args);
-        if let CallAdmission::Unfit(failure) = self.catalogue.admit(&request.tool, &request.args) {
+        if let CallAdmission::Unfit(failure) =
+            self.catalogue.admit_call(&request.tool, &request.args)
+        {
             return Err((failure.code, failure.message));
         }
         match self.catalogue.call(request).await {
-            CallOutcome::Returned { value } => Ok(value.unwrap().text().to_owned()),
+            CallOutcome::Returned { value } => Ok(value.unwrap().as_text().to_owned()),
             CallOutcome::Failed(failure) => Err((failure.code, failure.message)),
             CallOutcome::Unknown => panic!("tools know how they ended"),
         }

@@ -123,7 +123,7 @@ pub fn import(text: &str, options: Options) -> Result<GraphqlIntegration, Graphq
         return Err(no(first_error(&answer).unwrap_or_else(|| "it has no __schema".into())));
     };
     let list = schema.get("types").and_then(Value::as_array);
-    let types = GraphqlTypes::of(list.ok_or_else(|| no("it has no types".into()))?);
+    let types = GraphqlTypes::from_types(list.ok_or_else(|| no("it has no types".into()))?);
     let definitions = Arc::new(SchemaDefinitions::of_texts(types.definitions()));
     let mut specs = vec![];
     let mut plans = HashMap::new();

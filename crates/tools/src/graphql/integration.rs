@@ -111,7 +111,7 @@ async fn call(
     call: ToolRequest,
 ) -> Json {
     let outgoing = outgoing(&plan, &options, &call.args);
-    let answer = |incoming| answer(&plan, incoming, &credential);
+    let answer = |incoming| graphql_result(&plan, incoming, &credential);
     http::exchange(&options.client, &credential, &call, outgoing, answer).await
 }
 
@@ -121,10 +121,10 @@ fn outgoing(plan: &QueryPlan, options: &Options, args: &Json) -> Result<ApiReque
 }
 
 /// `{ok, data}` with the field's value; `{ok: false, error}` with everything the API said, where it said no.
-fn answer(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) -> Json {
+fn graphql_result(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) -> Json {
     let status = incoming.status;
-    let said = http::answer(incoming, credential);
-    let envelope: Value = serde_json::from_str(said.text()).unwrap_or_default();
+    let said = http::shape_response(incoming, credential);
+    let envelope: Value = serde_json::from_str(said.as_text()).unwrap_or_default();
     let is_refused = envelope.get("ok") != Some(&Value::Bool(true));
     let body = envelope.pointer("/error/details").filter(|_| is_refused);
     let body = body.or_else(|| envelope.get("data")).unwrap_or(&Value::Null);
@@ -134,7 +134,7 @@ fn answer(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) 
         let details = json!({ "errors": body["errors"], "data": body.get("data") });
         let (status, details) = (Some(status.as_u16()), Some(details));
         return ToolFailure { status, details, ..ToolFailure::new("graphql_error", message) }
-            .told();
+            .into_envelope();
     }
     if is_refused {
         return said;
@@ -144,7 +144,7 @@ fn answer(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) 
         Some(Ok(value)) => done(&value, envelope.get("http")),
         Some(Err(_)) | None => {
             let message = format!("The answer has no value of {}.", plan.field);
-            ToolFailure::new("upstream_invalid_response", message).told()
+            ToolFailure::new("upstream_invalid_response", message).into_envelope()
         }
     }
 }

@@ -51,7 +51,7 @@ impl SourceKind for GraphqlKind {
             let options = options(config, context.http)?;
             let answer = introspect(&options, credential, &CancelSignal::never()).await;
             let answer = answer.map_err(|error| error.to_string())?;
-            let text: Arc<str> = scrub::text(&answer).into();
+            let text: Arc<str> = scrub::scrub_text(&answer).into();
             let opened = opened(config, Arc::clone(&text), context.http).await?;
             let described = Some(StoredDescription { kind: self.name(), text });
             Ok(OpenedSource { described, ..opened })
@@ -81,7 +81,7 @@ impl SourceKind for GraphqlKind {
     }
 
     /// Asks the API to describe itself with the credential.
-    fn check<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
+    fn check_connection<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
         async move {
             match self.open(check.config, check.credential, check.context).await {
                 Ok(_) => SourceHealth::healthy("The API describes itself."),

@@ -15,8 +15,8 @@ pub(crate) enum TypeShape {
 }
 
 impl TypeShape {
-    fn of(value: &Value, depth: usize) -> Option<Self> {
-        let inner = || Self::of(value.get("ofType")?, depth + 1).map(Box::new);
+    fn from_value(value: &Value, depth: usize) -> Option<Self> {
+        let inner = || Self::from_value(value.get("ofType")?, depth + 1).map(Box::new);
         match value.get("kind")?.as_str()? {
             _ if depth > WRAPPERS_MAX => None,
             "NON_NULL" => Some(Self::NonNull(inner()?)),
@@ -81,7 +81,7 @@ pub(crate) struct GraphqlTypes(HashMap<String, GraphqlTypeKind>);
 
 impl GraphqlTypes {
     /// Reads the `types` of an introspection. What cannot be read is left out.
-    pub(crate) fn of(types: &[Value]) -> Self {
+    pub(crate) fn from_types(types: &[Value]) -> Self {
         Self(types.iter().filter_map(|value| Some((name(value)?, kind(value)?))).collect())
     }
 
@@ -212,7 +212,7 @@ fn member(value: &Value) -> Option<GraphqlMember> {
     Some(GraphqlMember {
         name: name(value)?,
         description: crate::openapi::cut(description, 400),
-        shape: TypeShape::of(value.get("type")?, 0)?,
+        shape: TypeShape::from_value(value.get("type")?, 0)?,
         arguments: members(value.get("args")),
         has_default: value.get("defaultValue").is_some_and(|default| !default.is_null()),
     })

@@ -36,7 +36,7 @@ impl AuthChallenge {
                 is_bearer = scheme.eq_ignore_ascii_case("bearer");
             }
             if is_bearer {
-                found.get_or_insert_with(Self::default).hear(parameter);
+                found.get_or_insert_with(Self::default).add_parameter(parameter);
             }
         }
         found
@@ -48,7 +48,7 @@ impl AuthChallenge {
         (is_narrow && !self.scopes.is_empty()).then_some(&self.scopes)
     }
 
-    fn hear(&mut self, parameter: &str) {
+    fn add_parameter(&mut self, parameter: &str) {
         let Some((name, value)) = parameter.split_once('=') else { return };
         let value = unquoted(value.trim());
         match name.trim().to_ascii_lowercase().as_str() {

@@ -178,7 +178,7 @@ impl ApiClient {
             return Err(HttpError::OtherAudience { host: host(&request.url) });
         }
         let mut url = request.url.clone();
-        for (name, value) in credential.at(PlacementKind::Query) {
+        for (name, value) in credential.value_at(PlacementKind::Query) {
             url.query_pairs_mut().append_pair(name, value);
         }
         let sent = self.transport.send(TransportRequest {
@@ -239,7 +239,7 @@ impl Default for ApiClient {
 fn with_proof(headers: &HeaderMap, credential: &ToolCredential) -> Result<HeaderMap, HttpError> {
     let mut headers = headers.clone();
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static("airlock"));
-    for (name, value) in credential.at(PlacementKind::Header) {
+    for (name, value) in credential.value_at(PlacementKind::Header) {
         let bad = || HttpError::BadCredential { name: name.to_owned() };
         let header: HeaderName = name.parse().map_err(|_| bad())?;
         let value = joined(headers.get(&header), &header, value);

@@ -104,7 +104,7 @@ impl CheckedConnector {
             }
         }
         let mut refused = None;
-        found.retain(|address| match self.rules.check(*address) {
+        found.retain(|address| match self.rules.check_address(*address) {
             Ok(()) => true,
             Err(why) => {
                 refused = Some(why);
@@ -133,7 +133,7 @@ impl CheckedConnector {
         let found = found.into_iter().map(|at| SocketAddr::new(at.ip(), proxy.port));
         let found: Vec<_> = found.take(ADDRESSES_MAX).collect();
         for at in &found {
-            self.rules.check(*at).map_err(ApiConnectError::Refused)?;
+            self.rules.check_address(*at).map_err(ApiConnectError::Refused)?;
         }
         let (mut stream, _) = first_reached(found, |at| Box::pin(reach(at))).await?;
         let failed = |why: String| ApiConnectError::Proxy { proxy: proxy.clone(), why };

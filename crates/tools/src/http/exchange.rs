@@ -13,7 +13,7 @@ pub(crate) fn outgoing(
     args: &Json,
     make: impl FnOnce(&Value) -> Result<ApiRequest, String>,
 ) -> Result<ApiRequest, String> {
-    let outgoing = match readable::read(args.text()) {
+    let outgoing = match readable::read(args.as_text()) {
         Some(ReadableValue { value, is_tamed: false }) => make(&value)?,
         Some(ReadableValue { is_tamed: true, .. }) | None => {
             return Err("they are nested too deeply, or hold text that is no Unicode".into());
@@ -46,5 +46,5 @@ pub(crate) async fn exchange(
 /// Arguments that fit their schema and still make no request.
 fn unfit(why: &str) -> Json {
     let message = format!("The arguments do not make a request: {why}.");
-    ToolFailure::new("invalid_tool_arguments", message).told()
+    ToolFailure::new("invalid_tool_arguments", message).into_envelope()
 }

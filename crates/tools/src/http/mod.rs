@@ -24,7 +24,7 @@ pub use reach::{NameResolver, RequestReach, SystemResolver};
 pub use rules::{
     ALLOWED_MAX, AddressRules, AllowedAddress, IpNetwork, ProxyAddress, RefusedAddress,
 };
-pub(crate) use shape::{answer, trouble};
+pub(crate) use shape::{shape_response, trouble};
 pub use transport::{
     HttpTransport, SendError, SendErrorKind, TransportConfig, TransportRequest, TransportResponse,
 };

@@ -71,7 +71,7 @@ impl AddressRules {
     }
 
     /// Whether a connection may be made. `to` is an address that was resolved, and not yet connected to.
-    pub fn check(&self, to: SocketAddr) -> Result<(), RefusedAddress> {
+    pub fn check_address(&self, to: SocketAddr) -> Result<(), RefusedAddress> {
         let rules = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if rules.allowed.iter().any(|allowed| allowed.covers(to)) {
             return Ok(());
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     fn is_allowed(rules: &AddressRules, to: &str) -> bool {
-        rules.check(to.parse().unwrap()).is_ok()
+        rules.check_address(to.parse().unwrap()).is_ok()
     }
 
     #[test]

@@ -28,7 +28,7 @@ const SECRET_BYTES_MIN: usize = 8;
 const BLOT: &str = "[redacted]";
 
 /// The answer as an envelope. A credential that the API repeats is blotted out.
-pub(crate) fn answer(mut incoming: ApiResponse, credential: &ToolCredential) -> Json {
+pub(crate) fn shape_response(mut incoming: ApiResponse, credential: &ToolCredential) -> Json {
     blot(&mut incoming.body, credential);
     if incoming.status.is_success() {
         let http = json!({
@@ -37,10 +37,10 @@ pub(crate) fn answer(mut incoming: ApiResponse, credential: &ToolCredential) -> 
         });
         return match data(&incoming) {
             Ok(data) => done(&data, Some(&http)),
-            Err(trouble) => trouble.told(),
+            Err(trouble) => trouble.into_envelope(),
         };
     }
-    refusal(&incoming).told()
+    refusal(&incoming).into_envelope()
 }
 
 /// A request without an answer, as an envelope.
@@ -48,7 +48,7 @@ pub(crate) fn trouble(error: &HttpError) -> Json {
     let mut trouble =
         ToolFailure::new(error.code(), format!("{}.", capitalised(&error.to_string())));
     trouble.retryable = Some(error.is_retryable());
-    trouble.told()
+    trouble.into_envelope()
 }
 
 fn data(incoming: &ApiResponse) -> Result<Json, ToolFailure> {
@@ -66,7 +66,7 @@ fn data(incoming: &ApiResponse) -> Result<Json, ToolFailure> {
         return Ok(json);
     }
     if is_text(&kind)
-        && let Some(text) = text(&incoming.body, &label)
+        && let Some(text) = body_text(&incoming.body, &label)
     {
         return Ok(Json::from_value(&text).expect("a string is JSON"));
     }
@@ -192,7 +192,8 @@ fn shown_headers(headers: &HeaderMap, credential: &ToolCredential) -> Map<String
 }
 
 fn blot(body: &mut Vec<u8>, credential: &ToolCredential) {
-    let values = credential.at(PlacementKind::Header).chain(credential.at(PlacementKind::Query));
+    let values =
+        credential.value_at(PlacementKind::Header).chain(credential.value_at(PlacementKind::Query));
     for (_, value) in values {
         // `Bearer key` may come back as `key`.
         let bare = value.rsplit([' ', '=']).find(|part| !part.is_empty()).unwrap_or(value);
@@ -212,7 +213,7 @@ fn label(headers: &HeaderMap) -> String {
 }
 
 /// Text in UTF-8, or in Latin-1 where the label says so; bytes that are neither are no text.
-fn text(body: &[u8], label: &str) -> Option<String> {
+fn body_text(body: &[u8], label: &str) -> Option<String> {
     let label = label.to_ascii_lowercase();
     let is_latin = ["iso-8859-1", "latin1", "windows-1252"].iter().any(|name| label.contains(name));
     match std::str::from_utf8(body) {
@@ -246,8 +247,8 @@ mod tests {
             body: body.to_vec(),
             url: "https://api.example.com/x?key=1".parse().unwrap(),
         };
-        let told = answer(incoming, &ToolCredential::bearer("0123456789"));
-        serde_json::from_str(told.text()).unwrap()
+        let told = shape_response(incoming, &ToolCredential::bearer("0123456789"));
+        serde_json::from_str(told.as_text()).unwrap()
     }
 
     #[test]

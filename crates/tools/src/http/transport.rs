@@ -130,7 +130,8 @@ impl HttpTransport {
             RequestReach::Anywhere => &self.0.anywhere,
             RequestReach::Public => &self.0.public,
         };
-        let response = client.request(request).await.map_err(|error| SendError::of(&error))?;
+        let response =
+            client.request(request).await.map_err(|error| SendError::from_error(&error))?;
         let (head, body) = response.into_parts();
         Ok(TransportResponse { head, body })
     }
@@ -177,7 +178,7 @@ impl TransportResponse {
     /// The next piece of the body; none at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, SendError> {
         while let Some(frame) = self.body.frame().await {
-            let frame = frame.map_err(|error| SendError::of(&error))?;
+            let frame = frame.map_err(|error| SendError::from_error(&error))?;
             // Trailers are passed by.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
@@ -193,7 +194,7 @@ impl TransportResponse {
 
 impl SendError {
     /// The innermost cause says what happened; the outer ones say that something did.
-    fn of(error: &(dyn Error + 'static)) -> Self {
+    fn from_error(error: &(dyn Error + 'static)) -> Self {
         let mut inner = error;
         loop {
             match inner.downcast_ref::<ApiConnectError>() {

@@ -43,7 +43,11 @@ pub(super) struct ActiveCall<'a> {
 }
 
 impl ActiveCalls {
-    pub(super) fn enter(&self, execution: ExecutionId, person: PersonHandle) -> ActiveCall<'_> {
+    pub(super) fn enter_call(
+        &self,
+        execution: ExecutionId,
+        person: PersonHandle,
+    ) -> ActiveCall<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.lock().insert(number, (execution, person));
         ActiveCall { desk: self, number }
@@ -117,9 +121,10 @@ impl ClientHandler for McpClientHandler {
         if let Some(defect) = wish.defect() {
             return Err(ErrorData::invalid_params(defect, None));
         }
-        Ok(match person.ask(wish).await {
+        Ok(match person.ask_question(wish).await {
             Answer::Accept { content } => {
-                let content = content.and_then(|content| serde_json::from_str(content.text()).ok());
+                let content =
+                    content.and_then(|content| serde_json::from_str(content.as_text()).ok());
                 let accepted = ElicitResult::new(ElicitationAction::Accept);
                 accepted.with_content(content.unwrap_or_else(|| Value::Object(Default::default())))
             }
@@ -133,7 +138,7 @@ impl ClientHandler for McpClientHandler {
         notice: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.desk.listeners.hear(notice);
+        self.desk.listeners.handle_notice(notice);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

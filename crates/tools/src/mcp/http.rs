@@ -53,7 +53,7 @@ impl BoundedHttp {
     /// The same connections with a credential.
     pub(super) fn with_credential(&self, credential: &ToolCredential) -> Result<Self, String> {
         let mut proof = HeaderMap::new();
-        for (name, value) in credential.at(PlacementKind::Header) {
+        for (name, value) in credential.value_at(PlacementKind::Header) {
             let bad =
                 || format!("the connection's value for {name} has characters that cannot be sent");
             let header: HeaderName = name.parse().map_err(|_| bad())?;
@@ -62,18 +62,18 @@ impl BoundedHttp {
             proof.insert(header, value);
         }
         let query = credential
-            .at(PlacementKind::Query)
+            .value_at(PlacementKind::Query)
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let refused = Arc::default();
         Ok(Self { transport: self.transport.clone(), proof, query: query.collect(), refused })
     }
 
     /// Whether the server has said that it does not know who calls; tells those who hold it later, too.
-    pub(super) fn refused(&self) -> Arc<AtomicBool> {
+    pub(super) fn refusal_error(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.refused)
     }
 
-    fn look(&self, status: StatusCode) {
+    fn check_status(&self, status: StatusCode) {
         if status == StatusCode::UNAUTHORIZED {
             self.refused.store(true, Ordering::Relaxed);
         }
@@ -120,7 +120,7 @@ impl StreamableHttpClient for BoundedHttp {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let response = self.send((Method::POST, &uri), session_id, headers, body).await?;
         let status = response.status();
-        self.look(status);
+        self.check_status(status);
         if status == StatusCode::FORBIDDEN
             && let Some(scopes) = wanted(response.headers())
         {
@@ -186,7 +186,7 @@ impl StreamableHttpClient for BoundedHttp {
             headers.insert(LAST_EVENT, last);
         }
         let response = self.send((Method::GET, &uri), session_id, headers, vec![]).await?;
-        self.look(response.status());
+        self.check_status(response.status());
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)

@@ -120,7 +120,7 @@ impl SourceKind for McpKind {
     }
 
     /// Asks the server to list its tools with the credential.
-    fn check<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
+    fn check_connection<'a>(&'a self, check: SourceCheck<'a>) -> BoxFuture<'a, SourceHealth> {
         async move {
             let Some(server) = check.server else { return check.request_target().await };
             match server.reread(check.credential).await {

@@ -93,9 +93,9 @@ impl McpServer {
         &self,
         credential: &ToolCredential,
     ) -> Result<(Arc<dyn Integration>, String), String> {
-        let tools = self.sessions.list(credential).await?;
+        let tools = self.sessions.list_tools(credential).await?;
         let listed = serde_json::to_string(&tools).map_err(|error| error.to_string())?;
-        let listed = scrub::text(&listed).into_owned();
+        let listed = scrub::scrub_text(&listed).into_owned();
         Ok((self.import_listed(&listed)?, listed))
     }
 
@@ -152,7 +152,7 @@ impl Integration for McpIntegration {
     }
 
     fn objection(&self, _tool: &str, _credential: &ToolCredential, args: &Json) -> Option<String> {
-        let n_bytes = args.text().len();
+        let n_bytes = args.as_text().len();
         let why = || format!("they have {n_bytes} bytes, {ARGS_BYTES_MAX} at most");
         (n_bytes > ARGS_BYTES_MAX).then(why)
     }
@@ -168,16 +168,17 @@ impl Integration for McpIntegration {
         async move {
             let Some(own) = own else {
                 return Ok(Some(
-                    ToolFailure::new("tool_not_found", "The server has no such tool.").told(),
+                    ToolFailure::new("tool_not_found", "The server has no such tool.")
+                        .into_envelope(),
                 ));
             };
             match sessions.call(&own.name, own.read_only, &credential, &request).await {
-                Ok(result) => Ok(Some(told(&result))),
+                Ok(result) => Ok(Some(call_result(&result))),
                 // Nothing was sent: whoever called may wait until the server is back.
                 Err(trouble) if trouble.code == refusal::SERVER_DOWN => {
                     Err(Failure::new(FailureCode::SourceUnavailable, trouble.message))
                 }
-                Err(trouble) => Ok(Some(trouble.told())),
+                Err(trouble) => Ok(Some(trouble.into_envelope())),
             }
         }
         .boxed()
@@ -226,7 +227,7 @@ fn result_schema(structured: Option<Value>) -> Value {
 }
 
 /// The raw result as data; a tool that says that it failed has failed.
-fn told(result: &CallToolResult) -> Json {
+fn call_result(result: &CallToolResult) -> Json {
     let raw = serde_json::to_value(result).unwrap_or(Value::Null);
     if result.is_error != Some(true) {
         return Json::from_value(&raw)
@@ -238,5 +239,6 @@ fn told(result: &CallToolResult) -> Json {
     let said: Vec<_> = result.content.iter().filter_map(text).collect();
     let message =
         if said.is_empty() { "The tool failed and said nothing.".into() } else { said.join("\n") };
-    ToolFailure { details: Some(raw), ..ToolFailure::new("mcp_tool_error", message) }.told()
+    ToolFailure { details: Some(raw), ..ToolFailure::new("mcp_tool_error", message) }
+        .into_envelope()
 }

@@ -32,7 +32,7 @@ struct ProgressSubscription<'a> {
 
 impl ProgressListeners {
     /// The server says how far it is.
-    pub(super) fn hear(&self, notice: ProgressNotificationParam) {
+    pub(super) fn handle_notice(&self, notice: ProgressNotificationParam) {
         let mut known = self.lock();
         match known.listening.get(&notice.progress_token) {
             Some(progress) => measure(progress, &notice),

@@ -78,11 +78,11 @@ fn down(why: &str) -> ToolFailure {
 mod tests {
     use super::*;
     use crate::ProofRefused;
-    use crate::envelope::refused;
+    use crate::envelope::refused_envelope;
 
     #[test]
     fn who_is_not_let_in_learns_what_would_help() {
-        let why = |text: &str| refused(&unmade(text.to_owned()).told());
+        let why = |text: &str| refused_envelope(&unmade(text.to_owned()).into_envelope());
         assert_eq!(why(&format!("x: {WANTS_TOKEN}")), Some(ProofRefused::Unknown));
         assert_eq!(
             why(&format!("{WANTS_SCOPES}a b")),

@@ -114,7 +114,10 @@ impl McpConnections {
     }
 
     /// Everything that the server lists.
-    pub(super) async fn list(&self, credential: &ToolCredential) -> Result<Vec<Tool>, String> {
+    pub(super) async fn list_tools(
+        &self,
+        credential: &ToolCredential,
+    ) -> Result<Vec<Tool>, String> {
         let listing = async {
             let session = self.session(credential, None).await?;
             let mut tools: Vec<Tool> = vec![];
@@ -148,7 +151,7 @@ impl McpConnections {
         credential: &ToolCredential,
         request: &ToolRequest,
     ) -> Result<CallToolResult, ToolFailure> {
-        let arguments = serde_json::from_str(request.args.text()).map_err(|_| {
+        let arguments = serde_json::from_str(request.args.as_text()).map_err(|_| {
             ToolFailure::new(
                 "invalid_tool_arguments",
                 "The arguments are not an object that MCP can carry.",
@@ -181,7 +184,7 @@ impl McpConnections {
         params: CallToolRequestParams,
         request: &ToolRequest,
     ) -> Result<CallToolResult, CallInterruption> {
-        let _place = session.desk.enter(request.execution, request.person.clone());
+        let _place = session.desk.enter_call(request.execution, request.person.clone());
         let (listeners, tasks) = (&session.desk.listeners, &self.tasks);
         let called = progress::call(&session.service, listeners, tasks, params, &request.progress);
         let outcome = tokio::select! {
@@ -320,7 +323,7 @@ impl McpConnections {
                     return Err("the connection's token is meant for another server".into());
                 }
                 let http = BoundedHttp::new(client).with_credential(credential)?;
-                refused = http.refused();
+                refused = http.refusal_error();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(http, config);
                 (handler.serve(transport).await, None)
@@ -344,7 +347,7 @@ impl McpConnections {
     ) -> Result<(RunningChild, child::ChildPipes), String> {
         let mut program = program.clone();
         let extra = credential
-            .at(PlacementKind::Environment)
+            .value_at(PlacementKind::Environment)
             .map(|(name, value)| (name.to_owned(), value.to_owned()));
         program.env.extend(extra);
         child::start(self.minding, &program)

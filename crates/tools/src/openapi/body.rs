@@ -1,7 +1,7 @@
 //! Writes a body in the media type that an operation takes.
 
 use super::plan::{FormFieldPlan, MediaContent};
-use super::style::{ParameterStyle, StyleManner, in_query, text};
+use super::style::{ParameterStyle, StyleManner, in_query, value_text};
 use crate::files::is_file;
 use crate::http::{is_json, media_type};
 use base64::Engine as _;
@@ -54,7 +54,7 @@ pub(crate) fn write(content: &MediaContent, value: &Value) -> Result<WrittenBody
             Ok(written("application/json", value.to_string().into_bytes()))
         }
         (_, Value::Bool(_) | Value::Number(_)) => {
-            Ok(written(&content.label, text(value).into_bytes()))
+            Ok(written(&content.label, value_text(value).into_bytes()))
         }
         (kind, _) => Err(format!("a body of type {kind} is given as text")),
     }
@@ -155,11 +155,14 @@ fn part(content: &MediaContent, name: &str, value: &Value) -> Result<FormPart, S
         (bytes, Some(own.unwrap_or(kind)))
     } else if content.files.iter().any(|file| file == name) {
         head.push_str(&format!("; filename=\"{}\"", quoted(name)));
-        (text(value).into_bytes(), Some(own.unwrap_or_else(|| "application/octet-stream".into())))
+        (
+            value_text(value).into_bytes(),
+            Some(own.unwrap_or_else(|| "application/octet-stream".into())),
+        )
     } else if value.is_object() || value.is_array() {
         (value.to_string().into_bytes(), Some(own.unwrap_or_else(|| "application/json".into())))
     } else {
-        (text(value).into_bytes(), own)
+        (value_text(value).into_bytes(), own)
     };
     if let Some(label) = label {
         head.push_str(&format!("\r\nContent-Type: {}", label.replace(['\r', '\n'], " ")));

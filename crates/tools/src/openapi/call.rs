@@ -51,7 +51,12 @@ fn base(plan: &RequestPlan, args: &Value, setting: &RequestContext<'_>) -> Resul
     let is_parameter = plan.parameters.iter().any(|parameter| parameter.name == "server");
     let argument = args.get("server").filter(|_| !is_parameter);
     let has_credential = !setting.credential.is_none();
-    server::base(&plan.servers, &ServerChoiceArgument::of(argument), setting.source, has_credential)
+    server::base(
+        &plan.servers,
+        &ServerChoiceArgument::from_argument(argument),
+        setting.source,
+        has_credential,
+    )
 }
 
 /// A description speaks for its own origin, and beyond it as far as where it comes from allows.
@@ -77,7 +82,8 @@ fn url(
     let mut pairs: Vec<String> = vec![];
     pairs.extend(base.query().filter(|query| !query.is_empty()).map(str::to_owned));
     pairs.extend((!fixed.is_empty()).then(|| fixed.to_owned()));
-    let is_ours = |name: &str| credential.at(PlacementKind::Query).any(|(own, _)| own == name);
+    let is_ours =
+        |name: &str| credential.value_at(PlacementKind::Query).any(|(own, _)| own == name);
     for (parameter, value) in
         values(plan, args, ParameterCarrier::Query).filter(|(p, _)| !is_ours(&p.name))
     {

@@ -31,7 +31,7 @@ impl<'a> OpenApiDocument<'a> {
             RawMembers::of_text(text).map_err(|error| ImportError::Syntax(error.to_string()))?;
         let mut components = HashMap::new();
         for (kind, raw) in top.members("components").unwrap_or_default().iter() {
-            let members = RawMembers::of(raw).unwrap_or_default();
+            let members = RawMembers::from_raw(raw).unwrap_or_default();
             let members = members.iter().map(|(name, raw)| (name.to_owned(), raw)).collect();
             components.insert(kind.to_owned(), members);
         }
@@ -42,12 +42,12 @@ impl<'a> OpenApiDocument<'a> {
 
     /// The members of an object, or of the one that it refers to.
     pub(crate) fn resolve(&self, raw: &'a RawValue) -> Result<RawMembers<'a>, String> {
-        let mut members = RawMembers::of(raw).ok_or("it is not an object")?;
+        let mut members = RawMembers::from_raw(raw).ok_or("it is not an object")?;
         for _ in 0..HOPS_MAX {
-            let Some(reference) = members.text("$ref") else { return Ok(members) };
+            let Some(reference) = members.text_member("$ref") else { return Ok(members) };
             let target = self.look_up(&reference)?;
-            members =
-                RawMembers::of(target).ok_or_else(|| format!("{reference} is not an object"))?;
+            members = RawMembers::from_raw(target)
+                .ok_or_else(|| format!("{reference} is not an object"))?;
         }
         Err("its references lead in a circle".into())
     }
@@ -59,7 +59,7 @@ impl<'a> OpenApiDocument<'a> {
         };
         let names: Vec<String> = pointer.split('/').map(unescaped).collect();
         let nothing = || format!("{reference} leads to nothing");
-        let (mut raw, rest) = self.enter(&names).ok_or_else(nothing)?;
+        let (mut raw, rest) = self.enter_reference(&names).ok_or_else(nothing)?;
         for name in rest {
             self.n_bytes_read.set(self.n_bytes_read.get().saturating_add(raw.get().len()));
             if self.is_exhausted() {
@@ -76,7 +76,7 @@ impl<'a> OpenApiDocument<'a> {
     }
 
     /// The first steps, by way of the index.
-    fn enter<'n>(&self, names: &'n [String]) -> Option<(&'a RawValue, &'n [String])> {
+    fn enter_reference<'n>(&self, names: &'n [String]) -> Option<(&'a RawValue, &'n [String])> {
         match names {
             [first, kind, name, rest @ ..] if first == "components" => {
                 Some((*self.components.get(kind)?.get(name)?, rest))
@@ -93,7 +93,7 @@ fn step<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
         return items.get(name.parse::<usize>().ok()?).copied();
     }
-    RawMembers::of(raw)?.raw(name)
+    RawMembers::from_raw(raw)?.raw(name)
 }
 
 /// A name in a pointer as it stands in the text.

@@ -19,9 +19,9 @@ pub(super) fn tokens(
     wanted: &BTreeSet<String>,
     source: Option<&Url>,
 ) -> Option<TokenSource> {
-    let document = match scheme.text("type")?.as_str() {
-        "oauth2" => scheme.text("oauth2MetadataUrl"),
-        "openIdConnect" => scheme.text("openIdConnectUrl"),
+    let document = match scheme.text_member("type")?.as_str() {
+        "oauth2" => scheme.text_member("oauth2MetadataUrl"),
+        "openIdConnect" => scheme.text_member("openIdConnectUrl"),
         _ => return None,
     };
     let metadata = document.and_then(|text| address(&text, source));
@@ -37,7 +37,7 @@ pub(super) fn tokens(
 
 /// One flow. Without its addresses it is none.
 fn flow(kind: TokenFlowKind, members: &RawMembers<'_>, source: Option<&Url>) -> Option<TokenFlow> {
-    let address = |name: &str| address(&members.text(name)?, source);
+    let address = |name: &str| address(&members.text_member(name)?, source);
     let (authorization, device) = (address("authorizationUrl"), address("deviceAuthorizationUrl"));
     let is_whole = match kind {
         TokenFlowKind::Code => authorization.is_some(),

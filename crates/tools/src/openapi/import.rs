@@ -104,7 +104,7 @@ fn read(document: &OpenApiDocument<'_>, options: Options) -> Result<OpenApi, Imp
     };
     let mut drafts = vec![];
     let mut left_out = vec![];
-    let wanted = found.iter().flat_map(|operation| operation.members.list("security"));
+    let wanted = found.iter().flat_map(|operation| operation.members.list_member("security"));
     let methods = security::methods(document, wanted, options.source.as_ref());
     for operation in found {
         let method = operation.method.clone();
@@ -150,7 +150,7 @@ fn check_version(document: &OpenApiDocument<'_>) -> Result<(), ImportError> {
     if document.top.raw("swagger").is_some() {
         return no("the description is Swagger 2.0; convert it to OpenAPI 3 first");
     }
-    match document.top.text("openapi") {
+    match document.top.text_member("openapi") {
         Some(version) if version.starts_with("3.") => Ok(()),
         Some(version) => no(&format!("the description is OpenAPI {}, not 3", cut(&version, 20))),
         None => no("the text has no \"openapi\" version: it is not an OpenAPI description"),
@@ -175,7 +175,7 @@ pub(crate) fn operations<'a>(
         let Ok(item) = document.resolve(raw) else { continue };
         for (name, method) in &METHODS {
             let Some(members) = item.members(name) else { continue };
-            let named = named(name, path, &members);
+            let named = named_operation(name, path, &members);
             found.push(DescribedOperation {
                 method: method.clone(),
                 named,
@@ -190,16 +190,16 @@ pub(crate) fn operations<'a>(
     Ok(found)
 }
 
-fn named(method: &str, path: &str, members: &RawMembers<'_>) -> NamedOperation {
-    let tags = members.list("tags");
+fn named_operation(method: &str, path: &str, members: &RawMembers<'_>) -> NamedOperation {
+    let tags = members.list_member("tags");
     let tag = tags.first().and_then(|raw| serde_json::from_str(raw.get()).ok());
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     NamedOperation {
         method: method.to_owned(),
         path: path.to_owned(),
-        id: filled(members.text("operationId")),
+        id: filled(members.text_member("operationId")),
         tag: filled(tag),
-        chosen: filled(members.text("x-executor-toolPath")),
+        chosen: filled(members.text_member("x-executor-toolPath")),
     }
 }
 
@@ -224,7 +224,7 @@ fn spec(
 
 /// What the author says an operation does; where the author is silent, the request.
 fn description(members: &RawMembers<'_>, about: &str) -> String {
-    let line = |name| members.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
+    let line = |name| members.text_member(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
     let (summary, text) =
         (line("summary").unwrap_or_default(), line("description").unwrap_or_default());
     let said = match (summary.is_empty(), text.is_empty()) {
@@ -240,7 +240,7 @@ fn description(members: &RawMembers<'_>, about: &str) -> String {
 
 pub(crate) fn about(document: &OpenApiDocument<'_>) -> ApiInfo {
     let info = document.top.members("info").unwrap_or_default();
-    let line = |name| info.text(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
+    let line = |name| info.text_member(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
     ApiInfo {
         title: line("title").unwrap_or_default(),
         version: line("version").unwrap_or_default(),

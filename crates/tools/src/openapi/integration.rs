@@ -79,12 +79,12 @@ impl Integration for OpenApi {
     }
 
     fn arranged(&self, tool: &str, args: &Json) -> Option<Json> {
-        let mut value = serde_json::from_str(args.text()).ok()?;
+        let mut value = serde_json::from_str(args.as_text()).ok()?;
         flattened(self.plans.get(tool)?, &mut value).then(|| Json::from_value(&value).ok())?
     }
 
     fn missing_argument(&self, tool: &str, args: &Json) -> Option<String> {
-        let args = serde_json::from_str(args.text()).ok()?;
+        let args = serde_json::from_str(args.as_text()).ok()?;
         missing_in_path(self.plans.get(tool)?, &args)
     }
 
@@ -124,7 +124,7 @@ async fn call(
     call: ToolRequest,
 ) -> Json {
     let outgoing = outgoing(&plan, &options, &credential, &call.args);
-    let answer = |incoming| http::answer(incoming, &credential);
+    let answer = |incoming| http::shape_response(incoming, &credential);
     http::exchange(&options.client, &credential, &call, outgoing, answer).await
 }
 

@@ -75,7 +75,7 @@ impl SourceKind for OpenApiKind {
                 (None, None, None) => return Err("an API has url, file or text".into()),
             };
             // The text is stored, so no known secret may be in it: an API may repeat the one it was read with.
-            let text: Arc<str> = scrub::text(&text).into();
+            let text: Arc<str> = scrub::scrub_text(&text).into();
             let opened = opened(config, Arc::clone(&text), context.http).await?;
             let described = Some(StoredDescription { kind: self.name(), text });
             Ok(OpenedSource { described, ..opened })

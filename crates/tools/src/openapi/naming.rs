@@ -23,7 +23,7 @@ pub(crate) struct NamedOperation {
 /// A name for each operation, all different. Where two would be the same, both get the version in
 /// their path, then their method, then a hash.
 pub(crate) fn names(operations: &[NamedOperation]) -> Vec<String> {
-    let parts: Vec<NameParts> = operations.iter().map(NameParts::of).collect();
+    let parts: Vec<NameParts> = operations.iter().map(NameParts::from_operation).collect();
     let mut names: Vec<String> = parts.iter().map(|parts| parts.plain.clone()).collect();
     for refine in [NameParts::with_version, NameParts::with_method, NameParts::with_hash] {
         for idx in doubles(&names) {
@@ -46,7 +46,7 @@ struct NameParts {
 }
 
 impl NameParts {
-    fn of(operation: &NamedOperation) -> Self {
+    fn from_operation(operation: &NamedOperation) -> Self {
         let (group, leaf) = chosen(operation).unwrap_or_else(|| derived(operation));
         let version =
             segments(&operation.path).map(str::to_ascii_lowercase).find(|s| is_version(s));

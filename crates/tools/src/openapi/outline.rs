@@ -51,7 +51,7 @@ fn operation(operation: &DescribedOperation<'_>) -> Value {
         "operationId": id,
         "method": method,
         "path": path,
-        "summary": members.text("summary"),
+        "summary": members.text_member("summary"),
         "tags": tags_of(members),
         "deprecated": members.flag("deprecated") == Some(true),
     })
@@ -64,18 +64,18 @@ fn default_id(method: &str, path: &str) -> String {
 }
 
 fn tags_of(members: &RawMembers<'_>) -> Vec<String> {
-    let tags = members.list("tags").into_iter();
+    let tags = members.list_member("tags").into_iter();
     let tags = tags.filter_map(|raw| serde_json::from_str::<String>(raw.get()).ok());
     tags.filter(|tag| !tag.trim().is_empty()).collect()
 }
 
 fn servers(document: &OpenApiDocument<'_>) -> Vec<Value> {
-    let servers = document.top.list("servers").into_iter().filter_map(RawMembers::of);
+    let servers = document.top.list_member("servers").into_iter().filter_map(RawMembers::from_raw);
     let server = |members: RawMembers<'_>| {
-        let url = members.text("url")?;
+        let url = members.text_member("url")?;
         let variables = members.raw("variables").and_then(raw::value);
         Some(
-            json!({ "url": url, "description": members.text("description"), "variables": variables }),
+            json!({ "url": url, "description": members.text_member("description"), "variables": variables }),
         )
     };
     servers.filter_map(server).collect()
@@ -87,7 +87,7 @@ fn security_schemes(document: &OpenApiDocument<'_>) -> Vec<Value> {
     let declared = components.members("securitySchemes").unwrap_or_default();
     let scheme = |(name, raw)| {
         let members = document.resolve(raw).ok()?;
-        let text = |name: &str| members.text(name);
+        let text = |name: &str| members.text_member(name);
         let kind = text("type").filter(|kind| {
             matches!(kind.as_str(), "http" | "apiKey" | "oauth2" | "openIdConnect")
         })?;
@@ -109,8 +109,8 @@ fn security_schemes(document: &OpenApiDocument<'_>) -> Vec<Value> {
 
 /// Which schemes are used together: as the description requires, or each by itself.
 fn auth_strategies(document: &OpenApiDocument<'_>, schemes: &[Value]) -> Vec<Vec<String>> {
-    let required = document.top.list("security").into_iter().take(SCHEMES_MAX);
-    let required = required.filter_map(RawMembers::of);
+    let required = document.top.list_member("security").into_iter().take(SCHEMES_MAX);
+    let required = required.filter_map(RawMembers::from_raw);
     let required: Vec<Vec<String>> =
         required.map(|members| members.iter().map(|(name, _)| name.to_owned()).collect()).collect();
     match required.is_empty() {

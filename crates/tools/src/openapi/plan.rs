@@ -178,7 +178,8 @@ impl<'a> OperationReader<'_, 'a> {
         input: &mut InputSchemaBuilder,
     ) -> Result<Vec<PlanParameter>, String> {
         let mut found: Vec<(PlanParameter, RawMembers<'a>)> = vec![];
-        let lists = item.list("parameters").into_iter().chain(operation.list("parameters"));
+        let lists =
+            item.list_member("parameters").into_iter().chain(operation.list_member("parameters"));
         for raw in lists.take(PARAMETERS_MAX) {
             let members =
                 self.document.resolve(raw).map_err(|why| format!("a parameter: {why}"))?;
@@ -218,13 +219,15 @@ impl<'a> OperationReader<'_, 'a> {
 
     fn parameter_schema(&mut self, members: &RawMembers<'a>) -> Value {
         let content = members.members("content").unwrap_or_default();
-        let content = content.iter().next().and_then(|(_, raw)| RawMembers::of(raw));
+        let content = content.iter().next().and_then(|(_, raw)| RawMembers::from_raw(raw));
         let raw = members.raw("schema").or_else(|| content.as_ref()?.raw("schema"));
         let mut schema = match raw {
             Some(raw) => self.schemas.convert(raw),
             None => json!({ "type": "string" }),
         };
-        if let (Some(text), Value::Object(schema)) = (members.text("description"), &mut schema) {
+        if let (Some(text), Value::Object(schema)) =
+            (members.text_member("description"), &mut schema)
+        {
             schema.insert("description".into(), shortened(&text).into());
         }
         schema
@@ -241,7 +244,7 @@ impl<'a> OperationReader<'_, 'a> {
         let mut contents: Vec<(&str, RawMembers<'a>)> = contents
             .iter()
             .take(CONTENTS_MAX)
-            .map(|(label, raw)| (label, RawMembers::of(raw).unwrap_or_default()))
+            .map(|(label, raw)| (label, RawMembers::from_raw(raw).unwrap_or_default()))
             .collect();
         if contents.is_empty() {
             return Ok(None);
@@ -304,7 +307,7 @@ impl<'a> OperationReader<'_, 'a> {
         let is_file = |raw: &'a RawValue| {
             let field = resolve(raw)?;
             let field = field.raw("items").and_then(resolve).unwrap_or(field);
-            Some(field.text("format")? == "binary").filter(|is| *is)
+            Some(field.text_member("format")? == "binary").filter(|is| *is)
         };
         let fields = schema.members("properties").unwrap_or_default();
         let files = fields.iter().filter(|(_, raw)| is_file(raw).is_some());
@@ -336,7 +339,7 @@ impl<'a> OperationReader<'_, 'a> {
                 let is_known = accept.is_some() && !is_text(&kind);
                 return (is_known.then(|| self.schemas.file()), accept);
             }
-            let schema = RawMembers::of(raw).and_then(|media| media.raw("schema"));
+            let schema = RawMembers::from_raw(raw).and_then(|media| media.raw("schema"));
             return (schema.map(|raw| self.schemas.convert(raw)), accept);
         }
         (None, None)
@@ -380,14 +383,16 @@ impl InputSchemaBuilder {
 }
 
 fn parameter(members: &RawMembers<'_>) -> Option<PlanParameter> {
-    let carrier = ParameterCarrier::parse(&members.text("in")?)?;
-    let name = members.text("name").filter(|name| !name.is_empty())?;
+    let carrier = ParameterCarrier::parse(&members.text_member("in")?)?;
+    let name = members.text_member("name").filter(|name| !name.is_empty())?;
     let usual = match carrier {
         ParameterCarrier::Path | ParameterCarrier::Header => ParameterStyle::Simple,
         ParameterCarrier::Query | ParameterCarrier::Cookie => ParameterStyle::Form,
     };
-    let style =
-        members.text("style").and_then(|style| ParameterStyle::parse(&style)).unwrap_or(usual);
+    let style = members
+        .text_member("style")
+        .and_then(|style| ParameterStyle::parse(&style))
+        .unwrap_or(usual);
     let manner = StyleManner {
         style,
         explode: members.flag("explode").unwrap_or(style == ParameterStyle::Form),
@@ -423,10 +428,10 @@ pub(crate) fn holes(path: &str) -> Vec<&str> {
 }
 
 fn field(raw: &RawValue) -> Option<FormFieldPlan> {
-    let members = RawMembers::of(raw)?;
+    let members = RawMembers::from_raw(raw)?;
     let says_how = ["style", "explode", "allowReserved"].iter().any(|n| members.raw(n).is_some());
     let style = members
-        .text("style")
+        .text_member("style")
         .and_then(|style| ParameterStyle::parse(&style))
         .unwrap_or(ParameterStyle::Form);
     let manner = StyleManner {

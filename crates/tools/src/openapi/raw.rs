@@ -13,7 +13,7 @@ pub(crate) struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> RawMembers<'a> {
     /// The members of an object; none if `raw` is something else.
-    pub(crate) fn of(raw: &'a RawValue) -> Option<Self> {
+    pub(crate) fn from_raw(raw: &'a RawValue) -> Option<Self> {
         Deserializer::from_str(raw.get()).deserialize_map(MemberCollector).ok().map(Self)
     }
 
@@ -31,7 +31,7 @@ impl<'a> RawMembers<'a> {
     }
 
     /// A member that is text.
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text_member(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.raw(name)?.get()).ok()
     }
 
@@ -42,11 +42,11 @@ impl<'a> RawMembers<'a> {
 
     /// A member that is an object.
     pub(crate) fn members(&self, name: &str) -> Option<Self> {
-        Self::of(self.raw(name)?)
+        Self::from_raw(self.raw(name)?)
     }
 
     /// A member that is a list; empty if there is none.
-    pub(crate) fn list(&self, name: &str) -> Vec<&'a RawValue> {
+    pub(crate) fn list_member(&self, name: &str) -> Vec<&'a RawValue> {
         self.raw(name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 

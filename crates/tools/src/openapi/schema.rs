@@ -92,7 +92,7 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
         let Some(Value::String(reference)) = members.remove("$ref") else {
             return self.keywords(members).into();
         };
-        let target = json!({ "$ref": self.named(&reference) });
+        let target = json!({ "$ref": self.named_reference(&reference) });
         let mut schema = match members.get("nullable") {
             Some(Value::Bool(true)) => json!({ "anyOf": [target, { "type": "null" }] }),
             Some(_) | None => target,
@@ -104,7 +104,7 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
     }
 
     /// `#/$defs/Name` for a reference.
-    fn named(&mut self, reference: &str) -> String {
+    fn named_reference(&mut self, reference: &str) -> String {
         if let Some(name) = self.names.get(reference) {
             return format!("#/$defs/{name}");
         }

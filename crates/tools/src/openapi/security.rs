@@ -35,10 +35,10 @@ pub(crate) fn methods<'a>(
     required: impl Iterator<Item = &'a RawValue>,
     source: Option<&Url>,
 ) -> Vec<AuthMethod> {
-    let wanted = wanted(document.top.list("security").into_iter().chain(required));
+    let wanted = wanted(document.top.list_member("security").into_iter().chain(required));
     let known = schemes(document, &wanted, source);
     let mut groups: Vec<Vec<&SecurityScheme>> = vec![];
-    let wanted = document.top.list("security").into_iter().map(|raw| group(raw, &known));
+    let wanted = document.top.list_member("security").into_iter().map(|raw| group(raw, &known));
     let single = known.iter().map(|scheme| vec![scheme]);
     for group in wanted.chain(single) {
         let is_covered = group.is_empty()
@@ -70,7 +70,7 @@ pub(crate) fn reserved(document: &OpenApiDocument<'_>) -> Vec<ReservedParameter>
 fn wanted<'a>(requirements: impl Iterator<Item = &'a RawValue>) -> RequiredScopes {
     let mut wanted = RequiredScopes::new();
     for requirement in requirements {
-        for (scheme, raw) in RawMembers::of(requirement).unwrap_or_default().iter() {
+        for (scheme, raw) in RawMembers::from_raw(requirement).unwrap_or_default().iter() {
             let named: Vec<String> = serde_json::from_str(raw.get()).unwrap_or_default();
             let scopes = named.iter().flat_map(|scope| crate::http::scopes(scope));
             wanted.entry(scheme.to_owned()).or_default().extend(scopes);
@@ -101,10 +101,10 @@ fn scheme(name: &str, members: &RawMembers<'_>) -> Option<SecurityScheme> {
         let (name, field, prefix) = (name.to_owned(), field.to_owned(), prefix.to_owned());
         Some(SecurityScheme { name, kind, place, field, prefix, tokens: None })
     };
-    match members.text("type")?.as_str() {
+    match members.text_member("type")?.as_str() {
         "apiKey" => {
-            let field = members.text("name").filter(|field| !field.trim().is_empty())?;
-            match members.text("in")?.as_str() {
+            let field = members.text_member("name").filter(|field| !field.trim().is_empty())?;
+            match members.text_member("in")?.as_str() {
                 "header" => scheme(AuthKind::ApiKey, PlacementKind::Header, &field, ""),
                 "query" => scheme(AuthKind::ApiKey, PlacementKind::Query, &field, ""),
                 "cookie" => {
@@ -114,7 +114,7 @@ fn scheme(name: &str, members: &RawMembers<'_>) -> Option<SecurityScheme> {
             }
         }
         "http" => {
-            let word = members.text("scheme").unwrap_or_else(|| "bearer".into());
+            let word = members.text_member("scheme").unwrap_or_else(|| "bearer".into());
             match word.to_ascii_lowercase().as_str() {
                 "basic" => {
                     scheme(AuthKind::Basic, PlacementKind::Header, "authorization", "Basic ")
@@ -139,7 +139,7 @@ fn scheme(name: &str, members: &RawMembers<'_>) -> Option<SecurityScheme> {
 
 /// The schemes that one requirement names together.
 fn group<'s>(raw: &RawValue, known: &'s [SecurityScheme]) -> Vec<&'s SecurityScheme> {
-    let members = RawMembers::of(raw).unwrap_or_default();
+    let members = RawMembers::from_raw(raw).unwrap_or_default();
     let names = members.iter().map(|(name, _)| name);
     names.filter_map(|name| known.iter().find(|scheme| scheme.name == name)).collect()
 }

@@ -30,7 +30,7 @@ pub(crate) struct ServerVariable {
 
 /// The `servers` of a description, a path or an operation; none if it has none.
 pub(crate) fn servers(members: &RawMembers<'_>) -> Option<Vec<ServerTemplate>> {
-    let list = members.list("servers");
+    let list = members.list_member("servers");
     let servers: Vec<_> = list.into_iter().filter_map(server).take(SERVERS_MAX).collect();
     (!servers.is_empty()).then_some(servers)
 }
@@ -42,19 +42,20 @@ pub(crate) fn default_servers(document: &OpenApiDocument<'_>) -> Vec<ServerTempl
 }
 
 fn server(raw: &RawValue) -> Option<ServerTemplate> {
-    let members = RawMembers::of(raw)?;
-    let url = members.text("url")?.trim().to_owned();
+    let members = RawMembers::from_raw(raw)?;
+    let url = members.text_member("url")?.trim().to_owned();
     let variables = members.members("variables").unwrap_or_default();
     let variables = variables.iter().filter_map(|(name, raw)| variable(name, raw)).collect();
     Some(ServerTemplate { url, variables })
 }
 
 fn variable(name: &str, raw: &RawValue) -> Option<ServerVariable> {
-    let members = RawMembers::of(raw)?;
-    let choices: Vec<String> = members.list("enum").into_iter().filter_map(plain_text).collect();
+    let members = RawMembers::from_raw(raw)?;
+    let choices: Vec<String> =
+        members.list_member("enum").into_iter().filter_map(plain_text).collect();
     let default = members.raw("default").and_then(plain_text);
     let default = default.or_else(|| choices.first().cloned()).unwrap_or_default();
-    let description = members.text("description").map(|text| shortened(&text));
+    let description = members.text_member("description").map(|text| shortened(&text));
     Some(ServerVariable { name: name.to_owned(), default, choices, description })
 }
 
@@ -103,7 +104,7 @@ pub(crate) struct ServerChoiceArgument {
 
 impl ServerChoiceArgument {
     /// From the `server` argument.
-    pub(crate) fn of(argument: Option<&Value>) -> Self {
+    pub(crate) fn from_argument(argument: Option<&Value>) -> Self {
         let Some(argument) = argument else { return Self::default() };
         let url = argument.get("url").and_then(Value::as_str).map(str::to_owned);
         let variables = argument.get("variables").and_then(Value::as_object);
@@ -192,7 +193,7 @@ mod tests {
         let source: Url = "https://specs.example.com/v1/openapi.yaml".parse().unwrap();
         match base(
             servers,
-            &ServerChoiceArgument::of(Some(&argument)),
+            &ServerChoiceArgument::from_argument(Some(&argument)),
             Some(&source),
             has_credential,
         ) {

@@ -92,7 +92,7 @@ pub(crate) fn in_path(name: &str, value: &Value, manner: StyleManner) -> String 
         (ParameterStyle::Label, Value::Object(members)) => {
             format!(".{}", manner.joined(&flat(members), ","))
         }
-        (ParameterStyle::Label, value) => format!(".{}", manner.encode(&text(value))),
+        (ParameterStyle::Label, value) => format!(".{}", manner.encode(&value_text(value))),
         (ParameterStyle::Matrix, Value::Array(items)) if manner.explode => {
             texts(items).iter().map(|item| format!(";{name}={}", manner.encode(item))).collect()
         }
@@ -105,13 +105,13 @@ pub(crate) fn in_path(name: &str, value: &Value, manner: StyleManner) -> String 
         (ParameterStyle::Matrix, Value::Object(members)) => {
             format!(";{name}={}", manner.joined(&flat(members), ","))
         }
-        (ParameterStyle::Matrix, value) => format!(";{name}={}", manner.encode(&text(value))),
+        (ParameterStyle::Matrix, value) => format!(";{name}={}", manner.encode(&value_text(value))),
         (_, Value::Array(items)) => manner.joined(&texts(items), ","),
         (_, Value::Object(members)) if manner.explode => {
             pairs(members, manner, ",").unwrap_or_default()
         }
         (_, Value::Object(members)) => manner.joined(&flat(members), ","),
-        (_, value) => manner.encode(&text(value)),
+        (_, value) => manner.encode(&value_text(value)),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn in_query(name: &str, value: &Value, manner: StyleManner) -> Vec<(S
         (_, Value::Object(members)) if manner.explode => members
             .iter()
             .filter(|(_, value)| !value.is_null())
-            .map(|(name, value)| (manner.encode(name), manner.encode(&text(value))))
+            .map(|(name, value)| (manner.encode(name), manner.encode(&value_text(value))))
             .collect(),
         (_, Value::Array(items)) => {
             vec![(key, manner.joined(&texts(items), separator(manner.style)))]
@@ -142,7 +142,7 @@ pub(crate) fn in_query(name: &str, value: &Value, manner: StyleManner) -> Vec<(S
         (_, Value::Object(members)) => {
             vec![(key, manner.joined(&flat(members), separator(manner.style)))]
         }
-        (_, value) => vec![(key, manner.encode(&text(value)))],
+        (_, value) => vec![(key, manner.encode(&value_text(value)))],
     }
 }
 
@@ -154,11 +154,11 @@ pub(crate) fn in_header(value: &Value, manner: StyleManner) -> String {
     match value {
         Value::Array(items) => texts(items).join(","),
         Value::Object(members) if manner.explode => {
-            let pairs = members.iter().map(|(name, value)| format!("{name}={}", text(value)));
+            let pairs = members.iter().map(|(name, value)| format!("{name}={}", value_text(value)));
             pairs.collect::<Vec<_>>().join(",")
         }
         Value::Object(members) => flat(members).join(","),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => text(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value_text(value),
     }
 }
 
@@ -192,29 +192,29 @@ fn deep(name: &str, value: &Value, manner: StyleManner, found: &mut Vec<(String,
         }
         Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             let key = utf8_percent_encode(name, UNRESERVED).to_string();
-            found.push((key, manner.encode(&text(value))));
+            found.push((key, manner.encode(&value_text(value))));
         }
     }
 }
 
 fn pairs(members: &Map<String, Value>, manner: StyleManner, by: &str) -> Option<String> {
-    let pairs = members
-        .iter()
-        .map(|(name, value)| format!("{}={}", manner.encode(name), manner.encode(&text(value))));
+    let pairs = members.iter().map(|(name, value)| {
+        format!("{}={}", manner.encode(name), manner.encode(&value_text(value)))
+    });
     let pairs: Vec<_> = pairs.collect();
     (!pairs.is_empty()).then(|| pairs.join(by))
 }
 
 fn flat(members: &Map<String, Value>) -> Vec<String> {
-    members.iter().flat_map(|(name, value)| [name.clone(), text(value)]).collect()
+    members.iter().flat_map(|(name, value)| [name.clone(), value_text(value)]).collect()
 }
 
 fn texts(items: &[Value]) -> Vec<String> {
-    items.iter().map(text).collect()
+    items.iter().map(value_text).collect()
 }
 
 /// A scalar as people write it; what is nested deeper than styles reach, as JSON.
-pub(crate) fn text(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

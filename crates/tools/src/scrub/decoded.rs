@@ -26,7 +26,7 @@ struct EscapeSpan {
 
 impl DecodedBytes {
     /// The bytes with every escape undone; `None` where there is none.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut decoded = Self { bytes: vec![], escapes: vec![] };
         let (mut copied, mut at) = (0, 0);
         while let Some(n) = memchr3(b'%', b'&', b'\\', &bytes[at..]) {
@@ -188,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(raw: &str, expected: &str) {
-        let decoded = DecodedBytes::of(raw.as_bytes()).map(|decoded| decoded.bytes);
+        let decoded = DecodedBytes::from_bytes(raw.as_bytes()).map(|decoded| decoded.bytes);
         let decoded = decoded.unwrap_or_else(|| raw.into());
         assert_eq!(String::from_utf8_lossy(&decoded), expected, "{raw}");
     }
@@ -208,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_undone_is_found_where_it_stood(text in r"[ab%&;#x2f\\u0-]{0,40}") {
-            let Some(decoded) = DecodedBytes::of(text.as_bytes()) else { return Ok(()) };
+            let Some(decoded) = DecodedBytes::from_bytes(text.as_bytes()) else { return Ok(()) };
             let mut end = 0;
             for at in 0..decoded.bytes.len() {
                 let raw = decoded.raw(at..at + 1);
@@ -224,7 +224,7 @@ mod tests {
         fn what_comes_later_changes_no_escape_that_is_whole(text in r"[ab%&;#x2fd8\\u]{0,30}", cut in 0_usize..30) {
             let cut = cut.min(text.len());
             let certain = broken_off_at(&text.as_bytes()[..cut]);
-            let bytes = |raw: &[u8]| DecodedBytes::of(raw).map_or_else(|| raw.to_vec(), |decoded| decoded.bytes);
+            let bytes = |raw: &[u8]| DecodedBytes::from_bytes(raw).map_or_else(|| raw.to_vec(), |decoded| decoded.bytes);
             let (before, whole) = (bytes(&text.as_bytes()[..certain]), bytes(text.as_bytes()));
             prop_assert!(whole.starts_with(&before), "{text} {cut} {certain}");
         }

@@ -25,7 +25,7 @@ pub(super) struct SecretFinder {
 
 impl SecretFinder {
     /// One for these secrets; `None` where there is nothing to look for.
-    pub(super) fn of(secrets: &[Arc<str>]) -> Option<Self> {
+    pub(super) fn from_secrets(secrets: &[Arc<str>]) -> Option<Self> {
         let mut needles: Vec<_> = secrets.iter().flat_map(|secret| variants(secret)).collect();
         needles.sort_unstable();
         needles.dedup();
@@ -53,7 +53,7 @@ impl SecretFinder {
                 continue;
             }
             let needles = &self.needles[self.groups[place.pattern().as_usize()].clone()];
-            let lengths = needles.iter().filter_map(|needle| told(needle, &bytes[start..]));
+            let lengths = needles.iter().filter_map(|needle| is_reported(needle, &bytes[start..]));
             if let Some(length) = lengths.max() {
                 found.push(start..start + length);
                 if start + length > furthest.end {
@@ -81,7 +81,7 @@ fn head(needle: &[u8]) -> &[u8] {
 }
 
 /// How much of `needle` the bytes begin with, if that is enough to tell.
-fn told(needle: &[u8], bytes: &[u8]) -> Option<usize> {
+fn is_reported(needle: &[u8], bytes: &[u8]) -> Option<usize> {
     let telling = &needle[..needle.len().min(TELLING_BYTES_MAX)];
     bytes.starts_with(telling).then(|| {
         let same = needle.iter().zip(bytes).take_while(|(one, other)| one == other);
@@ -95,7 +95,7 @@ mod tests {
 
     fn found(secrets: &[&str], text: &str) -> Vec<String> {
         let secrets: Vec<Arc<str>> = secrets.iter().map(|secret| (*secret).into()).collect();
-        let found = SecretFinder::of(&secrets).unwrap().find(text.as_bytes());
+        let found = SecretFinder::from_secrets(&secrets).unwrap().find(text.as_bytes());
         found.into_iter().map(|place| text[place].to_owned()).collect()
     }
 
@@ -107,7 +107,7 @@ mod tests {
         assert!(found(&secrets, &format!("a {long} b")).contains(&long.to_owned()));
         assert_eq!(found(&secrets, "shared-head-of-both-0123"), ["shared-head-of-both"]);
         assert!(found(&secrets, "shared-head-of-bot").is_empty());
-        assert!(SecretFinder::of(&[]).is_none());
+        assert!(SecretFinder::from_secrets(&[]).is_none());
     }
 
     #[test]

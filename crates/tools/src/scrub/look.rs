@@ -88,7 +88,7 @@ impl SearchForm {
 fn layers(bytes: &[u8]) -> Vec<DecodedBytes> {
     let mut layers: Vec<DecodedBytes> = vec![];
     while layers.len() < LAYERS_MAX {
-        match DecodedBytes::of(layers.last().map_or(bytes, |layer| &layer.bytes)) {
+        match DecodedBytes::from_bytes(layers.last().map_or(bytes, |layer| &layer.bytes)) {
             Some(next) => layers.push(next),
             None => break,
         }

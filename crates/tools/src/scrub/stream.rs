@@ -1,6 +1,6 @@
 //! The same for what comes in pieces: a secret may begin in one and end in the next.
 
-use super::{SearchForm, look};
+use super::{SearchForm, find_secrets};
 
 /// What comes in pieces. Holds back what may be the beginning of a secret until it is known whether it is.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ impl StreamScrubber {
     /// The next piece goes in; what can be passed on comes out, without known secrets.
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        let look = look();
+        let look = find_secrets();
         let rest = self.held.split_off(n_certain(&look, &self.held));
         let certain = std::mem::replace(&mut self.held, rest);
         look.blotted(&certain).into_owned()
@@ -20,7 +20,7 @@ impl StreamScrubber {
 
     /// Nothing more comes: the rest.
     pub fn finish(&mut self) -> Vec<u8> {
-        look().blotted(&std::mem::take(&mut self.held)).into_owned()
+        find_secrets().blotted(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 

@@ -102,7 +102,7 @@ fn fields(spec: &ToolSpec) -> [Vec<String>; 4] {
     fields[IndexedField::Text as usize] = words(rest);
     let about = spec.about.as_deref().unwrap_or_default();
     fields[IndexedField::Members as usize] = words(about);
-    let members = spec.input.as_ref().map(|input| members(input.text())).unwrap_or_default();
+    let members = spec.input.as_ref().map(|input| members(input.schema_text())).unwrap_or_default();
     for member in members {
         fields[IndexedField::Members as usize].append(&mut words(&member));
     }

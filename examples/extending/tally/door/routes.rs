@@ -59,7 +59,7 @@ async fn count(
         after: None,
         n_max: COUNTED_MAX,
     };
-    let listed = door.app.engine().list(filter).await?;
+    let listed = door.app.engine().list_executions(filter).await?;
     let n_requests = door.own.n_requests.fetch_add(1, Ordering::Relaxed) + 1;
     let counts = write_counts(listed.iter().map(|listed| listed.standing.phase));
     Ok(format!("{counts}requests {n_requests}\n"))

@@ -51,7 +51,7 @@ impl MessageHead {
     }
 
     /// A "no" before anything was begun. To a call of a tool a model must be able to react.
-    pub(super) fn refused(&self, code: i64, why: &str) -> String {
+    pub(super) fn refusal_message(&self, code: i64, why: &str) -> String {
         if !self.asks() {
             // An answer's id is the server's: to a client it would name a request of its own.
             return error(&Value::Null, code, why);
@@ -130,12 +130,12 @@ pub(super) fn read(line: &str) -> Result<BridgeMessage, String> {
     let no_request = |why: &str| error(&Value::Null, NO_REQUEST, why);
     let text = Json::parse(line.to_owned())
         .map_err(|_| error(&Value::Null, NOT_JSON, "this is not JSON"))?;
-    if !text.text().starts_with('{') {
+    if !text.as_text().starts_with('{') {
         return Err(no_request("a message is one JSON object; batches are not taken"));
     }
     // Half a surrogate pair, or nested too deep: the server would not take it either.
     let value: Value = serde_json::from_str(line).map_err(|why| {
-        skim(line.as_bytes()).refused(
+        skim(line.as_bytes()).refusal_message(
             NOT_JSON,
             &format!("the message has half a surrogate pair or is nested too deep: {why}"),
         )

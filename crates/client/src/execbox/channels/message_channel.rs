@@ -30,13 +30,13 @@ where
 {
     /// Reads from one stream and writes to the other.
     pub fn new(reader: R, writer: W) -> Self {
-        Self::of(lines(reader, writer, HOST_MESSAGE_BYTES_MAX))
+        Self::from_halves(lines(reader, writer, HOST_MESSAGE_BYTES_MAX))
     }
 }
 
 impl<R, W> MessageChannel<R, W> {
     /// Over these halves.
-    pub fn of((reader, writer): (R, W)) -> Self {
+    pub fn from_halves((reader, writer): (R, W)) -> Self {
         Self { reader: Some(reader), writer: Some(writer) }
     }
 

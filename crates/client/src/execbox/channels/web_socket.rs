@@ -53,7 +53,7 @@ impl WebSocket {
         let (request, address) = self.request()?;
         let stream = tcp(&address).await?;
         let connecting = connect_web_socket(request, stream, HOST_MESSAGE_BYTES_MAX);
-        Ok(MessageChannel::of(timeout(CONNECT_TIME_MAX, connecting).await??))
+        Ok(MessageChannel::from_halves(timeout(CONNECT_TIME_MAX, connecting).await??))
     }
 }
 

@@ -76,16 +76,16 @@ impl TypeWriter<'_> {
         if let Some(constant) = schema.get("const") {
             return literal(constant);
         }
-        if let Some(options) = list(schema, "enum") {
+        if let Some(options) = short_alternatives(schema, "enum") {
             return joined(options.iter().map(literal).collect(), " | ");
         }
         for (word, separator) in [("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")] {
-            if let Some(parts) = list(schema, word) {
+            if let Some(parts) = short_alternatives(schema, word) {
                 let parts = parts.iter().map(|part| self.spell(part, depth + 1)).collect();
                 return joined(parts, separator);
             }
         }
-        if let Some(kinds) = list(schema, "type") {
+        if let Some(kinds) = short_alternatives(schema, "type") {
             let kinds = kinds.iter().filter_map(Value::as_str);
             let parts = kinds.map(|kind| self.spell_kind(kind, schema, depth)).collect();
             return joined(parts, " | ");
@@ -110,7 +110,9 @@ impl TypeWriter<'_> {
     }
 
     fn spell_array(&mut self, schema: &Value, depth: usize) -> String {
-        if let Some(items) = list(schema, "prefixItems").or_else(|| list(schema, "items")) {
+        if let Some(items) = short_alternatives(schema, "prefixItems")
+            .or_else(|| short_alternatives(schema, "items"))
+        {
             let items: Vec<_> = items.iter().map(|item| self.spell(item, depth + 1)).collect();
             return format!("[{}]", items.join(", "));
         }
@@ -157,7 +159,7 @@ impl TypeWriter<'_> {
 }
 
 /// Alternatives, if they are few enough to read.
-fn list<'a>(schema: &'a Value, word: &str) -> Option<&'a [Value]> {
+fn short_alternatives<'a>(schema: &'a Value, word: &str) -> Option<&'a [Value]> {
     let list = schema.get(word)?.as_array()?;
     (1..=ALTERNATIVES_MAX).contains(&list.len()).then_some(list.as_slice())
 }

@@ -51,7 +51,7 @@ const SHARED_BYTES_MAX: u64 = 4_096;
 pub(super) fn install(cage: &ProcessCage) -> io::Result<()> {
     #[cfg(target_arch = "x86_64")]
     apply(&only_one_abi())?;
-    apply(&program(unknown(cage.limits.memory_bytes.is_some())?, libc::ENOSYS)?)?;
+    apply(&program(unsupported_calls(cage.limits.memory_bytes.is_some())?, libc::ENOSYS)?)?;
     let mut rules: BTreeMap<_, _> = REFUSED.iter().map(|call| (*call, vec![])).collect();
     // A terminal is written to by whoever holds it, not by those inside.
     rules.insert(libc::SYS_ioctl, vec![is(1, libc::TIOCSTI)?]);
@@ -64,7 +64,7 @@ pub(super) fn install(cage: &ProcessCage) -> io::Result<()> {
 type FilterRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// What programs are told this kernel does not have; they know older ones and do without.
-fn unknown(has_memory_limit: bool) -> io::Result<FilterRules> {
+fn unsupported_calls(has_memory_limit: bool) -> io::Result<FilterRules> {
     // Its flags lie in memory, where no filter can see them. Libraries use clone.
     let mut rules = FilterRules::from([(libc::SYS_clone3, vec![])]);
     if has_memory_limit {

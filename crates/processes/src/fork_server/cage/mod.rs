@@ -10,7 +10,7 @@ use crate::cage::{NetworkAccess, ProcessCage, WallError};
 use std::io;
 
 /// Enters a cage, in its namespaces; there is no way out.
-pub(super) fn enter(cage: &ProcessCage) -> Result<(), (WallError, io::Error)> {
+pub(super) fn enter_cage(cage: &ProcessCage) -> Result<(), (WallError, io::Error)> {
     let at = |wall| move |error| (wall, error);
     mounts::lay(&cage.ordered()).map_err(at(WallError::Mounts))?;
     if cage.network == NetworkAccess::Loopback {
@@ -35,7 +35,7 @@ fn raise_loopback() -> io::Result<()> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
     // SAFETY: it takes numbers; the descriptor is ours alone.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    check(socket)?;
+    check_result(socket)?;
     // SAFETY: the kernel has just made it for us.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // SAFETY: all zero is a valid request: a name without a letter, and no flags.
@@ -44,9 +44,11 @@ fn raise_loopback() -> io::Result<()> {
     request.ifr_name[1] = b'o' as libc::c_char;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: the kernel reads one request, which outlives the call.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) })
+    check_result(unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request)
+    })
 }
 
-fn check(answer: libc::c_int) -> io::Result<()> {
+fn check_result(answer: libc::c_int) -> io::Result<()> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! The file system of a cage: everything read-only, then what may be written, then what may not even be seen; and
 //! devices that do no harm.
 
-use super::check;
+use super::check_result;
 use crate::cage::{PathAccess, PathRule};
 use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
@@ -146,11 +146,11 @@ pub(in crate::fork_server) fn mount(
     flags: libc::c_ulong,
     options: Option<&CStr>,
 ) -> io::Result<()> {
-    let from = from.map(text).transpose()?;
-    let at = text(at.as_ref())?;
+    let from = from.map(path_to_cstring).transpose()?;
+    let at = path_to_cstring(at.as_ref())?;
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: every text ends with a zero and outlives the call, or is null where the call allows it.
-    check(unsafe {
+    check_result(unsafe {
         libc::mount(
             pointer(from.as_deref()),
             at.as_ptr(),
@@ -166,7 +166,7 @@ pub(in crate::fork_server) fn set_read_only(
     flags: libc::c_uint,
     is_read_only: bool,
 ) -> io::Result<()> {
-    let path = text(path)?;
+    let path = path_to_cstring(path)?;
     let (set, clear) = match is_read_only {
         true => (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID, 0),
         false => (0, libc::MOUNT_ATTR_RDONLY),
@@ -187,6 +187,6 @@ pub(in crate::fork_server) fn set_read_only(
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn text(path: &Path) -> io::Result<CString> {
+fn path_to_cstring(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

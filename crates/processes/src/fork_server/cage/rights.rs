@@ -1,6 +1,6 @@
 //! What a program in a cage can never get back: capabilities, files by Landlock, and more than its share.
 
-use super::check;
+use super::check_result;
 use crate::cage::{CageLimits, PathAccess, PathRule};
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
@@ -26,7 +26,7 @@ pub(super) fn limit(limits: &CageLimits) -> io::Result<()> {
         let Some(most) = most else { continue };
         let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
         // SAFETY: the kernel reads one limit, which outlives the call.
-        check(unsafe { libc::setrlimit(resource, &raw const limit) })?;
+        check_result(unsafe { libc::setrlimit(resource, &raw const limit) })?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(super) fn give_up() -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: it takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+    check_result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
 /// The same rules once more, enforced by another part of the kernel; and signals stay inside.

@@ -31,7 +31,7 @@ fn the_recorded_handshake_and_envelopes_are_reproduced() {
     let hello = ClientHello::new(&client).unwrap();
     assert_eq!(serde_json::to_value(&hello).unwrap(), vectors["clientHello"]);
     let key_id = vectors["keyId"].as_str().unwrap();
-    let answer = ServerHello::answer(&hello, &server, &session(), key_id, None).unwrap();
+    let answer = ServerHello::answer_handshake(&hello, &server, &session(), key_id, None).unwrap();
     assert_eq!(serde_json::to_value(&answer).unwrap(), vectors["serverHello"]);
     let keys = DirectionKeys::agree(&server, &hello.client_key, &session()).unwrap();
     assert_eq!(keys, DirectionKeys::agree(&client, &answer.server_key, &session()).unwrap());
@@ -53,8 +53,9 @@ fn the_recorded_handshake_and_envelopes_are_reproduced() {
 fn a_hello_that_cannot_be_used_is_refused() {
     let vectors = vectors();
     let good: ClientHello = serde_json::from_value(vectors["clientHello"].clone()).unwrap();
-    let answer =
-        |hello: &ClientHello| ServerHello::answer(hello, &[1; 32], &session(), "k_1", None);
+    let answer = |hello: &ClientHello| {
+        ServerHello::answer_handshake(hello, &[1; 32], &session(), "k_1", None)
+    };
     assert!(answer(&good).is_ok());
     assert_eq!(
         answer(&ClientHello { curve: "P-384".into(), ..good.clone() }),
@@ -76,20 +77,24 @@ fn a_hello_that_cannot_be_used_is_refused() {
 #[test]
 fn a_pinned_identity_is_recognised_and_nobody_else_is() {
     let client = ClientHello::new(&[2; 32]).unwrap();
-    let hello = ServerHello::answer(&client, &[3; 32], &session(), "k_1", Some(&[4; 32])).unwrap();
+    let hello = ServerHello::answer_handshake(&client, &[3; 32], &session(), "k_1", Some(&[4; 32]))
+        .unwrap();
     let pinned = public_of(&[4; 32]).unwrap();
     assert_eq!(hello.identity_key.as_ref(), Some(&pinned));
-    assert_eq!(hello.check(&client.client_key, &session(), Some(&pinned)), Ok(()));
+    assert_eq!(hello.check_proof(&client.client_key, &session(), Some(&pinned)), Ok(()));
     let refused = Err(BadHello::Signature);
     assert_eq!(
-        hello.check(&client.client_key, &session(), Some(&public_of(&[5; 32]).unwrap())),
+        hello.check_proof(&client.client_key, &session(), Some(&public_of(&[5; 32]).unwrap())),
         refused
     );
-    assert_eq!(hello.check(&public_of(&[6; 32]).unwrap(), &session(), Some(&pinned)), refused);
+    assert_eq!(
+        hello.check_proof(&public_of(&[6; 32]).unwrap(), &session(), Some(&pinned)),
+        refused
+    );
     let other = ServerHello { server_key: public_of(&[7; 32]).unwrap(), ..hello.clone() };
-    assert_eq!(other.check(&client.client_key, &session(), Some(&pinned)), refused);
+    assert_eq!(other.check_proof(&client.client_key, &session(), Some(&pinned)), refused);
     let unsigned = ServerHello { signature: None, ..hello };
-    assert_eq!(unsigned.check(&client.client_key, &session(), Some(&pinned)), refused);
+    assert_eq!(unsigned.check_proof(&client.client_key, &session(), Some(&pinned)), refused);
 }
 
 fn event(seq: u64, text: &str) -> Vec<u8> {

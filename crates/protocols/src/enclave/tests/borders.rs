@@ -111,7 +111,7 @@ fn a_tools_result_is_a_value_or_a_failure_by_what_it_says() {
     assert_eq!(outcome(json!({"ok": true})), CallOutcome::Returned { value: None });
     let failure = |said: Value| {
         let CallOutcome::Failed(failure) = outcome(said) else { panic!() };
-        let details = failure.details.map(|details| details.text().to_owned());
+        let details = failure.details.map(|details| details.as_text().to_owned());
         (failure.code, failure.message, details)
     };
     let tool = FailureCode::Tool;
@@ -132,19 +132,19 @@ fn frames_of_a_socket_are_what_their_type_says() {
         (r#"{"type":"ping"}"#, "Ok(Ping)"),
         (
             r#"{"type":"attach","sessionId":"s_1","fromSeq":7}"#,
-            "Ok(Attach { session: SessionId(\"s_1\"), from: 7, filter: None })",
+            "Ok(Attach { session: EnclaveSessionId(\"s_1\"), from: 7, filter: None })",
         ),
         (
             r#"{"type":"subscribe","sessionId":"s_1","from":8}"#,
-            "Ok(Attach { session: SessionId(\"s_1\"), from: 8, filter: None })",
+            "Ok(Attach { session: EnclaveSessionId(\"s_1\"), from: 8, filter: None })",
         ),
         (
             r#"{"type":"attach","sessionId":"s_1","filter":null}"#,
-            "Ok(Attach { session: SessionId(\"s_1\"), from: 1, filter: None })",
+            "Ok(Attach { session: EnclaveSessionId(\"s_1\"), from: 1, filter: None })",
         ),
         (
             r#"{"type":"cancel","sessionId":"s_1","reason":"x"}"#,
-            "Ok(Cancel { session: SessionId(\"s_1\"), reason: Some(\"x\") })",
+            "Ok(Cancel { session: EnclaveSessionId(\"s_1\"), reason: Some(\"x\") })",
         ),
     ] {
         assert_eq!(read(text), expected);
@@ -198,7 +198,7 @@ fn a_telling_counts_what_it_hears() {
     ];
     let mut paths = vec![];
     for (event, standing, last, n_calls) in events {
-        let told = telling.hear(&entries(vec![event])[0]);
+        let told = telling.handle_entry(&entries(vec![event])[0]);
         assert_eq!(
             (telling.standing(), telling.last(), telling.n_calls()),
             (standing, last, n_calls)

@@ -85,7 +85,7 @@ fn entries(events: Vec<Event>) -> Vec<Entry> {
 
 fn told(events: Vec<Event>) -> Vec<EnclaveEvent> {
     let mut telling = EventRenderer::new(execution_of(&me(), &session()));
-    entries(events).iter().flat_map(|entry| telling.hear(entry)).collect()
+    entries(events).iter().flat_map(|entry| telling.handle_entry(entry)).collect()
 }
 
 fn lines(events: Vec<Event>) -> Vec<Value> {

@@ -143,7 +143,7 @@ fn every_limit_and_every_failure_ends_with_its_own_code() {
 #[test]
 fn what_has_no_place_in_the_journal_takes_no_number() {
     let mut telling = EventRenderer::new(execution_of(&me(), &session()));
-    let first = telling.hear(&entries(vec![started()])[0]);
+    let first = telling.handle_entry(&entries(vec![started()])[0]);
     let beat = telling.heartbeat(Timestamp(1_704_067_205_000));
     assert_eq!((first[0].seq, beat.seq, telling.last()), (1, 1, 1));
     let changed =

@@ -68,7 +68,7 @@ impl ErrorKind {
     }
 
     /// The kind of that name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
@@ -84,7 +84,7 @@ pub enum Shown {
 
 impl Shown {
     /// The JSON text, however it was written.
-    pub fn text(&self) -> &str {
+    pub fn from_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
             Self::Native(raw) => raw.get(),
@@ -95,7 +95,7 @@ impl Shown {
 impl PartialEq for Shown {
     fn eq(&self, other: &Self) -> bool {
         matches!(self, Self::Text(_)) == matches!(other, Self::Text(_))
-            && self.text() == other.text()
+            && self.from_text() == other.from_text()
     }
 }
 

@@ -128,7 +128,7 @@ impl OperationSearch<'_, '_> {
 
 impl<'a> Visit<'a> for OperationSearch<'_, '_> {
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
-        self.note(it.span.start);
+        self.record_operation(it.span.start);
     }
 
     fn visit_expression_statement(&mut self, it: &ExpressionStatement<'a>) {

@@ -42,7 +42,7 @@ pub(super) struct EntityTable<'a> {
 }
 
 impl<'a> EntityTable<'a> {
-    pub(super) fn of(text: &'a str, program: &Program<'a>) -> Result<Self, SyntaxProblem> {
+    pub(super) fn collect(text: &'a str, program: &Program<'a>) -> Result<Self, SyntaxProblem> {
         let mut collector = EntityCollector { text, ..EntityCollector::default() };
         collector.visit_program(program);
         match collector.refused {

@@ -21,8 +21,9 @@ use oxc_ast_visit::Visit as _;
 
 /// The edits that make JavaScript of `program`, which was parsed from `text`, once its types are gone.
 pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<TextEdit>, SyntaxProblem> {
-    let entities = EntityTable::of(text, program)?;
-    let mut lowering = NameLowering::new(text.as_bytes(), entities, ScopeStack::of(program));
+    let entities = EntityTable::collect(text, program)?;
+    let mut lowering =
+        NameLowering::new(text.as_bytes(), entities, ScopeStack::from_program(program));
     lowering.visit_program(program);
     match lowering.refused {
         Some(refused) => Err(problem(text, refused.at as usize, refused.message)),

@@ -120,7 +120,7 @@ impl<'a, 't> NameLowering<'a, 't> {
 
 impl<'a> Visit<'a> for NameLowering<'a, '_> {
     fn enter_scope(&mut self, _: ScopeFlags, id: &Cell<Option<ScopeId>>) {
-        self.scopes.enter(id);
+        self.scopes.enter_scope(id);
     }
 
     fn leave_scope(&mut self) {
@@ -137,7 +137,7 @@ impl<'a> Visit<'a> for NameLowering<'a, '_> {
         let Some(declared) = self.entities.declared.get(&it.id.span.start).cloned() else { return };
         let body = it.body.span;
         self.open(it.id.name.as_str(), Span::new(it.span.start, body.start + 1), &declared);
-        self.scopes.enter(&it.body.scope_id);
+        self.scopes.enter_scope(&it.body.scope_id);
         self.members(&it.body, &declared);
         self.scopes.leave();
         self.close(it.id.name.as_str(), Span::new(body.end - 1, body.end), &declared);

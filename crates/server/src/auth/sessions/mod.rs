@@ -155,14 +155,14 @@ impl BrowserSessions {
 
     /// Returns the sessions of one token, or of all, newest first, each with the name of its token. Sessions of
     /// removed tokens ended with those tokens.
-    pub(crate) async fn list(
+    pub(crate) async fn list_sessions(
         &self,
         tokens: &TokenRegistry,
         token: Option<&TokenId>,
         now: Timestamp,
     ) -> Result<Vec<(ListedSession, String)>, StoreError> {
         let mut listed = vec![];
-        for session in session::list(tokens.records(), now).await? {
+        for session in session::list_stored(tokens.records(), now).await? {
             if token.is_some_and(|token| session.token != *token) {
                 continue;
             }
@@ -174,12 +174,12 @@ impl BrowserSessions {
     }
 
     /// Ends a session and its streams; false if it does not exist.
-    pub(crate) async fn end(
+    pub(crate) async fn end_session(
         &self,
         tokens: &TokenRegistry,
         id: &BrowserSessionId,
     ) -> Result<bool, StoreError> {
-        let has_ended = session::end(tokens.records(), id).await?;
+        let has_ended = session::end_stored(tokens.records(), id).await?;
         self.announce_endings();
         Ok(has_ended)
     }
@@ -291,7 +291,7 @@ impl BrowserSessions {
             return Err(SessionRefusal::Unknown);
         }
         let mut replays = self.replays.lock().unwrap_or_else(PoisonError::into_inner);
-        replays.admit(id.as_str(), value, now).map_err(|refusal| match refusal {
+        replays.check_nonce(id.as_str(), value, now).map_err(|refusal| match refusal {
             ReplayRefusal::Replayed => SessionRefusal::Unknown,
             ReplayRefusal::TooMany => SessionRefusal::TooMany,
         })?;

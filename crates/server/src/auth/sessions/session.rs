@@ -131,7 +131,7 @@ pub(super) async fn find(
 }
 
 /// Returns every valid session, newest first.
-pub(super) async fn list(
+pub(super) async fn list_stored(
     records: &dyn RecordStore,
     now: Timestamp,
 ) -> Result<Vec<ListedSession>, StoreError> {
@@ -158,7 +158,7 @@ pub(super) async fn list(
 }
 
 /// Ends a session; false if it does not exist.
-pub(super) async fn end(
+pub(super) async fn end_stored(
     records: &dyn RecordStore,
     id: &BrowserSessionId,
 ) -> Result<bool, StoreError> {

@@ -143,7 +143,7 @@ pub(super) enum ReplayRefusal {
 
 impl ReplayGuard {
     /// Remembers a request until its time is too old to be accepted.
-    pub(super) fn admit(
+    pub(super) fn check_nonce(
         &mut self,
         session: &str,
         value: [u8; VALUE_BYTES],
@@ -249,16 +249,20 @@ mod tests {
     fn a_value_is_refused_the_second_time_and_values_are_bounded() {
         let mut guard = ReplayGuard::default();
         let value = |n: usize| u128::try_from(n).unwrap().to_be_bytes();
-        assert_eq!(guard.admit("a", value(0), Timestamp(0)), Ok(()));
-        assert_eq!(guard.admit("a", value(0), Timestamp(1)), Err(ReplayRefusal::Replayed));
-        assert_eq!(guard.admit("b", value(0), Timestamp(1)), Ok(()), "another session");
+        assert_eq!(guard.check_nonce("a", value(0), Timestamp(0)), Ok(()));
+        assert_eq!(guard.check_nonce("a", value(0), Timestamp(1)), Err(ReplayRefusal::Replayed));
+        assert_eq!(guard.check_nonce("b", value(0), Timestamp(1)), Ok(()), "another session");
         for n in 1..VALUES_MAX {
-            assert_eq!(guard.admit("a", value(n), Timestamp(2)), Ok(()));
+            assert_eq!(guard.check_nonce("a", value(n), Timestamp(2)), Ok(()));
         }
         let more = value(VALUES_MAX);
-        assert_eq!(guard.admit("a", more, Timestamp(3)), Err(ReplayRefusal::TooMany));
+        assert_eq!(guard.check_nonce("a", more, Timestamp(3)), Err(ReplayRefusal::TooMany));
         let later = Timestamp(2 * TIME_DIFFERENCE_MS_MAX + 3);
-        assert_eq!(guard.admit("a", more, later), Ok(()), "the earlier ones are too old to count");
+        assert_eq!(
+            guard.check_nonce("a", more, later),
+            Ok(()),
+            "the earlier ones are too old to count"
+        );
         assert_eq!(guard.0.len(), 1, "sessions without values are forgotten");
     }
 }

@@ -44,19 +44,19 @@ impl Fixture {
         let scopes = (TokenScopes::parse(scopes.split(',')).unwrap(), AnswerRole::Person);
         let name = TokenName::parse(name).unwrap();
         tokens::add(&*self.store, &name, scopes, &secret, Timestamp(0)).await.unwrap();
-        self.tokens.forget();
-        let caller = self.tokens.caller(secret.text()).await.unwrap().unwrap();
+        self.tokens.clear_cache();
+        let caller = self.tokens.caller(secret.as_text()).await.unwrap().unwrap();
         let CallerCredential::Token(id) = caller.credential else { panic!("{caller:?}") };
         id
     }
 
     async fn remove_token(&self, name: &str) {
         tokens::remove(&*self.store, &TokenName::parse(name).unwrap()).await.unwrap();
-        self.tokens.forget();
+        self.tokens.clear_cache();
     }
 
     async fn ann(&self) -> TokenId {
-        let listed = tokens::list(&*self.store).await.unwrap();
+        let listed = tokens::list_tokens(&*self.store).await.unwrap();
         let ann = listed.iter().find(|token| token.name.as_str() == "ann").unwrap();
         ann.id()
     }
@@ -194,7 +194,7 @@ async fn a_session_and_a_code_end_with_their_token_and_its_name_does_not_revive_
     fixture.add_token("ann", "answer").await;
     assert_eq!(fixture.seen(&started.id, 1, "").await, None);
     assert_eq!(fixture.redeem(&code, 1).await.err(), Some(CodeRefusal::TokenRemoved));
-    let listed = fixture.sessions.list(&fixture.tokens, None, Timestamp(1)).await.unwrap();
+    let listed = fixture.sessions.list_sessions(&fixture.tokens, None, Timestamp(1)).await.unwrap();
     assert_eq!(listed.len(), 0);
 }
 
@@ -255,7 +255,7 @@ async fn a_ticket_counts_once_for_one_path_and_half_a_minute() {
     assert_eq!(fixture.by_ticket(&issue().await, "/a", 30_000).await, None, "too old");
     assert_eq!(fixture.by_ticket("made up", "/a", 1).await, None);
     let ticket = issue().await;
-    assert!(fixture.sessions.end(&fixture.tokens, &started.id).await.unwrap());
+    assert!(fixture.sessions.end_session(&fixture.tokens, &started.id).await.unwrap());
     assert_eq!(fixture.by_ticket(&ticket, "/a", 1).await, None, "the session has ended");
 }
 
@@ -291,7 +291,7 @@ async fn check_connection_end(
     caller: &Caller,
     end: impl AsyncFnOnce(&engine::ManualClock),
 ) {
-    let manual = engine::ManualClock::at(Timestamp(1));
+    let manual = engine::ManualClock::starting_at(Timestamp(1));
     let clock = engine::Clock::Manual(manual.clone());
     let lasting = async {
         fixture.sessions.announce_endings();
@@ -319,13 +319,13 @@ async fn a_connection_ends_with_its_token_or_when_the_token_may_do_less() {
     for change in ["removed", "answers"] {
         let id = fixture.add_token("bob", "run").await;
         tokens::set_answers(&*fixture.store, &bob, AnswerRole::Model).await.unwrap();
-        fixture.tokens.forget();
+        fixture.tokens.clear_cache();
         let caller = fixture.tokens.caller_by_id(&id).await.unwrap().unwrap();
         check_connection_end(&fixture, &caller, async |_| match change {
             "removed" => fixture.remove_token("bob").await,
             _ => {
                 tokens::set_answers(&*fixture.store, &bob, AnswerRole::Person).await.unwrap();
-                fixture.tokens.forget();
+                fixture.tokens.clear_cache();
             }
         })
         .await;
@@ -353,7 +353,7 @@ async fn a_connection_ends_with_its_session_its_elevation_or_the_token_behind_it
             let caller = fixture.caller(&parts, 0).await.unwrap();
             check_connection_end(&fixture, &caller, async |clock| match (change, elevated) {
                 ("signed out", _) => {
-                    sessions.end(&fixture.tokens, &started.id).await.unwrap();
+                    sessions.end_session(&fixture.tokens, &started.id).await.unwrap();
                 }
                 ("expired", false) => clock.advance(Duration::from_secs(7 * 24 * 3_600)),
                 ("expired", true) => clock.advance(Duration::from_secs(3_600)),
@@ -411,7 +411,8 @@ async fn sessions_codes_and_tickets_end_when_the_clock_was_set_back() {
     assert_eq!(fixture.redeem(&code, earlier).await.err(), Some(CodeRefusal::Expired));
     let holder = tickets::redeem(&*fixture.store, &ticket, "/mcp", Timestamp(earlier)).await;
     assert!(holder.unwrap().is_none());
-    let listed = fixture.sessions.list(&fixture.tokens, None, Timestamp(earlier)).await.unwrap();
+    let listed =
+        fixture.sessions.list_sessions(&fixture.tokens, None, Timestamp(earlier)).await.unwrap();
     assert!(listed.is_empty());
     // Sessions that begin now are valid.
     let again = fixture.sign_in(earlier).await;

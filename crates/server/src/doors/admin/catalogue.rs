@@ -39,10 +39,10 @@ pub(crate) async fn tools(
     query: QueryMembers,
 ) -> Result<Response, RequestError> {
     looks(&caller)?;
-    let blocked = query.text("includeBlocked") != Some("false");
+    let blocked = query.text_member("includeBlocked") != Some("false");
     let policy = app.engine.policies().live();
-    let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
-    let words = query.text("query").map(str::to_lowercase);
+    let is = |name: &str, value: &str| query.text_member(name).is_none_or(|wanted| wanted == value);
+    let words = query.text_member("query").map(str::to_lowercase);
     let fits = |found: &FoundTool| {
         let (owner, connection) = place(found);
         is("integration", &found.card().name)
@@ -67,7 +67,7 @@ pub(crate) async fn schema(
     query: QueryMembers,
 ) -> Result<Response, RequestError> {
     looks(&caller)?;
-    let address = query.text("address").unwrap_or_default();
+    let address = query.text_member("address").unwrap_or_default();
     let path = ToolPath::parse(address).ok();
     let found = path.and_then(|path| app.engine.catalogue().find(&path));
     let policy = app.engine.policies().live();
@@ -106,7 +106,7 @@ pub(crate) async fn integrations(
 }
 
 /// `GET /api/integrations/{slug}`.
-pub(crate) async fn show(
+pub(crate) async fn show_integration(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     PathId(slug): PathId,

@@ -26,9 +26,9 @@ pub(crate) async fn integration(
     let sources = catalogue::sources(&state)?;
     let name = catalogue::parse_slug(&slug)?;
     let (mut spec, _) = sources.spec(&name).await?;
-    named(&members, &mut spec)?;
+    named_integration(&members, &mut spec)?;
     sources.change(&name, spec).await?;
-    catalogue::show(state, caller, PathId(slug)).await
+    catalogue::show_integration(state, caller, PathId(slug)).await
 }
 
 /// `GET /api/openapi/integrations/{slug}/config`.
@@ -39,7 +39,7 @@ pub(crate) async fn config(
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let (spec, _) = catalogue::sources(&app)?.spec(&catalogue::parse_slug(&slug)?).await?;
-    Ok(json_response(StatusCode::OK, &shown(&slug, &spec)))
+    Ok(json_response(StatusCode::OK, &change_json(&slug, &spec)))
 }
 
 /// `POST /api/openapi/integrations/{slug}/config {mode?, config: {url?, baseUrl?, name?, description?}}`: members
@@ -71,7 +71,7 @@ pub(crate) async fn configure(
             return Err(RequestError::bad_request(message.to_owned()));
         }
     };
-    named(&fields, &mut spec)?;
+    named_integration(&fields, &mut spec)?;
     if let Some(url) = member(&fields, "baseUrl", "a string")? {
         spec.base_url = Some(url);
     }
@@ -79,14 +79,17 @@ pub(crate) async fn configure(
         (spec.url, spec.file, spec.text) = (Some(url), None, None);
     }
     let change = sources.change(&name, spec.clone()).await?;
-    let mut told = shown(&slug, &spec);
+    let mut told = change_json(&slug, &spec);
     told["addedTools"] = json!(change.added);
     told["removedTools"] = json!(change.removed);
     told["changedTools"] = json!(change.changed);
     Ok(json_response(StatusCode::OK, &told))
 }
 
-fn named(members: &ObjectMembers<'_>, spec: &mut SourceConfig) -> Result<(), RequestError> {
+fn named_integration(
+    members: &ObjectMembers<'_>,
+    spec: &mut SourceConfig,
+) -> Result<(), RequestError> {
     if let Some(name) = member(members, "name", "a string")? {
         spec.title = Some(name);
     }
@@ -97,7 +100,7 @@ fn named(members: &ObjectMembers<'_>, spec: &mut SourceConfig) -> Result<(), Req
 }
 
 /// The address of the description and of the API. A file's path and a program's variables are not shown.
-fn shown(slug: &str, spec: &SourceConfig) -> Value {
+fn change_json(slug: &str, spec: &SourceConfig) -> Value {
     json!({
         "slug": slug,
         "kind": spec.kind,

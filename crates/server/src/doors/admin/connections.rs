@@ -33,14 +33,14 @@ struct ValueOrigin {
 }
 
 /// `GET /api/connections?integration=&owner=`.
-pub(crate) async fn list(
+pub(crate) async fn list_connections(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     query: QueryMembers,
 ) -> Result<Response, RequestError> {
     catalogue::looks(&caller)?;
     let views = catalogue::sources(&app)?.connections().await;
-    let is = |name: &str, value: &str| query.text(name).is_none_or(|wanted| wanted == value);
+    let is = |name: &str, value: &str| query.text_member(name).is_none_or(|wanted| wanted == value);
     let fits =
         |view: &&ConnectionView| is("integration", &view.integration) && is("owner", &view.owner);
     Ok(json_response(StatusCode::OK, &views.iter().filter(fits).map(ConnectionView::row).collect()))
@@ -105,7 +105,7 @@ async fn refuse_existing(
 }
 
 /// `GET /api/connections/{owner}/{integration}/{name}`.
-pub(crate) async fn show(
+pub(crate) async fn show_connection(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     Path((owner, integration, name)): ConnectionPath,
@@ -113,7 +113,7 @@ pub(crate) async fn show(
     catalogue::looks(&caller)?;
     let slug = catalogue::parse_slug(&integration)?;
     let view = catalogue::sources(&app)?.connection_view(&slug, &owner, &name).await;
-    let view = view.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    let view = view.ok_or_else(|| unknown_connection(&owner, &integration, &name))?;
     Ok(json_response(StatusCode::OK, &view.row()))
 }
 
@@ -128,7 +128,7 @@ pub(crate) async fn change(
     let members = members(&body)?;
     let (sources, slug) = (catalogue::sources(&app)?, catalogue::parse_slug(&integration)?);
     let before = sources.connection(&slug, &owner, &name).await;
-    let before = before.ok_or_else(|| unknown(&owner, &integration, &name))?;
+    let before = before.ok_or_else(|| unknown_connection(&owner, &integration, &name))?;
     let words = ["template", "value", "values", "from", "oauth"];
     let proves_anew = words.iter().any(|name| members.contains_key(*name));
     let mut made = match proves_anew {
@@ -207,7 +207,7 @@ pub(crate) async fn handed_off(
 }
 
 /// `POST /api/handoffs/{state} {values}`: accepts the entered values, once.
-pub(crate) async fn enter(
+pub(crate) async fn enter_secret(
     State(app): State<Arc<AppState>>,
     Path(state): Path<String>,
     JsonBody(body): JsonBody,
@@ -304,7 +304,7 @@ fn wrong(why: String) -> RequestError {
     RequestError::tagged("InvalidConnectionInputError", why)
 }
 
-fn unknown(owner: &str, integration: &str, name: &str) -> RequestError {
+fn unknown_connection(owner: &str, integration: &str, name: &str) -> RequestError {
     let message = format!("There is no connection {integration}.{owner}.{name}.");
     RequestError::not_found("ConnectionNotFoundError", message).about_source(integration)
 }

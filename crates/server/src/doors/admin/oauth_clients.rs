@@ -18,13 +18,13 @@ use sources::SourceError;
 use std::sync::Arc;
 
 /// `GET /api/oauth/clients`.
-pub(crate) async fn list(
+pub(crate) async fn list_oauth_clients(
     State(app): State<Arc<AppState>>,
     caller: Caller,
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let kept = catalogue::sources(&app)?.credentials().registered_clients().await?;
-    Ok(json_response(StatusCode::OK, &kept.iter().map(shown).collect()))
+    Ok(json_response(StatusCode::OK, &kept.iter().map(client_json).collect()))
 }
 
 /// `POST /api/oauth/clients {owner?, slug, grant?, authorizationUrl, tokenUrl, clientId, clientSecret?, resource?}`.
@@ -142,7 +142,7 @@ fn kept(members: &ObjectMembers<'_>) -> Result<RegisteredClient, RequestError> {
     })
 }
 
-fn shown(kept: &RegisteredClient) -> Value {
+fn client_json(kept: &RegisteredClient) -> Value {
     let origin = match kept.origin {
         ClientOrigin::Manual => "manual",
         ClientOrigin::Introduced => "dynamic_client_registration",

@@ -22,13 +22,13 @@ use std::sync::Arc;
 const ACTIONS: &str = "\"approve\", \"require_approval\" or \"block\"";
 
 /// `GET /api/policies`.
-pub(crate) async fn list(
+pub(crate) async fn list_policies(
     State(app): State<Arc<AppState>>,
     caller: Caller,
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
-    let rules = app.engine.policies().list().await?;
-    Ok(json_response(StatusCode::OK, &rules.iter().map(shown).collect()))
+    let rules = app.engine.policies().list_rules().await?;
+    Ok(json_response(StatusCode::OK, &rules.iter().map(rule_json).collect()))
 }
 
 /// `POST /api/policies {owner, pattern, action, editable?, position?}`.
@@ -50,7 +50,7 @@ pub(crate) async fn add(
         position: position(&members)?,
     };
     let rule = app.engine.policies().add(new, app.clock.now()).await?;
-    Ok(json_response(StatusCode::OK, &shown(&rule)))
+    Ok(json_response(StatusCode::OK, &rule_json(&rule)))
 }
 
 /// `PATCH /api/policies/{id} {owner?, pattern?, action?, editable?, position?}`.
@@ -70,7 +70,7 @@ pub(crate) async fn change(
         position: position(&members)?,
     };
     let rule = app.engine.policies().change(&id, change, app.clock.now()).await?;
-    Ok(json_response(StatusCode::OK, &shown(&rule)))
+    Ok(json_response(StatusCode::OK, &rule_json(&rule)))
 }
 
 /// `DELETE /api/policies/{id}`, with `{owner}` or without a body.
@@ -95,7 +95,7 @@ pub(crate) async fn confirm(
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     let rule = app.engine.policies().confirm(&id, app.clock.now()).await?;
-    Ok(json_response(StatusCode::OK, &shown(&rule)))
+    Ok(json_response(StatusCode::OK, &rule_json(&rule)))
 }
 
 /// `GET /api/policies/test?tool=…`: returns the decision for a call, and the reason.
@@ -105,7 +105,7 @@ pub(crate) async fn test(
     query: QueryMembers,
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
-    let tool = query.text("tool").unwrap_or_default();
+    let tool = query.text_member("tool").unwrap_or_default();
     let tool = ToolPath::parse(tool.trim_start_matches("tools."))
         .map_err(|bad| RequestError::bad_request(format!("The query's tool is wrong: {bad}.")))?;
     let traits = app.engine.catalogue().find(&tool).map(|found| found.traits());
@@ -125,9 +125,9 @@ pub(crate) async fn test(
             "tool": tool,
             "verdict": verdict,
             "pattern": pattern,
-            "policy": rule.as_ref().map(shown),
-            "outdatedPolicy": outdated.map(|(rule, _)| shown(rule)),
-            "ignoredPolicy": ignored.as_ref().map(|(rule, _)| shown(rule)),
+            "policy": rule.as_ref().map(rule_json),
+            "outdatedPolicy": outdated.map(|(rule, _)| rule_json(rule)),
+            "ignoredPolicy": ignored.as_ref().map(|(rule, _)| rule_json(rule)),
             "ignoredBecause": ignored.as_ref().map(|(_, why)| reason(*why)),
             "toolExists": traits.is_some(),
             "toolAsks": traits.map(|traits| traits.asks),
@@ -172,7 +172,7 @@ fn position(members: &ObjectMembers<'_>) -> Result<Option<RulePosition>, Request
     text.map(|text| RulePosition::parse(&text)).transpose().map_err(wrong)
 }
 
-fn shown(rule: &KeptRule) -> Value {
+fn rule_json(rule: &KeptRule) -> Value {
     json!({
         "id": rule.id,
         "owner": rule.owner,

@@ -47,18 +47,18 @@ fn callers() -> Router<Arc<AppState>> {
         .route("/api/status", get(status::status))
         .route("/api/session", get(sessions::session).delete(sessions::sign_out))
         .route("/api/session/elevation", post(sessions::elevate))
-        .route("/api/sessions", get(sessions::list))
-        .route("/api/sessions/{id}", delete(sessions::end))
+        .route("/api/sessions", get(sessions::list_sessions))
+        .route("/api/sessions/{id}", delete(sessions::end_session))
         .route("/api/tickets", post(sessions::ticket))
         .route("/api/sign-in", get(sign_in::nonce).post(sign_in::sign_in))
         .route("/api/prove", post(server_proof::prove_token))
         .route("/api/sign-in/codes", post(sign_in::code))
-        .route("/api/tokens", get(tokens::list).post(tokens::add))
+        .route("/api/tokens", get(tokens::list_tokens).post(tokens::add))
         .route("/api/tokens/{name}", delete(tokens::remove).patch(tokens::change))
-        .route("/api/settings", get(settings::list).post(settings::set))
+        .route("/api/settings", get(settings::list_settings).post(settings::set))
         .route("/api/settings/history", get(settings::history))
         .route("/api/executions/{id}/journal", get(journal::journal))
-        .route("/api/policies", get(policies::list).post(policies::add))
+        .route("/api/policies", get(policies::list_policies).post(policies::add))
         .route("/api/policies/test", get(policies::test))
         .route("/api/policies/{id}/confirm", post(policies::confirm))
         .route("/api/policies/{id}", patch(policies::change).delete(policies::remove))
@@ -72,7 +72,10 @@ fn tools() -> Router<Arc<AppState>> {
         .route("/api/sources", post(catalogue::add_source))
         .route("/api/integrations", get(catalogue::integrations))
         .route("/api/integrations/detect", post(catalogue::detect))
-        .route("/api/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route(
+            "/api/integrations/{slug}",
+            get(catalogue::show_integration).delete(catalogue::remove),
+        )
         .route("/api/integrations/{slug}", patch(changes::integration))
         .route("/api/integrations/{slug}/refresh", post(catalogue::refresh))
 }
@@ -82,17 +85,26 @@ fn source_kinds() -> Router<Arc<AppState>> {
     Router::new()
         .route("/api/openapi/preview", post(catalogue::preview))
         .route("/api/openapi/specs", post(catalogue::add_spec))
-        .route("/api/openapi/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route(
+            "/api/openapi/integrations/{slug}",
+            get(catalogue::show_integration).delete(catalogue::remove),
+        )
         .route("/api/openapi/integrations/{slug}/spec", post(catalogue::refresh))
         .route("/api/openapi/integrations/{slug}/config", get(changes::config))
         .route("/api/openapi/integrations/{slug}/config", post(changes::configure))
         .route("/api/graphql/integrations", post(catalogue::add_graphql))
-        .route("/api/graphql/integrations/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route(
+            "/api/graphql/integrations/{slug}",
+            get(catalogue::show_integration).delete(catalogue::remove),
+        )
         .route("/api/graphql/integrations/{slug}/config", get(changes::config))
         .route("/api/graphql/integrations/{slug}/config", post(changes::configure))
         .route("/api/mcp/probe", post(catalogue::detect))
         .route("/api/mcp/servers", post(catalogue::add_server))
-        .route("/api/mcp/servers/{slug}", get(catalogue::show).delete(catalogue::remove))
+        .route(
+            "/api/mcp/servers/{slug}",
+            get(catalogue::show_integration).delete(catalogue::remove),
+        )
         .route("/api/mcp/servers/{slug}/config", get(changes::config))
         .route("/api/mcp/servers/{slug}/config", post(changes::configure))
 }
@@ -100,17 +112,23 @@ fn source_kinds() -> Router<Arc<AppState>> {
 /// Connections and their secrets.
 fn secrets() -> Router<Arc<AppState>> {
     Router::new()
-        .route("/api/connections", get(connections::list).post(connections::create))
-        .route("/api/connections/{owner}/{slug}/{name}", get(connections::show))
+        .route("/api/connections", get(connections::list_connections).post(connections::create))
+        .route("/api/connections/{owner}/{slug}/{name}", get(connections::show_connection))
         .route("/api/connections/{owner}/{slug}/{name}", patch(connections::change))
         .route("/api/connections/{owner}/{slug}/{name}", delete(connections::remove))
         .route("/api/connections/{owner}/{slug}/{name}/refresh", post(connections::refresh))
         .route("/api/connections/{owner}/{slug}/{name}/health", post(connections::health))
         .route("/api/connections/{owner}/{slug}/{name}/handoff", post(connections::hand_off))
-        .route("/api/handoffs/{state}", get(connections::handed_off).post(connections::enter))
+        .route(
+            "/api/handoffs/{state}",
+            get(connections::handed_off).post(connections::enter_secret),
+        )
         .route("/api/providers", get(connections::providers))
         .route("/api/providers/{key}/items", get(connections::items))
-        .route("/api/oauth/clients", get(oauth_clients::list).post(oauth_clients::add))
+        .route(
+            "/api/oauth/clients",
+            get(oauth_clients::list_oauth_clients).post(oauth_clients::add),
+        )
         .route("/api/oauth/clients/register-dynamic", post(oauth_clients::introduce))
         .route("/api/oauth/clients/{slug}", delete(oauth_clients::remove))
         .route("/api/oauth/client-id-metadata.json", get(oauth_clients::document))

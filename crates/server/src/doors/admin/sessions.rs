@@ -37,12 +37,12 @@ pub(crate) async fn sign_out(
     caller: Caller,
 ) -> Result<Response, RequestError> {
     let session = own_session(&caller)?;
-    app.sessions.end(&app.tokens, &session.id).await.map_err(engine::Fault::from)?;
+    app.sessions.end_session(&app.tokens, &session.id).await.map_err(engine::Fault::from)?;
     Ok(json_response(StatusCode::OK, &json!({ "ended": true })))
 }
 
 /// `GET /api/sessions`: the sessions of the caller's token, or an administrator's view of all.
-pub(crate) async fn list(
+pub(crate) async fn list_sessions(
     State(app): State<Arc<AppState>>,
     caller: Caller,
 ) -> Result<Response, RequestError> {
@@ -53,13 +53,13 @@ pub(crate) async fn list(
     };
     let sessions: Vec<_> = sessions
         .iter()
-        .map(|(session, name)| shown(session, name, current == Some(&session.id)))
+        .map(|(session, name)| session_json(session, name, current == Some(&session.id)))
         .collect();
     Ok(json_response(StatusCode::OK, &json!({ "sessions": sessions })))
 }
 
 /// `DELETE /api/sessions/{id}`.
-pub(crate) async fn end(
+pub(crate) async fn end_session(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     PathId(id): PathId,
@@ -72,7 +72,7 @@ pub(crate) async fn end(
             "There is no such browser session, or it belongs to another token.",
         ));
     };
-    app.sessions.end(&app.tokens, &session.id).await.map_err(engine::Fault::from)?;
+    app.sessions.end_session(&app.tokens, &session.id).await.map_err(engine::Fault::from)?;
     Ok(json_response(StatusCode::OK, &json!({ "ended": true })))
 }
 
@@ -134,11 +134,11 @@ async fn visible(
         CallerCredential::NotAsked => None,
     };
     let own = own.filter(|_| !caller.scopes.has(Scope::Admin));
-    let listed = app.sessions.list(&app.tokens, own, app.clock.now()).await;
+    let listed = app.sessions.list_sessions(&app.tokens, own, app.clock.now()).await;
     Ok(listed.map_err(engine::Fault::from)?)
 }
 
-fn shown(session: &ListedSession, name: &str, is_current: bool) -> Value {
+fn session_json(session: &ListedSession, name: &str, is_current: bool) -> Value {
     json!({
         "id": session.id.to_string(),
         "name": name,

@@ -16,13 +16,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// `GET /api/settings`.
-pub(crate) async fn list(
+pub(crate) async fn list_settings(
     State(app): State<Arc<AppState>>,
     caller: Caller,
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
-    let settings = registry(&app)?.list().await?;
-    let settings: Vec<_> = settings.iter().map(|(name, setting)| shown(*name, setting)).collect();
+    let settings = registry(&app)?.list_settings().await?;
+    let settings: Vec<_> =
+        settings.iter().map(|(name, setting)| setting_json(*name, setting)).collect();
     Ok(json_response(StatusCode::OK, &json!({ "settings": settings })))
 }
 
@@ -54,7 +55,7 @@ pub(crate) async fn set(
     let author = SettingAuthor { by: format!("token {}", caller.name.0), at: app.clock.now() };
     let applied = registry(&app)?.set(name, &value.unwrap_or_default(), &author).await?;
     app.apply_setting(applied.name, &applied.setting.value);
-    let mut shown = shown(applied.name, &applied.setting);
+    let mut shown = setting_json(applied.name, &applied.setting);
     shown["live"] = applied.is_live.into();
     Ok(json_response(StatusCode::OK, &shown))
 }
@@ -64,7 +65,7 @@ fn registry(app: &AppState) -> Result<&SettingsRegistry, RequestError> {
     app.settings.as_ref().ok_or_else(missing)
 }
 
-fn shown(name: SettingName, setting: &StoredSetting) -> Value {
+fn setting_json(name: SettingName, setting: &StoredSetting) -> Value {
     let StoredSetting { value, by, at } = setting;
     json!({ "name": name.name(), "value": value.to_string(), "by": by, "at": at.0 })
 }

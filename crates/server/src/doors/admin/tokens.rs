@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// `GET /api/tokens`.
-pub(crate) async fn list(
+pub(crate) async fn list_tokens(
     State(app): State<Arc<AppState>>,
     caller: Caller,
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
-    let tokens = auth::list(app.tokens.records()).await.map_err(engine::Fault::from)?;
-    let tokens: Vec<_> = tokens.iter().map(shown).collect();
+    let tokens = auth::list_tokens(app.tokens.records()).await.map_err(engine::Fault::from)?;
+    let tokens: Vec<_> = tokens.iter().map(token_json).collect();
     Ok(json_response(StatusCode::OK, &json!({ "tokens": tokens })))
 }
 
@@ -43,15 +43,15 @@ pub(crate) async fn add(
     let answers = answers(&members)?.unwrap_or_default();
     let take_over: Option<bool> = member(&members, "takeOver", "a boolean")?;
     auth::check_name(app.tokens.records(), &name).await?;
-    if take_over != Some(true) && !app.engine.list(name.retained()).await?.is_empty() {
+    if take_over != Some(true) && !app.engine.list_executions(name.retained()).await?.is_empty() {
         return Err(TokenError::Retained(name).into());
     }
     let secret = MintedSecret::new()?;
     let now = app.clock.now();
     let token = auth::add(app.tokens.records(), &name, (scopes, answers), &secret, now).await?;
-    app.tokens.forget();
-    let mut shown = shown(&token);
-    shown["secret"] = secret.text().into();
+    app.tokens.clear_cache();
+    let mut shown = token_json(&token);
+    shown["secret"] = secret.as_text().into();
     Ok(json_response(StatusCode::CREATED, &shown))
 }
 
@@ -69,10 +69,10 @@ pub(crate) async fn change(
         )
     })?;
     let token = auth::set_answers(app.tokens.records(), &TokenName::parse(&name)?, answers).await?;
-    app.tokens.forget();
+    app.tokens.clear_cache();
     // Connections that were opened with more rights are closed.
     app.sessions.announce_endings();
-    Ok(json_response(StatusCode::OK, &shown(&token)))
+    Ok(json_response(StatusCode::OK, &token_json(&token)))
 }
 
 /// `DELETE /api/tokens/{name}`.
@@ -83,7 +83,7 @@ pub(crate) async fn remove(
 ) -> Result<Response, RequestError> {
     require_admin(&caller)?;
     auth::remove(app.tokens.records(), &TokenName::parse(&name)?).await?;
-    app.tokens.forget();
+    app.tokens.clear_cache();
     // Its connections are closed, and the browser sessions that it signed in end.
     app.sessions.announce_endings();
     Ok(json_response(StatusCode::OK, &json!({ "removed": true })))
@@ -96,7 +96,7 @@ fn answers(members: &ObjectMembers<'_>) -> Result<Option<AnswerRole>, RequestErr
     })
 }
 
-fn shown(token: &TokenInfo) -> Value {
+fn token_json(token: &TokenInfo) -> Value {
     let scopes: Vec<_> = token.scopes.given().map(|scope| scope.name()).collect();
     json!({
         "name": token.name.as_str(),

@@ -26,7 +26,7 @@ pub(crate) async fn status(
     if vault.status().await?.trouble.is_some() {
         vault.unlock().await.map_err(engine::Fault::from)?;
     }
-    Ok(json_response(StatusCode::OK, &shown(&vault.status().await?)))
+    Ok(json_response(StatusCode::OK, &status_json(&vault.status().await?)))
 }
 
 /// `POST /api/vault/rotate`.
@@ -71,7 +71,7 @@ fn passphrase(body: &[u8]) -> Result<String, RequestError> {
     Ok(passphrase)
 }
 
-fn shown(status: &VaultStatus) -> Value {
+fn status_json(status: &VaultStatus) -> Value {
     let place = match &status.place {
         KeyPlace::File(path) => path.display().to_string(),
         KeyPlace::Memory => "memory".into(),

@@ -81,7 +81,7 @@ impl SessionReader {
         let mut entries = door.app.engine.follow(execution, Seq(0)).boxed();
         let Some(first) = entries.next().await.transpose()? else { return Ok(None) };
         let mut telling = EventRenderer::new(execution);
-        telling.hear(&first);
+        telling.handle_entry(&first);
         let Some((session, note)) = telling.session().cloned() else { return Ok(None) };
         let grace_ms = grace_ms(&first);
         let sealer = sealer(&session, &note)?;
@@ -210,7 +210,7 @@ impl SessionReader {
             // The journal failed, or the session was removed: a client that reconnects receives the reason.
             Some(Err(_)) | None => return Err(StreamBroken),
         };
-        let told = self.telling.hear(&entry);
+        let told = self.telling.handle_entry(&entry);
         self.entry = entry.seq;
         self.reading.over = matches!(entry.event, Event::Finished { .. });
         if matches!(entry.event, Event::Parked) {

@@ -78,11 +78,12 @@ pub(super) async fn seal(
     };
     let (secret, identity) = (sessions::secret()?, door.own.identity().await?);
     let key_id = format!("k_{}", sessions::uuid()?);
-    let hello = match ServerHello::answer(&client, &secret, session, &key_id, Some(&identity)) {
-        Ok(hello) => hello,
-        Err(_) if !required => return Ok(None),
-        Err(bad) => return Err(bad.into()),
-    };
+    let hello =
+        match ServerHello::answer_handshake(&client, &secret, session, &key_id, Some(&identity)) {
+            Ok(hello) => hello,
+            Err(_) if !required => return Ok(None),
+            Err(bad) => return Err(bad.into()),
+        };
     Ok(Some(SealingRecord::new(required, hello, client.client_key, &secret)))
 }
 
@@ -99,7 +100,10 @@ pub(super) async fn is_gone(
 /// The first requested event. A text that is not a number counts as none, as in the upstream implementation.
 pub(super) fn from(query: &QueryMembers, headers: &HeaderMap) -> u64 {
     let number = |text: &str| text.trim().parse::<u64>().ok();
-    let from = query.text("from").and_then(number).or(query.text("fromSeq").and_then(number));
+    let from = query
+        .text_member("from")
+        .and_then(number)
+        .or(query.text_member("fromSeq").and_then(number));
     let last = headers.get("last-event-id").and_then(|header| header.to_str().ok());
     from.or_else(|| last.and_then(number).map(|last| last.saturating_add(1))).unwrap_or(0)
 }
@@ -173,7 +177,7 @@ pub(super) fn opened(
     door.own.open(found.execution, &found.session, sealed, &envelope).map(Some)
 }
 
-pub(super) async fn settle(
+pub(super) async fn settle_call(
     door: &EnclaveState,
     caller: &Caller,
     found: &VisibleSession,
@@ -186,7 +190,7 @@ pub(super) async fn settle(
         let message = format!("The call belongs to another session than {id}.");
         return Err(EnclaveRequestError::new(StatusCode::NOT_FOUND, "NOT_FOUND", message));
     }
-    Ok(door.app.engine.settle(found.execution, result.call, result.outcome).await?)
+    Ok(door.app.engine.settle_call(found.execution, result.call, result.outcome).await?)
 }
 
 pub(super) fn read_reason(
@@ -209,7 +213,7 @@ pub(super) fn read_reason(
     }
 }
 
-pub(super) async fn end(
+pub(super) async fn end_session(
     door: &EnclaveState,
     caller: &Caller,
     found: &VisibleSession,

@@ -57,7 +57,7 @@ pub(super) async fn described(
     let mut ended = door.app.clock.now();
     while let Some(entry) = entries.next().await {
         let entry: Entry = entry?;
-        telling.hear(&entry);
+        telling.handle_entry(&entry);
         if telling.standing().is_over() {
             ended = entry.at;
         }

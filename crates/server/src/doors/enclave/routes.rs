@@ -2,7 +2,9 @@
 
 use super::EnclaveState;
 use super::follow::ReaderOptions;
-use super::inbound::{end, find, from, is_gone, read_reason, read_result, settle, start};
+use super::inbound::{
+    end_session, find, from, is_gone, read_reason, read_result, settle_call, start,
+};
 use super::outbound::{described, done, json, streamed};
 use super::refusals::{EnclaveRequestError, in_enclave_words, is_enclave_path};
 use super::sessions::EnclaveSessions;
@@ -58,9 +60,9 @@ impl Door for EnclaveDoor {
         let watching = Arc::clone(&sessions).watch(app.engine.clone(), app.stopping.clone());
         app.tasks.spawn(watching);
         Router::new()
-            .route("/sessions", get(list).post(create))
+            .route("/sessions", get(list_sessions).post(create))
             .route("/execute", post(create))
-            .route("/sessions/{id}", get(show).delete(remove))
+            .route("/sessions/{id}", get(show_session).delete(remove))
             .route("/sessions/{id}/stream", get(stream))
             .route("/sessions/{id}/tool-result", post(tool_result))
             .route("/sessions/{id}/cancel", post(cancel))
@@ -116,7 +118,7 @@ async fn stream(
     headers: HeaderMap,
 ) -> HandlerResult {
     let from = from(&query, &headers);
-    let filter = match query.text("filter") {
+    let filter = match query.text_member("filter") {
         None | Some("") => None,
         Some(text) => Some(EventFilter::parse(text).map_err(|bad| {
             EnclaveRequestError::new(StatusCode::BAD_REQUEST, "INVALID_FILTER", bad.to_string())
@@ -142,7 +144,7 @@ async fn tool_result(
 ) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     let result = read_result(&door, &found, &body)?;
-    settle(&door, &caller, &found, result).await?;
+    settle_call(&door, &caller, &found, result).await?;
     Ok(done(&found))
 }
 
@@ -155,7 +157,7 @@ async fn cancel(
 ) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
     let reason = read_reason(&door, &found, &body)?;
-    end(&door, &caller, &found, reason).await?;
+    end_session(&door, &caller, &found, reason).await?;
     Ok(done(&found))
 }
 
@@ -166,12 +168,12 @@ async fn remove(
     PathId(id): PathId,
 ) -> HandlerResult {
     let found = find(&door, &caller, &id).await?;
-    end(&door, &caller, &found, None).await?;
+    end_session(&door, &caller, &found, None).await?;
     let (kept, execution) = (door.clone(), found.execution);
     // The session is removed even if the client disconnects now.
     let forgotten = door.app.tasks.spawn(async move {
         kept.own.until_unread(execution).await;
-        kept.app.engine.forget(execution).await
+        kept.app.engine.delete_execution(execution).await
     });
     match forgotten.await.map_err(|_| Rejection::ShuttingDown).map_err(engine::Error::from)? {
         // Another request was first.
@@ -181,7 +183,7 @@ async fn remove(
 }
 
 /// `GET /sessions/{id}`.
-async fn show(
+async fn show_session(
     State(door): State<EnclaveState>,
     caller: Caller,
     PathId(id): PathId,
@@ -192,13 +194,13 @@ async fn show(
 }
 
 /// `GET /sessions`.
-async fn list(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult {
+async fn list_sessions(State(door): State<EnclaveState>, caller: Caller) -> HandlerResult {
     caller.may_run().map_err(|denied| EnclaveRequestError::denied(denied, ""))?;
     let owner = if caller.sees_all() { None } else { Some(caller.name.clone()) };
     let (mut shown, mut after) = (vec![], None);
     while shown.len() < LISTED_MAX {
         let filter = ListFilter { phases: vec![], caller: owner.clone(), after, n_max: LISTED_MAX };
-        let listed = door.app.engine.list(filter).await?;
+        let listed = door.app.engine.list_executions(filter).await?;
         let Some(last) = listed.last() else { break };
         after = Some(last.execution);
         for line in listed.iter().filter(|line| is_session(line.execution)) {

@@ -102,7 +102,8 @@ impl EnclaveSessions {
         loop {
             let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused];
             let n_max = LISTED_PER_READ_MAX;
-            let listed = engine.list(ListFilter { phases, caller: None, after, n_max }).await?;
+            let listed =
+                engine.list_executions(ListFilter { phases, caller: None, after, n_max }).await?;
             let Some(last) = listed.last() else { return Ok(()) };
             after = Some(last.execution);
             for execution in

@@ -2,7 +2,7 @@
 
 use super::EnclaveState;
 use super::follow::{ReaderOptions, SessionReader, StreamBroken};
-use super::inbound::{end, find, opened, settle, start};
+use super::inbound::{end_session, find, opened, settle_call, start};
 use super::refusals::EnclaveRequestError;
 use crate::auth::Caller;
 use crate::error::RequestError;
@@ -67,7 +67,7 @@ impl SocketConversation {
             let is_full = unsent > UNSENT_BYTES_MAX;
             let said = tokio::select! {
                 received = reader.receive(), if !is_full => match received {
-                    Ok(IncomingMessage::Whole(frame)) => self.hear(frame).await.into(),
+                    Ok(IncomingMessage::Whole(frame)) => self.handle_frame(frame).await.into(),
                     Ok(IncomingMessage::Pong(_)) => continue,
                     Ok(IncomingMessage::Oversized { .. }) | Err(_) => return,
                 },
@@ -91,7 +91,7 @@ impl SocketConversation {
     }
 
     /// Performs the request in a frame, and returns what is to be sent immediately.
-    async fn hear(&mut self, frame: &[u8]) -> Vec<u8> {
+    async fn handle_frame(&mut self, frame: &[u8]) -> Vec<u8> {
         let done = match inbound::frame(frame) {
             Ok(frame) => self.act(frame).await,
             Err(refusal) => Err(refusal.into()),
@@ -115,13 +115,13 @@ impl SocketConversation {
             SocketFrame::Attach { session, from, filter } => {
                 self.attach(&session, from, filter).await?
             }
-            SocketFrame::ToolResult(result) => self.settle(result).await?,
+            SocketFrame::ToolResult(result) => self.settle_call(result).await?,
             SocketFrame::Cancel { session, reason } => {
                 let found = find(&self.door, &self.caller, session.as_str()).await?;
                 if reason.is_some() && found.is_required() {
                     return Err(EnclaveRequestError::in_clear());
                 }
-                end(&self.door, &self.caller, &found, reason).await?;
+                end_session(&self.door, &self.caller, &found, reason).await?;
             }
             SocketFrame::Sealed(envelope) => self.open(&envelope).await?,
             SocketFrame::Ping => {
@@ -145,12 +145,12 @@ impl SocketConversation {
     }
 
     /// A result may name no session, because its call identifies it.
-    async fn settle(&mut self, result: CallerToolResult) -> Result<(), EnclaveRequestError> {
+    async fn settle_call(&mut self, result: CallerToolResult) -> Result<(), EnclaveRequestError> {
         let found = find(&self.door, &self.caller, &result.execution.to_string()).await?;
         if found.is_required() {
             return Err(EnclaveRequestError::in_clear());
         }
-        settle(&self.door, &self.caller, &found, result).await
+        settle_call(&self.door, &self.caller, &found, result).await
     }
 
     /// Opens an envelope: a result or a request to cancel.
@@ -160,10 +160,10 @@ impl SocketConversation {
         let opened = opened(&self.door, &found, &body)?.unwrap_or_default();
         match inbound::message(&opened)? {
             inbound::SealedMessage::ToolResult(result) => {
-                settle(&self.door, &self.caller, &found, result).await
+                settle_call(&self.door, &self.caller, &found, result).await
             }
             inbound::SealedMessage::Cancel { reason } => {
-                end(&self.door, &self.caller, &found, reason).await
+                end_session(&self.door, &self.caller, &found, reason).await
             }
         }
     }

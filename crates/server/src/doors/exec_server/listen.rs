@@ -63,7 +63,7 @@ pub async fn listen(
     let admission = RequestAdmission::of_lone_door(address);
     let door = ExecDoorConfig { admission, secret: secret.map(digest), server: server.clone() };
     let router = Router::new()
-        .route("/", get(enter))
+        .route("/", get(accept_socket))
         .route("/readyz", get(ready))
         .fallback(nowhere)
         .with_state(Arc::new(door));
@@ -79,17 +79,17 @@ struct ExecDoorConfig {
 }
 
 impl ExecDoorConfig {
-    fn admit(&self, request: &Request) -> Result<(), RequestError> {
+    fn admit_request(&self, request: &Request) -> Result<(), RequestError> {
         no_page(request.headers())?;
-        self.admission.admit(request)
+        self.admission.check_request(request)
     }
 }
 
-async fn enter(
+async fn accept_socket(
     State(door): State<Arc<ExecDoorConfig>>,
     request: Request,
 ) -> Result<Response, RequestError> {
-    door.admit(&request)?;
+    door.admit_request(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
     serve_upgraded(&door.server, String::new(), upgrade, std::future::pending())
 }
@@ -98,7 +98,7 @@ async fn ready(
     State(door): State<Arc<ExecDoorConfig>>,
     request: Request,
 ) -> Result<Response, RequestError> {
-    door.admit(&request)?;
+    door.admit_request(&request)?;
     Ok(StatusCode::OK.into_response())
 }
 
@@ -106,6 +106,6 @@ async fn nowhere(
     State(door): State<Arc<ExecDoorConfig>>,
     request: Request,
 ) -> Result<Response, RequestError> {
-    door.admit(&request)?;
+    door.admit_request(&request)?;
     Ok(StatusCode::NOT_FOUND.into_response())
 }

@@ -97,7 +97,7 @@ pub(super) fn serve_upgraded(
     upgrade: WebSocketUpgrade,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Response, RequestError> {
-    let place = server.admit().map_err(|_| RequestError::no_channel(CONNECTIONS_MAX))?;
+    let place = server.admit_client().map_err(|_| RequestError::no_channel(CONNECTIONS_MAX))?;
     let server = server.clone();
     Ok(accept_upgrade(upgrade, FRAME_BOUNDS, async move |reader, writer| {
         server.serve(place, owner, (reader, writer), ended).await;

@@ -134,12 +134,12 @@ async fn serve_socket(
         }
         (WebSocketAccess::Token, Some(_)) | (WebSocketAccess::Everybody, _) => None,
     };
-    let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::text));
+    let secret = given.as_deref().or(minted.as_ref().map(MintedSecret::as_text));
     let secret = secret.filter(|_| access == WebSocketAccess::Token);
     let listening = listen(server, at, secret).await?;
     // A configured secret is already known to clients; a minted one must be printed.
     announce(&match &minted {
-        Some(secret) => format!("ws://{}/?token={}", listening.address, secret.text()),
+        Some(secret) => format!("ws://{}/?token={}", listening.address, secret.as_text()),
         None => format!("ws://{}", listening.address),
     });
     stop_signal().await?;

@@ -125,7 +125,7 @@ pub async fn listen(
                 secret: secret.map(digest),
                 channels,
             };
-            let router = Router::new().fallback(enter).with_state(Arc::new(door));
+            let router = Router::new().fallback(accept_socket).with_state(Arc::new(door));
             tasks.spawn(accept(listener, router, accepting.clone()));
             RunnerAddress::WebSocket(at)
         }
@@ -152,11 +152,11 @@ struct RunnerDoorConfig {
 }
 
 /// Every path leads to the door.
-async fn enter(
+async fn accept_socket(
     State(door): State<Arc<RunnerDoorConfig>>,
     request: Request,
 ) -> Result<Response, RequestError> {
-    door.admission.admit(&request)?;
+    door.admission.check_request(&request)?;
     let upgrade = upgrade(request, door.secret.as_ref()).await?;
     door.channels.open(upgrade, None, std::future::pending())
 }

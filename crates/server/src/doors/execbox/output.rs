@@ -33,7 +33,7 @@ impl ProgramOutput {
     }
 
     pub(super) fn emit(&mut self, item: Json) {
-        let items_bytes = self.items_bytes + item.text().len();
+        let items_bytes = self.items_bytes + item.as_text().len();
         if items_bytes <= ITEMS_BYTES_MAX {
             self.items_bytes = items_bytes;
             self.items.push(item);

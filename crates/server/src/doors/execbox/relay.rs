@@ -100,7 +100,7 @@ impl ExecboxChannel {
             Ok(ToRunner::Execute(execute)) => self.execute(&execute, frame, out),
             Ok(ToRunner::ToolResult(result)) => {
                 if let Some(run) = self.runs.iter_mut().find(|run| run.made(&result.call_id)) {
-                    run.settle(frame);
+                    run.settle_call(frame);
                 }
             }
             Ok(ToRunner::Cancel(cancel)) => {
@@ -108,7 +108,7 @@ impl ExecboxChannel {
                 if let Some(at) = self.runs.iter().position(called)
                     && let Some(end) = self.runs[at].cancel(out)
                 {
-                    self.end(at, end);
+                    self.end_runs(at, end);
                 }
             }
             // Messages that only the engine sends to a runner.
@@ -150,7 +150,7 @@ impl ExecboxChannel {
 
     fn handle(&mut self, at: usize, message: RunnerMessage, out: &mut HostFrames) {
         if let Some(end) = self.runs[at].handle(message, out) {
-            self.end(at, end);
+            self.end_runs(at, end);
         }
     }
 
@@ -161,7 +161,7 @@ impl ExecboxChannel {
     }
 
     /// Ends an execution. Its runner goes to an execution that waits for one, or becomes a spare.
-    fn end(&mut self, at: usize, end: RunEnd) {
+    fn end_runs(&mut self, at: usize, end: RunEnd) {
         let over = self.runs.swap_remove(at);
         if self.sandbox.sandbox.load().waiting > self.runs.iter().filter(|run| run.waits()).count()
         {
@@ -214,7 +214,7 @@ impl ExecboxChannel {
         let mut at = 0;
         while at < self.runs.len() {
             match self.runs[at].look_after(now, out) {
-                Some(end) => self.end(at, end),
+                Some(end) => self.end_runs(at, end),
                 None => at += 1,
             }
         }

@@ -127,7 +127,7 @@ impl ExecboxRun {
         }
         self.charge = spare.charge;
         drop(self.driver.use_lease(spare.lease));
-        self.begin();
+        self.begin_program();
         None
     }
 
@@ -137,7 +137,7 @@ impl ExecboxRun {
     }
 
     /// The runner is available; it starts with the next use of the driver.
-    fn begin(&mut self) {
+    fn begin_program(&mut self) {
         if self.charge.is_none()
             && let (Some(account), Some(meter)) = (&self.sandbox.account, self.driver.cpu_meter())
         {
@@ -167,7 +167,7 @@ impl ExecboxRun {
     }
 
     /// A tool call is settled. `message` is the host's own, on one line.
-    pub(super) fn settle(&mut self, message: &[u8]) {
+    pub(super) fn settle_call(&mut self, message: &[u8]) {
         if self.driver.has_runner() && !self.cancelled {
             let mut line = Vec::with_capacity(message.len() + 1);
             line.extend_from_slice(message);
@@ -253,7 +253,7 @@ impl ExecboxRun {
         match message {
             RunnerMessage::Leased => {
                 self.order = None;
-                self.begin();
+                self.begin_program();
             }
             RunnerMessage::Started(_) => {
                 self.order = None;
@@ -300,16 +300,16 @@ impl ExecboxRun {
     ) -> RunEnd {
         if self.cancelled {
             let (code, sentence) = RunnerLoss::Unresponsive.host_failure();
-            self.answer(Err((code, &sentence)), out);
+            self.answer_call(Err((code, &sentence)), out);
             return RunEnd::KillRunner;
         }
         match result {
             Ok(value) => {
-                self.answer(Ok(value.as_ref().map(RawJson::from)), out);
+                self.answer_call(Ok(value.as_ref().map(RawJson::from)), out);
                 RunEnd::KeepRunner
             }
             Err(ProgramFailure { code, message, .. }) => {
-                self.answer(Err((&code, &message)), out);
+                self.answer_call(Err((&code, &message)), out);
                 // A program that timed out or ran out of memory may leave its process in a changed state.
                 match code.as_str() {
                     "timeout" | "memory_limit" | "internal_error" => RunEnd::KillRunner,
@@ -361,11 +361,15 @@ impl ExecboxRun {
             // It had started, even if its message had not arrived.
             self.say_started(out);
         }
-        self.answer(Err(failure), out);
+        self.answer_call(Err(failure), out);
         RunEnd::KillRunner
     }
 
-    fn answer(&self, outcome: Result<Option<RawJson<'_>>, (&str, &str)>, out: &mut HostFrames) {
+    fn answer_call(
+        &self,
+        outcome: Result<Option<RawJson<'_>>, (&str, &str)>,
+        out: &mut HostFrames,
+    ) {
         out.push(encode_done(&self.host_id, outcome, self.received.elapsed(), &self.output));
     }
 }

@@ -34,7 +34,9 @@ pub(crate) async fn callback(
     };
     // A reloaded page receives the same answer.
     is_first_answer(
-        app.engine.answer(question, answer, CallerName::from(BuiltinCaller::Callback)).await,
+        app.engine
+            .answer_question(question, answer, CallerName::from(BuiltinCaller::Callback))
+            .await,
     )?;
     Ok(Html(DONE).into_response())
 }
@@ -43,8 +45,10 @@ pub(crate) async fn callback(
 async fn awaited(app: &AppState, state: &str) -> Result<QuestionId, RequestError> {
     let question = state.split('.').next().and_then(|id| id.parse::<QuestionId>().ok());
     let question = question.ok_or_else(RequestError::no_callback)?;
-    let execution = app.engine.asked_by(question).await.map_err(|error| unknown(error.into()))?;
-    let account = app.execution_views.read(&app.engine, execution).await.map_err(unknown)?;
+    let execution =
+        app.engine.asked_by(question).await.map_err(|error| unknown_question(error.into()))?;
+    let account =
+        app.execution_views.read(&app.engine, execution).await.map_err(unknown_question)?;
     let asked = account.question(question).map(|asked| &asked.question.kind);
     let first = app.engine.entries(execution, Seq(0), 1).await?.pop().map(|entry| entry.event);
     let (Some(QuestionKind::Link { .. }), Some(Event::Started { seed, .. })) = (asked, &first)
@@ -58,6 +62,6 @@ async fn awaited(app: &AppState, state: &str) -> Result<QuestionId, RequestError
     }
 }
 
-fn unknown(problem: RequestError) -> RequestError {
+fn unknown_question(problem: RequestError) -> RequestError {
     if problem.is_not_found() { RequestError::no_callback() } else { problem }
 }

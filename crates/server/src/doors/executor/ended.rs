@@ -27,9 +27,10 @@ pub(crate) async fn result(
     let account = follow::caught_up(&app, execution).await?;
     see(&caller, &account, &id)?;
     let wait = patience(&query)?.unwrap_or(Duration::ZERO);
-    if account.over().is_none() && !wait.is_zero() {
+    if account.wait_end().is_none() && !wait.is_zero() {
         let attendant = ExecutionWaiter::new(&app, &caller, execution);
-        let waited = follow::told(attendant, WaitUntil::Now(account.last()), Some(wait)).await?;
+        let waited =
+            follow::wait_response(attendant, WaitUntil::Now(account.last()), Some(wait)).await?;
         if waited.status() == StatusCode::UNAUTHORIZED {
             return Ok(waited);
         }
@@ -53,7 +54,7 @@ pub(crate) async fn remove(
     let (execution, _) = find(&app, &id).await?;
     let owner = owner(&app, execution).await?;
     caller.may_cancel(&owner).map_err(|denied| RequestError::denied(denied, &id))?;
-    app.engine.forget(execution).await?;
+    app.engine.delete_execution(execution).await?;
     let json = [(CONTENT_TYPE, "application/json")];
     Ok((StatusCode::OK, json, r#"{"removed":true}"#).into_response())
 }

@@ -51,7 +51,7 @@ pub(crate) async fn events(
     caller.may_see(owner, has_asked).map_err(|denied| RequestError::denied(denied, &id))?;
     let after = after(&query, &headers)?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
-    let kinds = EventTypeFilter::of(&query);
+    let kinds = EventTypeFilter::from_query(&query);
     let is_long = newest.0.saturating_sub(after.0) > RENDERED_HERE_MAX;
     if !wants_stream(&headers) {
         let page = page(Arc::clone(&app), execution, (after, newest), (kinds, reader));
@@ -72,9 +72,9 @@ pub(crate) async fn events(
 struct EventTypeFilter(Option<Vec<String>>);
 
 impl EventTypeFilter {
-    fn of(query: &QueryMembers) -> Self {
+    fn from_query(query: &QueryMembers) -> Self {
         let listed = |text: &str| text.split(',').map(|kind| kind.trim().to_owned()).collect();
-        Self(query.text("type").map(listed))
+        Self(query.text_member("type").map(listed))
     }
 
     fn has(&self, event: &lifecycle::Event) -> bool {

@@ -57,7 +57,7 @@ impl ExecutionWaiter {
         Self { app, caller, execution, approves_in_advance, counts, reader, limit }
     }
 
-    async fn attend(self, until: WaitUntil) -> Response {
+    async fn wait_until_end(self, until: WaitUntil) -> Response {
         let execution = self.execution;
         let response = tokio::select! {
             biased; // what is done already is sent, and the rest costs only those who wait
@@ -73,13 +73,13 @@ impl ExecutionWaiter {
         let mut account = self.beginning(&until).await;
         let mut entries = self.app.engine.follow(self.execution, account.last());
         loop {
-            if let Some(told) = self.told(&account, &until) {
+            if let Some(told) = self.wait_result(&account, &until) {
                 if let WaitEnd::Over(outcome) = told
                     && self.counts
                 {
                     self.app.metrics.count_end(outcome);
                 }
-                return Ok(outbound::told(
+                return Ok(outbound::end_response(
                     self.execution,
                     &account,
                     told,
@@ -88,7 +88,7 @@ impl ExecutionWaiter {
             }
             let entry = entries.next().await;
             let entry = entry.ok_or_else(|| RequestError::no_execution(self.execution))??;
-            account.hear(&entry);
+            account.handle_entry(&entry);
             self.approve(&entry, &account).await?;
         }
     }
@@ -104,7 +104,11 @@ impl ExecutionWaiter {
         remembered.map(Arc::unwrap_or_clone).unwrap_or_default()
     }
 
-    fn told<'a>(&self, account: &'a ExecutionView, until: &WaitUntil) -> Option<WaitEnd<'a>> {
+    fn wait_result<'a>(
+        &self,
+        account: &'a ExecutionView,
+        until: &WaitUntil,
+    ) -> Option<WaitEnd<'a>> {
         match until {
             WaitUntil::Now(seq) if account.last() < *seq => None,
             // Questions that this caller approves in advance do not end the wait.
@@ -113,7 +117,7 @@ impl ExecutionWaiter {
             }),
             WaitUntil::After(question) => account.after(*question),
             WaitUntil::AfterAll(questions) => account.after_all(questions),
-            WaitUntil::Over => account.over().or(account.parked()),
+            WaitUntil::Over => account.wait_end().or(account.parked()),
         }
     }
 
@@ -124,7 +128,7 @@ impl ExecutionWaiter {
         let author = asked.and_then(|asked| self.approval(&asked.question, &asked.tool));
         let Some(author) = author else { return Ok(()) };
         let accept = Answer::Accept { content: None };
-        let answered = self.app.engine.answer(question.id, accept, author).await;
+        let answered = self.app.engine.answer_question(question.id, accept, author).await;
         // If another caller answered first, that answer counts.
         is_first_answer(answered).map(drop)
     }
@@ -165,20 +169,20 @@ pub(super) async fn attended(
     wait: Option<Duration>,
 ) -> Result<Response, RequestError> {
     match wait {
-        None => Ok(attendant.attend(until).await),
-        Some(_) => told(attendant, until, wait).await,
+        None => Ok(attendant.wait_until_end(until).await),
+        Some(_) => wait_response(attendant, until, wait).await,
     }
 }
 
 /// Like `attended`, in its own task.
-pub(super) async fn told(
+pub(super) async fn wait_response(
     attendant: ExecutionWaiter,
     until: WaitUntil,
     wait: Option<Duration>,
 ) -> Result<Response, RequestError> {
     let execution = attendant.execution;
     let tasks = attendant.app.tasks.clone();
-    let attending = tasks.spawn(attendant.attend(until));
+    let attending = tasks.spawn(attendant.wait_until_end(until));
     let attended = match wait {
         None => attending.await,
         Some(wait) => match tokio::time::timeout(wait, attending).await {

@@ -25,7 +25,7 @@ pub(super) fn search(
     now: Timestamp,
 ) -> Result<ExecutionSearch, RequestError> {
     let listed = filter(query, caller)?;
-    let outcome = match query.text("outcome") {
+    let outcome = match query.text_member("outcome") {
         None => None,
         Some("completed") => Some(OutcomeFilter::Completed),
         Some("failed") => Some(OutcomeFilter::Failed),
@@ -35,10 +35,11 @@ pub(super) fn search(
             return Err(RequestError::bad_request(message));
         }
     };
-    let since = query.text("since").map(|text| since::parse(text, now)).transpose();
+    let since = query.text_member("since").map(|text| since::parse(text, now)).transpose();
     let since =
         since.map_err(|why| RequestError::bad_request(format!("The query's since is {why}.")))?;
-    let tool = query.text("tool").map(|text| ToolPattern::parse(text.trim_start_matches("tools.")));
+    let tool =
+        query.text_member("tool").map(|text| ToolPattern::parse(text.trim_start_matches("tools.")));
     let tool = tool.transpose();
     let tool =
         tool.map_err(|bad| RequestError::bad_request(format!("The query's tool: {bad}.")))?;
@@ -47,9 +48,9 @@ pub(super) fn search(
 
 /// The position in the list, and the page size.
 fn filter(query: &QueryMembers, caller: &Caller) -> Result<ListFilter, RequestError> {
-    let named = query.text("caller").map(|name| CallerName(name.to_owned()));
+    let named = query.text_member("caller").map(|name| CallerName(name.to_owned()));
     let caller = if caller.sees_all() { named } else { Some(caller.name.clone()) };
-    let phases = match query.text("status") {
+    let phases = match query.text_member("status") {
         None => vec![],
         Some("running") => vec![ExecutionPhase::Running],
         Some("paused") => vec![ExecutionPhase::Paused],
@@ -105,7 +106,7 @@ pub(super) async fn oldest_open(
     let account = follow::caught_up(app, execution).await?;
     see(caller, &account, &execution.to_string())?;
     let open = account.open().next().map(|asked| asked.question.id);
-    if open.is_none() && account.over().is_none() {
+    if open.is_none() && account.wait_end().is_none() {
         return Err(RequestError::conflict(format!("{execution} asks nothing now.")));
     }
     Ok(open)

@@ -19,7 +19,7 @@ use crate::error::RequestError;
 const EXECUTION: HeaderName = HeaderName::from_static("airlock-execution");
 
 /// The response to a client that waited.
-pub(super) fn told(
+pub(super) fn end_response(
     execution: ExecutionId,
     account: &ExecutionView,
     told: WaitEnd<'_>,
@@ -29,14 +29,14 @@ pub(super) fn told(
         WaitEnd::Asked(asked) => {
             envelope(execution, StatusCode::OK, outbound::paused(asked, reader))
         }
-        WaitEnd::Over(outcome) => over(execution, account, outcome, limit),
+        WaitEnd::Over(outcome) => finished_response(execution, account, outcome, limit),
         WaitEnd::Parked => about(execution, RequestError::parked(execution).into_response()),
     }
 }
 
 /// The end of an execution. With a limit, a larger value is omitted; without one, a large value is streamed without a
 /// copy.
-fn over(
+fn finished_response(
     execution: ExecutionId,
     account: &ExecutionView,
     outcome: &ExecutionOutcome,
@@ -67,7 +67,7 @@ pub(super) fn result(execution: ExecutionId, outcome: &ExecutionOutcome) -> Resp
 /// Streams a large value from its own memory, without a copy.
 fn streamed(execution: ExecutionId, split: SplitEnvelope) -> Response {
     let SplitEnvelope { head, value, tail } = split;
-    let n_bytes = head.len() + value.text().len() + tail.len();
+    let n_bytes = head.len() + value.as_text().len() + tail.len();
     let parts = [Bytes::from(head), Bytes::from_owner(ValueText(value)), Bytes::from(tail)];
     let body = Body::from_stream(stream::iter(parts.map(Ok::<_, Infallible>)));
     let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -80,7 +80,7 @@ struct ValueText(Json);
 
 impl AsRef<[u8]> for ValueText {
     fn as_ref(&self) -> &[u8] {
-        self.0.text().as_bytes()
+        self.0.as_text().as_bytes()
     }
 }
 
@@ -92,19 +92,19 @@ pub(super) fn now(
     (reader, limit): (&QuestionReader, Option<usize>),
 ) -> Response {
     match standing {
-        WaitEnd::Asked(asked) => shown(execution, asked, reader),
-        WaitEnd::Over(_) => told(execution, account, standing, (reader, limit)),
+        WaitEnd::Asked(asked) => execution_json(execution, asked, reader),
+        WaitEnd::Over(_) => end_response(execution, account, standing, (reader, limit)),
         WaitEnd::Parked => envelope(execution, StatusCode::OK, outbound::parked(execution)),
     }
 }
 
 /// The response that shows a question.
-pub(super) fn shown(
+pub(super) fn execution_json(
     execution: ExecutionId,
     asked: &AskedQuestion,
     reader: &QuestionReader,
 ) -> Response {
-    envelope(execution, StatusCode::OK, outbound::shown(asked, reader))
+    envelope(execution, StatusCode::OK, outbound::question_json(asked, reader))
 }
 
 /// The execution is running: it has neither asked a question nor ended.
@@ -118,7 +118,7 @@ pub(super) fn still_running(execution: ExecutionId) -> Response {
 }
 
 /// A page of the list, and the server's time, from which clients compute ages.
-pub(super) fn list(page: &SearchPage, now: Timestamp) -> Response {
+pub(super) fn list_response(page: &SearchPage, now: Timestamp) -> Response {
     let lines: Vec<Value> = page.hits.iter().map(|hit| line(hit, now)).collect();
     let mut body = json!({ "executions": lines, "time": now });
     if let Some(next) = page.next {

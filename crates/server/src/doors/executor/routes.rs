@@ -62,8 +62,8 @@ impl Door for ExecutorDoor {
 
 fn all() -> Router<Arc<AppState>> {
     Router::new()
-        .route("/api/executions", get(list).post(execute))
-        .route("/api/executions/{id}", get(show).delete(remove))
+        .route("/api/executions", get(list_executions).post(execute))
+        .route("/api/executions/{id}", get(show_execution).delete(remove))
         .route("/api/executions/{id}/resume", post(resume))
         .route("/api/executions/{id}/questions", get(questions))
         .route("/api/executions/{id}/answers", post(answers))
@@ -78,8 +78,8 @@ fn all() -> Router<Arc<AppState>> {
 /// The routes that people need to answer questions.
 fn answering() -> Router<Arc<AppState>> {
     Router::new()
-        .route("/api/executions", get(list))
-        .route("/api/executions/{id}", get(show))
+        .route("/api/executions", get(list_executions))
+        .route("/api/executions/{id}", get(show_execution))
         .route("/api/executions/{id}/resume", post(resume))
         .route("/api/executions/{id}/cancel", post(cancel))
 }
@@ -146,7 +146,7 @@ async fn execute(
 }
 
 /// `GET /api/executions/{id}`.
-async fn show(
+async fn show_execution(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     pages: PageOrigin,
@@ -163,10 +163,10 @@ async fn show(
         .map_err(|denied| RequestError::denied(denied, &id))?;
     let reader = pages.reader(&caller, &owner, AnswerPath::Request);
     let named = question.and_then(|id| account.question(id)).filter(|asked| asked.is_open());
-    if account.over().is_none()
+    if account.wait_end().is_none()
         && let Some(asked) = named
     {
-        return Ok(outbound::shown(execution, asked, &reader));
+        return Ok(outbound::execution_json(execution, asked, &reader));
     }
     match account.now() {
         Some(told) => Ok(outbound::now(execution, &account, told, (&reader, limit))),
@@ -176,7 +176,7 @@ async fn show(
             let until = WaitUntil::Now(account.last());
             let attendant =
                 ExecutionWaiter { reader, limit, ..ExecutionWaiter::new(&app, &caller, execution) };
-            follow::told(attendant, until, Some(wait)).await
+            follow::wait_response(attendant, until, Some(wait)).await
         }
     }
 }
@@ -201,7 +201,7 @@ async fn resume(
         None => oldest_open(&app, &caller, execution).await?,
     }) else {
         let attendant = ExecutionWaiter { limit, ..ExecutionWaiter::new(&app, &caller, execution) };
-        return follow::told(attendant, WaitUntil::Over, wait).await;
+        return follow::wait_response(attendant, WaitUntil::Over, wait).await;
     };
     let author = authorize(&app, &caller, path, execution, &[(question, &answer)]).await?;
     let resuming = Arc::clone(&app);
@@ -238,11 +238,11 @@ async fn cancel(
         Err(error) => return Err(error.into()),
     };
     let attendant = ExecutionWaiter { counts, ..ExecutionWaiter::new(&app, &caller, execution) };
-    follow::told(attendant, WaitUntil::Over, None).await
+    follow::wait_response(attendant, WaitUntil::Over, None).await
 }
 
 /// `GET /api/executions`.
-async fn list(
+async fn list_executions(
     State(app): State<Arc<AppState>>,
     caller: Caller,
     query: QueryMembers,
@@ -250,5 +250,5 @@ async fn list(
     let now = app.clock.now();
     let search = inbound::search(&query, &caller, now)?;
     let page = app.engine.search(search).await?;
-    Ok(outbound::list(&page, now))
+    Ok(outbound::list_response(&page, now))
 }

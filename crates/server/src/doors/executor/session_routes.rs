@@ -34,7 +34,7 @@ pub(crate) async fn show_in_session(
     let owner = account.owner().ok_or_else(|| RequestError::no_execution(&id))?;
     let reader = pages.reader(&caller, owner, AnswerPath::Request);
     match account.question(question) {
-        Some(asked) => Ok(outbound::shown(execution, asked, &reader)),
+        Some(asked) => Ok(outbound::execution_json(execution, asked, &reader)),
         None => missing_or(RequestError::no_execution(&id)),
     }
 }
@@ -72,7 +72,7 @@ pub(crate) async fn resume_in_session(
     });
     let resuming = Arc::clone(&app);
     follow::detached(&app, async move {
-        let answering = resuming.engine.answer(question, answer, author);
+        let answering = resuming.engine.answer_question(question, answer, author);
         is_first_answer(follow::unless_stopping(&resuming, answering).await)?;
         Ok(outbound::about(execution, plain(StatusCode::OK, &body)))
     })

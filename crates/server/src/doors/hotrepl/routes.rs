@@ -93,18 +93,18 @@ async fn connect(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, RequestError> {
     caller.may_run().map_err(|denied| RequestError::denied(denied, ""))?;
-    let name = query.text("session").unwrap_or_default().to_owned();
+    let name = query.text_member("session").unwrap_or_default().to_owned();
     if name.len() > NAME_BYTES_MAX {
         let message = format!("The name of a session has at most {NAME_BYTES_MAX} bytes.");
         return Err(RequestError::bad_request(message));
     }
-    let profile = match query.text("values") {
+    let profile = match query.text_member("values") {
         Some("native") => ValueProfile::Native,
         Some(_) | None => ValueProfile::Text,
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let host = host.to_owned();
-    door.own.open(&caller.name, &name).map_err(refused)?;
+    door.own.open(&caller.name, &name).map_err(session_refusal)?;
     let token = door.app.tasks.token();
     let bounds = FrameBounds::strict(FRAME_BYTES_MAX);
     Ok(accept_upgrade(upgrade, bounds, async move |reader, writer| {
@@ -119,7 +119,7 @@ async fn connect(
     }))
 }
 
-fn refused(refusal: SessionOpenRefusal) -> RequestError {
+fn session_refusal(refusal: SessionOpenRefusal) -> RequestError {
     match refusal {
         SessionOpenRefusal::TooMany => RequestError::no_channel(SESSIONS_MAX),
         SessionOpenRefusal::Engine(error) => error.into(),

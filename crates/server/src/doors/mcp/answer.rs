@@ -24,7 +24,7 @@ pub(super) async fn give(
     let giving = async move {
         let answered = tokio::select! {
             biased; // what is done already is told
-            answered = app.engine.answer(question, answer, by) => answered,
+            answered = app.engine.answer_question(question, answer, by) => answered,
             () = app.stopping.cancelled() => return Err(RequestError::stopping()),
         };
         is_first_answer(answered)

@@ -35,7 +35,7 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let visit = &McpRequestContext::of(context)?;
+    let visit = &McpRequestContext::from_request(context)?;
     let (manner, args) = (visit.manner(context), request.arguments.unwrap_or_default());
     let tool = request.name.into_owned();
     let call = McpToolCall { visit, context, manner, tool, args };
@@ -62,7 +62,7 @@ pub(super) async fn call(
             }
         },
     };
-    Ok(told.unwrap_or_else(|problem| refusals::refused(&problem, None).into()))
+    Ok(told.unwrap_or_else(|problem| refusals::refusal_result(&problem, None).into()))
 }
 
 impl McpToolCall<'_> {
@@ -93,13 +93,13 @@ impl McpToolCall<'_> {
                 let engine = &self.visit.app.engine;
                 let is_listed = self.visit.terms.direct;
                 let program = is_listed.then(|| direct::program(engine, other, &self.args))??;
-                self.begin(program).await
+                self.begin_execution(program).await
             }
         })
     }
 
     async fn execute(&self) -> Result<CallToolResponse, RequestError> {
-        let source = self.text("code")?.filter(|code| !code.trim().is_empty());
+        let source = self.text_argument("code")?.filter(|code| !code.trim().is_empty());
         let source = source.ok_or_else(|| {
             RequestError::bad_request(
                 "The argument \"code\" is missing; it is the program, a string.",
@@ -107,10 +107,10 @@ impl McpToolCall<'_> {
         })?;
         let program =
             Program { source: source.to_owned(), convention: ValueConvention::ExplicitReturn };
-        self.begin(program).await
+        self.begin_execution(program).await
     }
 
-    async fn begin(&self, program: Program) -> Result<CallToolResponse, RequestError> {
+    async fn begin_execution(&self, program: Program) -> Result<CallToolResponse, RequestError> {
         let execution = match self.start(program).await {
             Ok(execution) => execution,
             Err(problem) if problem.tag() == "ShuttingDownError" => {
@@ -140,16 +140,16 @@ impl McpToolCall<'_> {
     /// client that runs the program again would repeat its effects.
     async fn proceed(&self, wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
         let told = self.follow(wanted).await;
-        Ok(told.unwrap_or_else(|problem| self.refused(wanted.execution, &problem)))
+        Ok(told.unwrap_or_else(|problem| self.refusal_result(wanted.execution, &problem)))
     }
 
     /// A refusal about an existing execution.
-    pub(super) fn refused(
+    pub(super) fn refusal_result(
         &self,
         execution: ExecutionId,
         problem: &RequestError,
     ) -> CallToolResponse {
-        refusals::refused(problem, Some((execution, self.manner))).into()
+        refusals::refusal_result(problem, Some((execution, self.manner))).into()
     }
 
     async fn follow(&self, mut wanted: WaitRequest) -> Result<CallToolResponse, RequestError> {
@@ -158,10 +158,10 @@ impl McpToolCall<'_> {
             let progress = ProgressNotifier::wished(self.context);
             let heard = listen(self.visit, wanted, self.patience(), progress).await?;
             let Some(narration) = heard else { return Box::pin(self.unfinished(wanted)).await };
-            let asked = match narration.told(wanted.until) {
+            let asked = match narration.wait_result(wanted.until) {
                 Some(WaitEnd::Over(outcome)) => {
                     tracing::debug!(target: "mcp", %execution, "over");
-                    return Ok(outbound::over(execution, &narration, outcome).into());
+                    return Ok(outbound::finished_result(execution, &narration, outcome).into());
                 }
                 Some(WaitEnd::Parked) | None => return Err(RequestError::parked(execution)),
                 Some(WaitEnd::Asked(asked)) => asked,
@@ -183,7 +183,7 @@ impl McpToolCall<'_> {
                 }
                 QuestionChannel::Form(forms) => forms,
             };
-            match Box::pin(self.show(execution, asked, forms)).await? {
+            match Box::pin(self.elicit_answer(execution, asked, forms)).await? {
                 ElicitationOutcome::Answered { counts } => {
                     wanted = WaitRequest { until: NarrationEnd::After(question), counts, ..wanted };
                 }
@@ -238,7 +238,7 @@ impl McpToolCall<'_> {
     }
 
     async fn resume(&self) -> Result<CallToolResponse, RequestError> {
-        let id = self.text("executionId")?.map(str::trim).filter(|id| !id.is_empty());
+        let id = self.text_argument("executionId")?.map(str::trim).filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| {
             RequestError::bad_request("The argument \"executionId\" is missing; it is a string.")
         })?;
@@ -253,7 +253,7 @@ impl McpToolCall<'_> {
         let open = open.map(|asked| asked.question.id);
         let (until, counts) = match (self.manner, open, question) {
             (QuestionChannel::Model, Some(open), _) => {
-                (NarrationEnd::After(open), self.answer(open).await?)
+                (NarrationEnd::After(open), self.answer_from_model(open).await?)
             }
             (_, Some(open), _) => (NarrationEnd::After(open), false),
             (_, None, Some(answered)) => (NarrationEnd::After(answered), false),
@@ -263,8 +263,8 @@ impl McpToolCall<'_> {
     }
 
     /// The user's decision, as passed on by the model.
-    async fn answer(&self, question: QuestionId) -> Result<bool, RequestError> {
-        let action = self.text("action")?.ok_or_else(|| {
+    async fn answer_from_model(&self, question: QuestionId) -> Result<bool, RequestError> {
+        let action = self.text_argument("action")?.ok_or_else(|| {
             RequestError::bad_request(
                 "It waits for the user: the argument \"action\" must be accept, decline or cancel.",
             )
@@ -274,12 +274,12 @@ impl McpToolCall<'_> {
     }
 
     fn skills(&self) -> Result<CallToolResponse, RequestError> {
-        let (text, found) = skills::skill(self.text("name")?, self.manner);
+        let (text, found) = skills::skill(self.text_argument("name")?, self.manner);
         Ok(outbound::said(text, !found).into())
     }
 
     /// A string argument, if it is present and not null.
-    fn text(&self, name: &str) -> Result<Option<&str>, RequestError> {
+    fn text_argument(&self, name: &str) -> Result<Option<&str>, RequestError> {
         match self.args.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),

@@ -18,7 +18,7 @@ const NOT_LISTED: [&str; 2] = ["executor", "management"];
 const NAME_CHARS_MAX: usize = 64;
 
 /// Tools by the name under which they are listed; none if the catalogue is too large.
-fn named(engine: &Engine) -> BTreeMap<String, FoundTool> {
+fn direct_name(engine: &Engine) -> BTreeMap<String, FoundTool> {
     let snapshot = engine.catalogue().snapshot();
     let mut named = BTreeMap::new();
     for tool in snapshot.tools() {
@@ -55,12 +55,12 @@ pub(super) fn tools(engine: &Engine) -> Vec<Tool> {
         Tool::new(name, spec.description.clone(), schema)
             .annotate(ToolAnnotations::new().read_only(found.nature().read_only))
     };
-    named(engine).into_iter().map(tool).collect()
+    direct_name(engine).into_iter().map(tool).collect()
 }
 
 /// The program that performs a call of a listed tool. Its own name is sufficient if only one tool has it.
 pub(super) fn program(engine: &Engine, name: &str, args: &JsonObject) -> Option<Program> {
-    let mut tools = named(engine);
+    let mut tools = direct_name(engine);
     let path = match tools.remove(name) {
         Some(tool) => tool.path(),
         None => path_by_leaf(tools.values().map(FoundTool::path), name)?,

@@ -13,21 +13,21 @@ const FILE_CHARS_MAX: usize = 64_000;
 
 /// The blocks of one emitted item: a file, a content block unchanged, or its text.
 pub(super) fn blocks(item: &Json) -> Vec<ContentBlock> {
-    let Ok(value) = serde_json::from_str::<Value>(item.text()) else {
+    let Ok(value) = serde_json::from_str::<Value>(item.as_text()) else {
         // An unpaired surrogate, or nested too deep: it is shown as it is written.
-        return vec![ContentBlock::text(item.text())];
+        return vec![ContentBlock::text(item.as_text())];
     };
     if value["_tag"] == "ToolFile" {
-        return file(&value).unwrap_or_else(|| vec![ContentBlock::text(item.text())]);
+        return file(&value).unwrap_or_else(|| vec![ContentBlock::text(item.as_text())]);
     }
     match value {
         Value::String(text) => vec![ContentBlock::text(text)],
         Value::Object(_) if is_block(item) => {
             let block = serde_json::from_value(value);
-            vec![block.unwrap_or_else(|_| ContentBlock::text(item.text()))]
+            vec![block.unwrap_or_else(|_| ContentBlock::text(item.as_text()))]
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            vec![ContentBlock::text(item.text())]
+            vec![ContentBlock::text(item.as_text())]
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn listen(
     progress: ProgressNotifier,
 ) -> Result<Option<McpExecutionView>, RequestError> {
     // An execution that is already over, as most small programs are, is answered without waiting.
-    match hear(&visit.app, wanted, None).now_or_never() {
+    match wait_for_entries(&visit.app, wanted, None).now_or_never() {
         Some(heard) => heard.map(Some),
         None => Box::pin(listen_for_long(visit, wanted, wait, progress)).await,
     }
@@ -66,7 +66,7 @@ async fn listen_for_long(
             }
             () = &mut deadline => return Ok(None),
             () = &mut ended => return Err(RequestError::unauthorized()),
-            () = progress.tell(&mut step) => {}
+            () = progress.notify_progress(&mut step) => {}
         }
     }
 }
@@ -78,12 +78,12 @@ async fn follow(
     steps: watch::Sender<String>,
 ) -> Result<McpExecutionView, RequestError> {
     tokio::select! {
-        heard = hear(&app, wanted, Some(&steps)) => heard,
+        heard = wait_for_entries(&app, wanted, Some(&steps)) => heard,
         () = app.stopping.cancelled() => Err(RequestError::stopping()),
     }
 }
 
-async fn hear(
+async fn wait_for_entries(
     app: &AppState,
     wanted: WaitRequest,
     steps: Option<&watch::Sender<String>>,
@@ -91,8 +91,8 @@ async fn hear(
     let mut entries = app.engine.follow(wanted.execution, Seq(0));
     let mut narration = McpExecutionView::default();
     while let Some(entry) = entries.next().await {
-        narration.hear(&entry?);
-        if let Some(told) = narration.told(wanted.until) {
+        narration.handle_entry(&entry?);
+        if let Some(told) = narration.wait_result(wanted.until) {
             if let WaitEnd::Over(outcome) = told
                 && wanted.counts
             {
@@ -127,7 +127,7 @@ impl ProgressNotifier {
     }
 
     /// Sends one report, after a pause. Never resolves for clients that request none.
-    async fn tell(&mut self, step: &mut watch::Receiver<String>) {
+    async fn notify_progress(&mut self, step: &mut watch::Receiver<String>) {
         let Some((peer, token)) = &self.0 else { return std::future::pending().await };
         let pause = if self.1 > 0.0 { PROGRESS_EVERY } else { PROGRESS_AFTER };
         tokio::time::sleep(pause).await;

@@ -33,7 +33,7 @@ impl ServerHandler for McpHandler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let visit = McpRequestContext::of(&context)?;
+        let visit = McpRequestContext::from_request(&context)?;
         let engine = &visit.app.engine;
         let mut tools = prompt::tools(engine, visit.manner(&context));
         if visit.terms.direct {
@@ -55,7 +55,7 @@ impl ServerHandler for McpHandler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        resources::list(&context).await
+        resources::list_resources(&context).await
     }
 
     async fn list_resource_templates(
@@ -88,7 +88,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let visit = McpRequestContext::of(&context)?;
+        let visit = McpRequestContext::from_request(&context)?;
         skills::prompt(&request.name, visit.manner(&context)).map(Into::into)
     }
 

@@ -58,7 +58,10 @@ impl ConnectionTerms {
 
     /// The options in the URL, as far as `answers` permits them.
     pub(super) fn read(query: &QueryMembers, answers: AnswerRole) -> Result<Self, RequestError> {
-        let wanted = match (query.text("elicitation_mode"), query.text("allow_model_resume")) {
+        let wanted = match (
+            query.text_member("elicitation_mode"),
+            query.text_member("allow_model_resume"),
+        ) {
             (None, None) => None,
             (None, Some("true" | "1")) | (Some("model"), _) => Some(ElicitationMode::Model),
             // Older clients of Executor use this parameter.
@@ -81,7 +84,7 @@ impl ConnectionTerms {
             wanted == Some(ElicitationMode::Model) && mode != ElicitationMode::Model;
         let named = query.get("wait", "a number of milliseconds")?;
         let (wait, names_wait) = (named.unwrap_or(WAIT_MS_USUALLY), named.is_some());
-        let direct = match query.text("tools") {
+        let direct = match query.text_member("tools") {
             None | Some("execute") => false,
             Some("direct") => true,
             Some(_) => {

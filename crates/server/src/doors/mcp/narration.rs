@@ -43,7 +43,7 @@ pub(crate) struct McpExecutionView {
 
 impl JournalView for McpExecutionView {
     fn apply(&mut self, entry: &Entry) {
-        self.hear(entry);
+        self.handle_entry(entry);
     }
 
     fn last(&self) -> Seq {
@@ -51,15 +51,15 @@ impl JournalView for McpExecutionView {
     }
 
     fn held_bytes(&self) -> usize {
-        let emitted = self.emitted.iter().map(|item| item.text().len());
+        let emitted = self.emitted.iter().map(|item| item.as_text().len());
         let logs = self.logs.iter().map(|line| line.len() + size_of::<String>());
         self.account.held_bytes() + emitted.chain(logs).sum::<usize>()
     }
 }
 
 impl McpExecutionView {
-    pub(super) fn hear(&mut self, entry: &Entry) {
-        self.account.hear(entry);
+    pub(super) fn handle_entry(&mut self, entry: &Entry) {
+        self.account.handle_entry(entry);
         self.changed = entry.at;
         match &entry.event {
             Event::Started { .. } => self.began = entry.at,
@@ -97,7 +97,7 @@ impl McpExecutionView {
     }
 
     /// The result for a client that waits for `until`; none while it is not known.
-    pub(super) fn told(&self, until: NarrationEnd) -> Option<WaitEnd<'_>> {
+    pub(super) fn wait_result(&self, until: NarrationEnd) -> Option<WaitEnd<'_>> {
         match until {
             NarrationEnd::Now(seq) if self.account.last() < seq => None,
             NarrationEnd::Now(_) => self.account.now(),
@@ -150,7 +150,7 @@ mod tests {
         let mut narration = McpExecutionView::default();
         let mut doing = |event| {
             let seq = narration.account.last().next();
-            narration.hear(&Entry { seq, at: Timestamp(0), event });
+            narration.handle_entry(&Entry { seq, at: Timestamp(0), event });
             narration.doing()
         };
         let (call, tool) = (CallId(1), ToolPath::parse("process.run").unwrap());

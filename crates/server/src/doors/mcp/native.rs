@@ -53,7 +53,7 @@ impl From<RequestError> for RetryStop {
 
 impl McpToolCall<'_> {
     /// Shows the question in the middle of the call, and again with the reason if the answer does not fit.
-    pub(super) async fn show(
+    pub(super) async fn elicit_answer(
         &self,
         execution: ExecutionId,
         asked: &AskedQuestion,
@@ -135,7 +135,7 @@ impl McpToolCall<'_> {
         let now = app.clock.now();
         let binding = binding(&self.visit.caller.name, &self.tool, &self.args);
         let opened = self.visit.state.seal.open(&binding, sealed, now).await?;
-        let state = opened.map_err(|bad| refused(bad, None))?;
+        let state = opened.map_err(|bad| state_refusal(bad, None))?;
         let execution = state.execution;
         let narration = caught_up(self.visit, execution).await?;
         let is_ours = |question: &QuestionId| {
@@ -143,7 +143,7 @@ impl McpToolCall<'_> {
         };
         // After a restart the journal shows what memory no longer does: that this caller has answered.
         if state.questions.iter().any(is_ours) {
-            return Err(refused(RequestStateError::Used, Some(execution)));
+            return Err(state_refusal(RequestStateError::Used, Some(execution)));
         }
         let mut brought = forms::brought(&narration.account, self.manner, responses);
         brought.retain(|(question, _)| state.questions.contains(question));
@@ -159,7 +159,7 @@ impl McpToolCall<'_> {
             return self.again(WaitRequest { execution, until, counts: false }, &misfits).await;
         }
         if !self.visit.state.seal.use_up(&state, now) {
-            return Err(refused(RequestStateError::Used, Some(execution)));
+            return Err(state_refusal(RequestStateError::Used, Some(execution)));
         }
         let wanted = WaitRequest { execution, until, counts: false };
         self.given(wanted, brought).await
@@ -181,7 +181,7 @@ impl McpToolCall<'_> {
                 }
                 Err(problem) => {
                     return Err(RetryStop::Told(Box::new(
-                        self.refused(wanted.execution, &problem),
+                        self.refusal_result(wanted.execution, &problem),
                     )));
                 }
             }
@@ -203,7 +203,7 @@ impl McpToolCall<'_> {
     }
 }
 
-fn refused(bad: RequestStateError, execution: Option<ExecutionId>) -> RetryStop {
+fn state_refusal(bad: RequestStateError, execution: Option<ExecutionId>) -> RetryStop {
     let message = match (bad, execution) {
         (RequestStateError::Forged, _) => "this requestState was not made for this caller and this call".into(),
         (RequestStateError::Expired, _) => {
@@ -223,9 +223,9 @@ async fn settled(app: &AppState, execution: ExecutionId, question: QuestionId) {
     let mut entries = app.engine.follow(execution, Seq(0));
     let mut narration = McpExecutionView::default();
     while let Some(Ok(entry)) = entries.next().await {
-        narration.hear(&entry);
+        narration.handle_entry(&entry);
         let is_open = narration.account.question(question).is_none_or(AskedQuestion::is_open);
-        if !is_open || narration.account.over().is_some() {
+        if !is_open || narration.account.wait_end().is_some() {
             return;
         }
     }

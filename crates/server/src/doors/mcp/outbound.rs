@@ -34,7 +34,7 @@ pub(super) fn uri(execution: ExecutionId, part: &str) -> String {
 }
 
 /// How an execution ended.
-pub(super) fn over(
+pub(super) fn finished_result(
     execution: ExecutionId,
     narration: &McpExecutionView,
     outcome: &ExecutionOutcome,
@@ -47,7 +47,7 @@ pub(super) fn over(
     match outcome {
         ExecutionOutcome::Completed { value } => {
             kept.members.insert("status".into(), "completed".into());
-            kept.add("result", value.as_ref().map_or("null", Json::text));
+            kept.add("result", value.as_ref().map_or("null", Json::as_text));
         }
         ExecutionOutcome::Failed(_) | ExecutionOutcome::Cancelled { .. } => {
             kept.members.insert("status".into(), "error".into());
@@ -124,16 +124,16 @@ fn emitted(execution: ExecutionId, items: &[Json]) -> Vec<ContentBlock> {
     let mut content = vec![];
     let mut n_bytes = 0;
     for (item_idx, item) in items.iter().enumerate().take(EMITTED_MAX) {
-        n_bytes += item.text().len();
+        n_bytes += item.as_text().len();
         if n_bytes <= EMITTED_BYTES_MAX {
             content.extend(blocks(item));
             continue;
         }
-        n_bytes -= item.text().len();
+        n_bytes -= item.as_text().len();
         let number = item_idx + 1;
         let at = uri(execution, &format!("emitted/{number}"));
         let link = Resource::new(at, format!("emitted {number}"));
-        content.push(ContentBlock::ResourceLink(link.with_size(item.text().len() as u64)));
+        content.push(ContentBlock::ResourceLink(link.with_size(item.as_text().len() as u64)));
     }
     if items.len() > EMITTED_MAX {
         let n_more = items.len() - EMITTED_MAX;
@@ -158,7 +158,7 @@ pub(super) fn paused(asked: &AskedQuestion) -> CallToolResult {
 
 /// The question in Executor's `interaction` format. None if the arguments cannot be shown.
 pub(super) fn interaction(asked: &AskedQuestion) -> Option<Value> {
-    let envelope = outbound::shown(asked, &QuestionReader::MayAnswer);
+    let envelope = outbound::question_json(asked, &QuestionReader::MayAnswer);
     let envelope = members(envelope.as_bytes()).ok()?;
     let mut structured = plain(envelope.get("structured")?.get())?;
     Some(structured["interaction"].take())

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// A refusal, with the next step. For an existing execution the next step is not to call again: the program would
 /// repeat its effects.
-pub(super) fn refused(
+pub(super) fn refusal_result(
     problem: &RequestError,
     within: Option<(ExecutionId, QuestionChannel)>,
 ) -> CallToolResult {

@@ -5,7 +5,7 @@ use super::answer;
 use super::files::blocks;
 use super::follow::caught_up;
 use super::narration::McpExecutionView;
-use super::outbound::{over, uri};
+use super::outbound::{finished_result, uri};
 use super::visit::McpRequestContext;
 use crate::error::RequestError;
 use lifecycle::{ExecutionId, ExecutionOutcome, Json};
@@ -27,13 +27,13 @@ const SCHEME: &str = "airlock://executions/";
 const JSON: &str = "application/json";
 
 /// `resources/list`: the caller's newest executions.
-pub(super) async fn list(
+pub(super) async fn list_resources(
     context: &RequestContext<RoleServer>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let visit = McpRequestContext::of(context)?;
+    let visit = McpRequestContext::from_request(context)?;
     let caller = Some(visit.caller.name.clone());
     let filter = ListFilter { phases: vec![], caller, after: None, n_max: LISTED_MAX };
-    let listed = visit.app.engine.list(filter).await.map_err(|fault| {
+    let listed = visit.app.engine.list_executions(filter).await.map_err(|fault| {
         ErrorData::internal_error(RequestError::from(fault).message().to_owned(), None)
     })?;
     let resource = |listed: &store::ListedExecution| {
@@ -70,7 +70,7 @@ pub(super) async fn read(
     uri: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let visit = McpRequestContext::of(context)?;
+    let visit = McpRequestContext::from_request(context)?;
     let missing = || {
         let data = Some(serde_json::json!({ "uri": uri }));
         ErrorData::resource_not_found(format!("there is no resource {uri}"), data)
@@ -91,21 +91,21 @@ pub(super) async fn read(
         if let Some(contents) = embedded(uri, item).filter(|_| from == 0) {
             return Ok(private(vec![contents]));
         }
-        return piece(uri, item.text(), from).ok_or_else(missing);
+        return piece(uri, item.as_text(), from).ok_or_else(missing);
     }
     let reader = visit.reader(account.owner().ok_or_else(missing)?);
-    let text = text(execution, &narration, part, &reader).ok_or_else(missing)?;
+    let text = resource_text(execution, &narration, part, &reader).ok_or_else(missing)?;
     piece(uri, &text, from).ok_or_else(missing)
 }
 
 /// The text of a part of an execution.
-fn text(
+fn resource_text(
     execution: ExecutionId,
     narration: &McpExecutionView,
     part: &str,
     reader: &QuestionReader,
 ) -> Option<String> {
-    let outcome = match narration.account.over() {
+    let outcome = match narration.account.wait_end() {
         Some(WaitEnd::Over(outcome)) => Some(outcome),
         Some(WaitEnd::Asked(_) | WaitEnd::Parked) | None => None,
     };
@@ -116,7 +116,7 @@ fn text(
             serde_json::to_string(&items).ok()
         }
         ("result", Some(ExecutionOutcome::Completed { value })) => {
-            Some(value.as_ref().map_or("null", Json::text).to_owned())
+            Some(value.as_ref().map_or("null", Json::as_text).to_owned())
         }
         ("error", Some(ExecutionOutcome::Failed(failure))) => {
             serde_json::to_string(&failure.message).ok()
@@ -134,7 +134,7 @@ fn whole(
 ) -> Option<String> {
     let envelope = match narration.account.now() {
         Some(WaitEnd::Over(outcome)) => {
-            let shown = over(execution, narration, outcome).structured_content;
+            let shown = finished_result(execution, narration, outcome).structured_content;
             return shown.map(|shown| shown.to_string());
         }
         Some(WaitEnd::Asked(asked)) => outbound::paused(asked, reader),

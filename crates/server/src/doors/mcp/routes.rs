@@ -217,7 +217,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The JSON-RPC error for a body that is not a message.
 fn unreadable(body: &[u8]) -> Response {
-    let answer = unreadable_message(body).answer();
+    let answer = unreadable_message(body).error_response();
     (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "application/json")], answer).into_response()
 }
 
@@ -242,7 +242,7 @@ async fn mcp<H: ServerHandler + Clone>(
     query: QueryMembers,
     request: Request,
 ) -> Result<Response, RequestError> {
-    let (visit, request) = enter(&door, caller, &query, request).await?;
+    let (visit, request) = handle_request(&door, caller, &query, request).await?;
     // Boxed, because it is large.
     Box::pin(door.own.serve(visit, request)).await
 }
@@ -271,7 +271,7 @@ fn session_name(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Admits a caller: returns its context, and its request with the whole body.
-async fn enter<H>(
+async fn handle_request<H>(
     door: &DoorState<McpService<H>>,
     caller: Caller,
     query: &QueryMembers,

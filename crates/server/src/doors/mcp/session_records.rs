@@ -89,7 +89,7 @@ impl SessionRecords {
         Ok(params.map(SessionState::new))
     }
 
-    async fn forget(&self, id: &str) -> Result<(), StoreError> {
+    async fn remove_session(&self, id: &str) -> Result<(), StoreError> {
         let Some(record) = self.0.get(KIND, id).await? else { return Ok(()) };
         self.0.remove(KIND, id, record.version).await
     }
@@ -134,7 +134,7 @@ impl SessionStore for SessionRecords {
         'b: 'c,
         Self: 'c,
     {
-        Box::pin(async move { self.forget(id).await.map_err(Into::into) })
+        Box::pin(async move { self.remove_session(id).await.map_err(Into::into) })
     }
 }
 

@@ -21,7 +21,7 @@ const SKILLS: [SkillGuide; 1] = [SkillGuide {
 }];
 
 impl SkillGuide {
-    fn named(name: &str) -> Option<&'static Self> {
+    fn find_skill(name: &str) -> Option<&'static Self> {
         SKILLS.iter().find(|skill| skill.name == name)
     }
 
@@ -38,7 +38,7 @@ pub(super) fn skill(name: Option<&str>, manner: QuestionChannel) -> (String, boo
     let list = format!("Skills; read one with `skills({{ name }})`:\n\n{}", lines.join("\n"));
     match name.map(str::trim) {
         None | Some("") => (list, true),
-        Some(name) => match SkillGuide::named(name) {
+        Some(name) => match SkillGuide::find_skill(name) {
             Some(skill) => (skill.read(manner), true),
             None => (format!("No skill named \"{name}\".\n\n{list}"), false),
         },
@@ -55,7 +55,7 @@ pub(super) fn prompts() -> Vec<Prompt> {
 
 /// The messages of a prompt.
 pub(super) fn prompt(name: &str, manner: QuestionChannel) -> Result<GetPromptResult, ErrorData> {
-    let skill = SkillGuide::named(name).ok_or_else(|| {
+    let skill = SkillGuide::find_skill(name).ok_or_else(|| {
         let message =
             format!("there is no prompt {name:?}; prompts/list names those that there are");
         ErrorData::invalid_params(message, None)

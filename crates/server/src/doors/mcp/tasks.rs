@@ -35,7 +35,7 @@ pub(super) async fn get(
     id: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<DetailedTask, ErrorData> {
-    let visit = McpRequestContext::of(context)?;
+    let visit = McpRequestContext::from_request(context)?;
     let (execution, narration) = found(&visit, id).await?;
     let payload = payload(&visit, visit.manner(context), execution, &narration);
     Ok(DetailedTask::new(task(execution, &narration), payload))
@@ -47,7 +47,7 @@ pub(super) async fn update(
     responses: InputResponses,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let visit = McpRequestContext::of(context)?;
+    let visit = McpRequestContext::from_request(context)?;
     let (_, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
     let manner = visit.manner(context);
@@ -80,11 +80,11 @@ pub(super) async fn cancel(
     id: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<(), ErrorData> {
-    let visit = McpRequestContext::of(context)?;
+    let visit = McpRequestContext::from_request(context)?;
     let (execution, narration) = found(&visit, id).await?;
     let owner = narration.account.owner().cloned();
     if owner.is_none_or(|owner| visit.caller.may_cancel(&owner).is_err()) {
-        return Err(unknown(id));
+        return Err(unknown_task(id));
     }
     match visit.app.engine.cancel(execution, visit.caller.name.clone()).await {
         // It is already over, as requested.
@@ -100,15 +100,15 @@ async fn found(
     visit: &Arc<McpRequestContext>,
     id: &str,
 ) -> Result<(ExecutionId, Arc<McpExecutionView>), ErrorData> {
-    let execution: ExecutionId = id.parse().map_err(|_| unknown(id))?;
-    let narration = caught_up(&visit, execution).await.map_err(|_| unknown(id))?;
+    let execution: ExecutionId = id.parse().map_err(|_| unknown_task(id))?;
+    let narration = caught_up(&visit, execution).await.map_err(|_| unknown_task(id))?;
     let account = &narration.account;
     let seen = answer::see(visit, account.owner(), account.has_asked(), id);
-    seen.map_err(|_| unknown(id))?;
+    seen.map_err(|_| unknown_task(id))?;
     Ok((execution, narration))
 }
 
-fn unknown(id: &str) -> ErrorData {
+fn unknown_task(id: &str) -> ErrorData {
     ErrorData::invalid_params(format!("there is no task {id:?}"), None)
 }
 
@@ -132,8 +132,12 @@ fn payload(
         (Some(WaitEnd::Asked(asked)), QuestionChannel::Browser) => {
             outbound::approval_required(visit, asked.question.id, manner, None)
         }
-        (Some(WaitEnd::Over(outcome)), _) => outbound::over(execution, narration, outcome),
-        (Some(WaitEnd::Parked), _) => refusals::refused(&RequestError::parked(execution), None),
+        (Some(WaitEnd::Over(outcome)), _) => {
+            outbound::finished_result(execution, narration, outcome)
+        }
+        (Some(WaitEnd::Parked), _) => {
+            refusals::refusal_result(&RequestError::parked(execution), None)
+        }
     };
     TaskPayload::Completed { result: object(&result) }
 }

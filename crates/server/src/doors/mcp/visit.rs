@@ -58,7 +58,9 @@ pub(super) struct FormSupport {
 
 impl McpRequestContext {
     /// The context that the HTTP layer attached to the message.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Result<Arc<Self>, ErrorData> {
+    pub(super) fn from_request(
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Arc<Self>, ErrorData> {
         let parts = context.extensions.get::<Parts>();
         let visit = parts.and_then(|parts| parts.extensions.get::<Arc<Self>>());
         visit.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
@@ -66,7 +68,7 @@ impl McpRequestContext {
 
     /// Scheme, host and port under which a person finds the pages.
     pub(super) fn origin(&self) -> String {
-        PageOrigin::of(&self.app, self.host.as_ref()).0
+        PageOrigin::for_request(&self.app, self.host.as_ref()).0
     }
 
     /// The page where a person answers a question. The URL contains an MCP session even if there is none, because
@@ -86,7 +88,7 @@ impl McpRequestContext {
 
     /// Who reads a question in a resource.
     pub(super) fn reader(&self, owner: &CallerName) -> QuestionReader {
-        let pages = PageOrigin::of(&self.app, self.host.as_ref());
+        let pages = PageOrigin::for_request(&self.app, self.host.as_ref());
         pages.reader(&self.caller, owner, AnswerPath::McpTool)
     }
 

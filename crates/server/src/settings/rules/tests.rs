@@ -96,19 +96,19 @@ fn a_flag_tightens_or_repeats_and_never_loosens() {
         replaces,
     };
     // First start: the command line becomes the record.
-    let first = settle(&BTreeMap::new(), &flags(&[(Answers, "model")], false)).unwrap();
+    let first = resolve_setting(&BTreeMap::new(), &flags(&[(Answers, "model")], false)).unwrap();
     assert_eq!(first.values, settings(&[(Answers, "model"), (AllowedHosts, "none")]));
     assert_eq!(first.changed, [Answers, AllowedHosts]);
     let recorded = settings(&[(Answers, "client"), (AllowedHosts, "a")]);
     // Without a flag the record applies.
-    let same = settle(&recorded, &flags(&[], false)).unwrap();
+    let same = resolve_setting(&recorded, &flags(&[], false)).unwrap();
     assert_eq!((same.values, same.changed), (recorded.clone(), vec![]));
-    let tighter = settle(&recorded, &flags(&[(Answers, "person")], false)).unwrap();
+    let tighter = resolve_setting(&recorded, &flags(&[(Answers, "person")], false)).unwrap();
     assert_eq!(tighter.changed, [Answers]);
-    let refused = settle(&recorded, &flags(&[(Answers, "model")], false)).unwrap_err();
+    let refused = resolve_setting(&recorded, &flags(&[(Answers, "model")], false)).unwrap_err();
     assert_eq!((refused.name, refused.flag), (Answers, "model".into()));
     // The whole command line is the new record: a setting that it does not name gets its default.
-    let replaced = settle(&recorded, &flags(&[(Answers, "model")], true)).unwrap();
+    let replaced = resolve_setting(&recorded, &flags(&[(Answers, "model")], true)).unwrap();
     assert_eq!(replaced.values, settings(&[(Answers, "model"), (AllowedHosts, "none")]));
 }
 
@@ -118,7 +118,7 @@ fn operator_mode_has_no_flag_and_no_command_line_ends_it() {
     let recorded = settings(&[(OperatorMode, "on")]);
     let defaults = settings(&[(OperatorMode, "off")]);
     let flags = StartFlags { defaults, replaces: true, ..StartFlags::default() };
-    let settled = settle(&recorded, &flags).unwrap();
+    let settled = resolve_setting(&recorded, &flags).unwrap();
     assert_eq!((settled.values, settled.changed), (recorded, vec![]));
 }
 
@@ -127,7 +127,7 @@ fn another_file_loosens_only_where_the_recorded_one_is_used() {
     use SettingName::VaultKey;
     let recorded = settings(&[(VaultKey, "/data/vault.key")]);
     let mut flags = StartFlags { named: settings(&[(VaultKey, "/b")]), ..StartFlags::default() };
-    assert!(settle(&recorded, &flags).is_err());
+    assert!(resolve_setting(&recorded, &flags).is_err());
     flags.unused.insert(VaultKey);
-    assert_eq!(settle(&recorded, &flags).unwrap().changed, [VaultKey]);
+    assert_eq!(resolve_setting(&recorded, &flags).unwrap().changed, [VaultKey]);
 }

@@ -136,7 +136,7 @@ async fn shown(store: &SqliteStore) -> Result<Shown, StoreError> {
     for n in 1..=40 {
         entries.extend(Journal::read(store, id(n), Seq(0), 99).await?);
     }
-    Ok((store.list(filter).await?, entries, store.all("policy").await?))
+    Ok((store.list_executions(filter).await?, entries, store.all("policy").await?))
 }
 
 #[tokio::test]

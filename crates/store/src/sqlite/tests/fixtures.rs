@@ -104,7 +104,7 @@ async fn check(store: &SqliteStore, format: usize) {
         listed(2, 3, ExecutionPhase::Finished, None),
         listed(1, 5, ExecutionPhase::Paused, Some(1_702_592_000_001)),
     ];
-    assert_eq!(store.list(filter).await.unwrap(), expected, "format {format}");
+    assert_eq!(store.list_executions(filter).await.unwrap(), expected, "format {format}");
     assert_eq!(store.asked_by(question(77)).await.unwrap(), Some(id(1)), "format {format}");
     let record = |key: &str, value: &str, version| StoredRecord {
         key: key.into(),

@@ -173,7 +173,7 @@ async fn the_list_is_newest_first_and_comes_in_pages() {
         let mut filter = ListFilter { phases, caller, after: None, n_max: 4 };
         let mut paged: Vec<ListedExecution> = Vec::new();
         loop {
-            let page = store.list(filter.clone()).await.unwrap();
+            let page = store.list_executions(filter.clone()).await.unwrap();
             let Some(last) = page.last() else { break };
             filter.after = Some(last.execution);
             paged.extend(page);
@@ -189,7 +189,7 @@ async fn the_list_shows_where_an_execution_stands_now() {
     write(&store, 1, vec![line(1, "a")]).await.unwrap();
     store.append(append(1, vec![line(2, "b"), asks(3, 1)], wanted.clone())).await.unwrap();
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
-    let listed = store.list(filter).await.unwrap();
+    let listed = store.list_executions(filter).await.unwrap();
     let expected =
         ListedExecution { execution: id(1), created: Timestamp(1), last: Seq(3), standing: wanted };
     assert_eq!(listed, [expected]);
@@ -244,25 +244,25 @@ async fn only_a_finished_execution_is_forgotten_and_then_wholly() {
     let store = SqliteStore::temporary().unwrap();
     write(&store, 1, vec![line(1, "a"), asks(2, 7)]).await.unwrap();
     write(&store, 2, vec![line(1, "other")]).await.unwrap();
-    assert!(!store.forget(id(1)).await.unwrap());
+    assert!(!store.delete_execution(id(1)).await.unwrap());
     assert!(!store.was_forgotten(id(1)).await.unwrap());
     store
         .append(append(1, vec![end(3)], standing(ExecutionPhase::Finished, "ann", None)))
         .await
         .unwrap();
-    assert!(store.forget(id(1)).await.unwrap());
-    assert!(!store.forget(id(1)).await.unwrap());
+    assert!(store.delete_execution(id(1)).await.unwrap());
+    assert!(!store.delete_execution(id(1)).await.unwrap());
     assert!(store.was_forgotten(id(1)).await.unwrap());
     assert!(!store.was_forgotten(id(2)).await.unwrap());
     assert_eq!(all(&store, 1).await, []);
     assert_eq!(store.asked_by(question(7)).await.unwrap(), None);
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
-    assert_eq!(ids(&store.list(filter.clone()).await.unwrap()), [id(2)]);
+    assert_eq!(ids(&store.list_executions(filter.clone()).await.unwrap()), [id(2)]);
     // It stood where its name says, and the list goes on behind it.
     let named_at = |ms: u128| Some(id(ms << 80));
     for (after, rest) in [(named_at(1_000), vec![id(2)]), (named_at(0), vec![])] {
         let filter = ListFilter { after, ..filter.clone() };
-        assert_eq!(ids(&store.list(filter).await.unwrap()), rest);
+        assert_eq!(ids(&store.list_executions(filter).await.unwrap()), rest);
     }
     write(&store, 1, vec![line(1, "again")]).await.unwrap();
     assert_eq!(all(&store, 1).await, [line(1, "again")]);

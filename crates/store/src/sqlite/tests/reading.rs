@@ -142,7 +142,7 @@ async fn a_page_of_a_follower_is_bounded() {
     write_lines(&store, 1, 1_000, &"x".repeat(4 << 10)).await;
     let page = store.inner.query_page(|conn| {
         let max = PageMax { entries: PAGE_ENTRIES, bytes: 256 << 10 };
-        query::look(conn, id(1), Seq(0), max)
+        query::read_followed(conn, id(1), Seq(0), max)
     });
     let query::FollowerRead::Entries { page, over: false } = page.await.unwrap() else {
         panic!("no page")

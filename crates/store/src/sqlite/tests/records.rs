@@ -69,7 +69,7 @@ async fn whoever_reads_after_a_change_reads_the_change() {
 async fn blobs_survive_reopening() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
-    let name = store.keep(vec![7; 100_000]).await.unwrap();
+    let name = store.put_blob(vec![7; 100_000]).await.unwrap();
     store.close().await;
     let store = SqliteStore::open(temp.path()).unwrap();
     assert_eq!(store.fetch(&name).await.unwrap(), Some(vec![7; 100_000]));
@@ -81,13 +81,13 @@ async fn blobs_survive_reopening() {
 async fn records_are_looked_at_without_owning_the_directory() {
     let temp = tempfile::tempdir().unwrap();
     let nowhere = temp.path().join("nowhere");
-    assert_eq!(SqliteStore::look(&nowhere, "policy").unwrap(), []);
+    assert_eq!(SqliteStore::read_records(&nowhere, "policy").unwrap(), []);
     assert!(!nowhere.exists());
     let store = SqliteStore::open(temp.path()).unwrap();
     store.put("policy", "a", "1".into(), 0).await.unwrap();
     store.put("source", "b", "2".into(), 0).await.unwrap();
     let record = StoredRecord { key: "a".into(), value: "1".into(), version: 1 };
-    let looked = || SqliteStore::look(temp.path(), "policy").unwrap();
+    let looked = || SqliteStore::read_records(temp.path(), "policy").unwrap();
     assert_eq!(looked(), [record], "while somebody writes there");
     store.put("policy", "c", "3".into(), 0).await.unwrap();
     assert_eq!(looked().len(), 2);
@@ -95,7 +95,7 @@ async fn records_are_looked_at_without_owning_the_directory() {
     assert_eq!(looked().len(), 2, "and when nobody does");
     std::fs::write(nowhere.with_file_name("store.db"), "no database at all").unwrap();
     assert!(matches!(
-        SqliteStore::look(temp.path(), "policy"),
+        SqliteStore::read_records(temp.path(), "policy"),
         Err(crate::sqlite::OpenError::Foreign)
     ));
 }

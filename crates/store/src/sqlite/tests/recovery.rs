@@ -38,16 +38,16 @@ async fn n_whole(store: &SqliteStore) -> usize {
 fn recovered(dir: &Path) -> RecoveryReport {
     let refused = SqliteStore::open(dir).map(drop);
     assert!(refused.is_err(), "{refused:?}");
-    assert!(!SqliteStore::check(dir).unwrap().is_sound());
+    assert!(!SqliteStore::check_directory(dir).unwrap().is_sound());
     let report = SqliteStore::recover(dir, NOW).unwrap();
-    assert!(SqliteStore::check(dir).unwrap().is_sound());
+    assert!(SqliteStore::check_directory(dir).unwrap().is_sound());
     report
 }
 
 async fn opened(dir: &Path, report: &RecoveryReport) -> SqliteStore {
     let store = SqliteStore::open(dir).unwrap();
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 99 };
-    let n_listed = store.list(filter).await.unwrap().len();
+    let n_listed = store.list_executions(filter).await.unwrap().len();
     assert_eq!(report.rows.executions.iter().map(|(_, n)| n).sum::<usize>(), n_listed);
     let loss =
         DataLoss { cause: LossCause::Recovered, found: NOW, known_until: report.rows.newest };
@@ -128,17 +128,20 @@ async fn a_damaged_database_leaves_the_rows_that_can_be_read() {
 async fn a_directory_that_is_not_there_or_in_use_is_left_alone() {
     let temp = tempfile::tempdir().unwrap();
     let missing = temp.path().join("none");
-    assert!(SqliteStore::check(&missing).is_err() && SqliteStore::recover(&missing, NOW).is_err());
+    assert!(
+        SqliteStore::check_directory(&missing).is_err()
+            && SqliteStore::recover(&missing, NOW).is_err()
+    );
     assert!(!missing.exists());
     let store = SqliteStore::open(temp.path()).unwrap();
     for refused in [
-        SqliteStore::check(temp.path()).map(drop),
+        SqliteStore::check_directory(temp.path()).map(drop),
         SqliteStore::recover(temp.path(), NOW).map(drop),
     ] {
         assert!(matches!(refused, Err(OpenError::Owned { .. })), "{refused:?}");
     }
     store.close().await;
-    assert!(SqliteStore::check(temp.path()).unwrap().is_sound());
+    assert!(SqliteStore::check_directory(temp.path()).unwrap().is_sound());
 }
 
 /// The first cell of the root of a table, which lies in the closed database of a directory; the root has children.

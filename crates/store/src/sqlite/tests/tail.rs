@@ -10,7 +10,7 @@ use std::path::Path;
 async fn listed(store: &SqliteStore) -> Vec<ExecutionId> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 100 };
     let mut ids: Vec<_> = store
-        .list(filter)
+        .list_executions(filter)
         .await
         .unwrap()
         .into_iter()
@@ -92,7 +92,7 @@ async fn it_is_read_in_pages_and_is_over() {
         last: Seq(300),
         standing: over.clone(),
     };
-    assert_eq!(store.list(filter).await.unwrap(), [listed]);
+    assert_eq!(store.list_executions(filter).await.unwrap(), [listed]);
     let finished = store.finished(None, 9).await.unwrap();
     let ended = FinishedTimes { execution: id(1), created: Timestamp(1), ended: Timestamp(300) };
     assert_eq!(finished, [ended]);
@@ -127,7 +127,7 @@ async fn what_was_forgotten_does_not_come_back() {
     let store = SqliteStore::open(temp.path()).unwrap();
     store.append(whole(1)).await.unwrap();
     let kept = tails(temp.path());
-    assert!(store.forget(id(1)).await.unwrap());
+    assert!(store.delete_execution(id(1)).await.unwrap());
     assert_eq!(listed(&store).await, []);
     store.close().await;
     put_back(&kept);

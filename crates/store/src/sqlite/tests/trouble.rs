@@ -122,12 +122,12 @@ async fn a_disk_that_is_really_full_loses_nothing_and_is_forgiven() {
     let store = SqliteStore::open(&dir).unwrap();
     let (last, why) = fill(&store).await;
     assert!(matches!(why, StoreError::Full), "{why:?}");
-    assert!(matches!(store.keep(vec![9; 1_000_000]).await, Err(StoreError::Full)));
+    assert!(matches!(store.put_blob(vec![9; 1_000_000]).await, Err(StoreError::Full)));
     assert_eq!(all(&store, 1).await.len() as u64, last);
 
     std::fs::remove_file(&ballast).unwrap();
     write(&store, 1, vec![line(last + 1, "at last")]).await.unwrap();
-    store.keep(vec![9; 100_000]).await.unwrap();
+    store.put_blob(vec![9; 100_000]).await.unwrap();
     store.close().await;
     let store = SqliteStore::open(&dir).unwrap();
     assert_eq!(all(&store, 1).await.len() as u64, last + 1);
