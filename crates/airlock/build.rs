@@ -18,7 +18,7 @@ fn main() {
     };
     let entries: String = modules
         .filter(is_verb)
-        .map(|name| format!("    VerbEntry::of::<crate::{name}::Args>(),\n"))
+        .map(|name| format!("    VerbEntry::for_verb::<crate::{name}::Args>(),\n"))
         .collect();
     let folder = env::var_os("OUT_DIR").expect("cargo names a folder");
     fs::write(Path::new(&folder).join("verbs.rs"), format!("&[\n{entries}]"))

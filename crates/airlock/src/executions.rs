@@ -222,7 +222,7 @@ pub(crate) fn executions(args: &Args) -> VerbExit {
             reach.visit(async |client| show_execution(&client, id, *json, reach).await)
         }),
         ExecutionsVerb::Follow { id, after, json } => with_execution_id(id, |id| {
-            reach.visit(async |client| follow(&client, id, Seq(*after), *json).await)
+            reach.visit(async |client| follow_execution(&client, id, Seq(*after), *json).await)
         }),
         ExecutionsVerb::Replay { id, until, json } => with_execution_id(id, |id| {
             let until = until.map(Seq);
@@ -305,7 +305,7 @@ async fn show_execution(
     Ok(VerbExit::Good)
 }
 
-async fn follow(
+async fn follow_execution(
     client: &AirlockClient,
     id: ExecutionRef,
     after: Seq,

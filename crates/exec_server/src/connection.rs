@@ -221,7 +221,7 @@ impl ExecConnection {
             (Some(Ok(ExecServerRequest::Initialize(params))), _) => self.initialize(params, reply),
             (Some(Ok(request)), HandshakePhase::Talking(session)) => {
                 let session = Arc::clone(session);
-                self.run_until_closed(&session, request, reply);
+                self.dispatch_request(&session, request, reply);
             }
             // Handled above.
             (Some(Ok(_)), HandshakePhase::Silent | HandshakePhase::Greeted(_)) => {}
@@ -275,76 +275,49 @@ impl ExecConnection {
         self.phase = HandshakePhase::Greeted(session);
     }
 
-    fn run_until_closed(
+    fn dispatch_request(
         &mut self,
         session: &Arc<ExecSession>,
         request: ExecServerRequest,
         reply: RequestReply,
     ) {
         let dialect = self.dialect;
+        let to_process = |id: &str, request| ask_process(session, id, request);
         match request {
             ExecServerRequest::Initialize(params) => self.initialize(params, reply),
             ExecServerRequest::ProcessStart(params) => self.start(session, params, reply),
             ExecServerRequest::ProcessRead(params) => {
-                ask_process(
-                    session,
-                    &params.process_id.clone(),
-                    ProcessRequest::Read(params, reply),
-                );
+                to_process(&params.process_id.clone(), ProcessRequest::Read(params, reply));
             }
             ExecServerRequest::ProcessWrite(params) => {
                 let is_empty = params.write_id.as_ref().is_some_and(String::is_empty);
                 if is_empty {
                     reply.fail(&ErrorObject::new(INVALID_PARAMS, "writeId must not be empty"));
                 } else {
-                    ask_process(
-                        session,
-                        &params.process_id.clone(),
-                        ProcessRequest::Write(params, reply),
-                    );
+                    to_process(&params.process_id.clone(), ProcessRequest::Write(params, reply));
                 }
             }
             ExecServerRequest::ProcessTerminate(params) => {
                 let id = params.process_id.clone();
-                ask_process(session, &id, ProcessRequest::Terminate(params, dialect, reply));
+                to_process(&id, ProcessRequest::Terminate(params, dialect, reply));
             }
             ExecServerRequest::ProcessSignal(params) => {
-                ask_process(
-                    session,
-                    &params.process_id,
-                    ProcessRequest::Signal(params.signal, reply),
-                );
+                to_process(&params.process_id, ProcessRequest::Signal(params.signal, reply));
             }
             ExecServerRequest::ProcessResize(params) => {
-                ask_process(
-                    session,
-                    &params.process_id,
-                    ProcessRequest::Resize(params.size, reply),
-                );
+                to_process(&params.process_id, ProcessRequest::Resize(params.size, reply));
             }
             ExecServerRequest::ProcessCloseStdin(params) => {
-                ask_process(session, &params.process_id, ProcessRequest::CloseStdin(reply));
+                to_process(&params.process_id, ProcessRequest::CloseStdin(reply));
             }
             ExecServerRequest::ProcessWait(params) => {
-                ask_process(
-                    session,
-                    &params.process_id,
-                    ProcessRequest::Wait(params.wait_ms, reply),
-                );
+                to_process(&params.process_id, ProcessRequest::Wait(params.wait_ms, reply));
             }
             ExecServerRequest::ProcessWaitFor(params) => {
-                ask_process(
-                    session,
-                    &params.process_id.clone(),
-                    ProcessRequest::WaitFor(params, reply),
-                );
+                to_process(&params.process_id.clone(), ProcessRequest::WaitFor(params, reply));
             }
             ExecServerRequest::ProcessScreen(params) => {
-                ask_process(
-                    session,
-                    &params.process_id.clone(),
-                    ProcessRequest::Screen(params, reply),
-                );
+                to_process(&params.process_id.clone(), ProcessRequest::Screen(params, reply));
             }
             ExecServerRequest::ProcessAttach(params) => self.attach(session, params, reply),
             ExecServerRequest::ProcessTerminals => {

@@ -50,7 +50,10 @@ pub(super) struct ReplToolCall {
 }
 
 /// Starts the call and streams its progress until it ends.
-pub(super) fn follow(store: Arc<ReplStore>, call: ReplToolCall) -> BoxStream<'static, CallSaid> {
+pub(super) fn follow_call(
+    store: Arc<ReplStore>,
+    call: ReplToolCall,
+) -> BoxStream<'static, CallSaid> {
     let execution = call.execution;
     let told = call.begun.clone().drop_guard();
     let begun = async move {

@@ -67,9 +67,6 @@ pub(crate) struct TidyOptions {
     /// Also prints fifty names and fifty comments, drawn with a fixed seed, for a person to judge.
     #[arg(long)]
     sample: bool,
-    /// Also checks the names of types and functions.
-    #[arg(long)]
-    names: bool,
     /// Also prints where the idioms are that the figures count.
     #[arg(long)]
     idioms: bool,
@@ -95,9 +92,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     findings.append(&mut doors::check_files(&files));
     findings.append(&mut dependencies::check_files(&files)?);
     let names = NameIndex::new(&files);
-    if options.names {
-        findings.append(&mut names.check_names());
-    }
+    findings.append(&mut names.check_names());
     let prose = ProseIndex::new(&files);
     print_samples(options, &names, &prose);
     // What does not land comes last, next to the prompt.

@@ -91,14 +91,22 @@ const BARE_TYPE_NAMES: [&str; 72] = [
 /// A function name of ours stands in at most so many places.
 const FUNCTION_PLACES_MAX: usize = 12;
 
-/// Names that Rust's own conventions give to functions.
-const IDIOMATIC_FUNCTIONS: [&str; 24] = [
+/// Names of methods of the standard library, and conventional ones for well-known meanings on a well-named type.
+const IDIOMATIC_FUNCTIONS: [&str; 40] = [
+    "add",
     "as_str",
     "build",
+    "call",
+    "cancel",
     "clone",
+    "close",
+    "connect",
     "default",
     "drop",
+    "entry",
     "eq",
+    "find",
+    "finish",
     "fmt",
     "from",
     "from_str",
@@ -108,14 +116,22 @@ const IDIOMATIC_FUNCTIONS: [&str; 24] = [
     "into_inner",
     "is_empty",
     "iter",
+    "kind",
     "len",
+    "line",
+    "lock",
     "main",
     "name",
     "new",
     "next",
     "open",
     "parse",
+    "read",
+    "remove",
     "run",
+    "send",
+    "start",
+    "take",
     "write",
 ];
 

@@ -100,7 +100,7 @@ impl ReplSession {
             ReplToolCall { execution, caller, tool, args, owed, timeout, begun: begun.clone() };
         self.n_calls += 1;
         let number = self.n_calls;
-        let said = call::follow(Arc::clone(&self.setting.store), call);
+        let said = call::follow_call(Arc::clone(&self.setting.store), call);
         self.calls.push(said.map(move |said| (number, said)).boxed());
         let started = Instant::now();
         let pending = PendingToolCall {

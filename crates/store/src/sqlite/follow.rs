@@ -26,7 +26,7 @@ struct SqliteFollower {
     over: bool,
 }
 
-pub(super) fn follow(
+pub(super) fn follow_journal(
     store: &SqliteStore,
     execution: ExecutionId,
     after: Seq,

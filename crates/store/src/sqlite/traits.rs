@@ -41,7 +41,7 @@ impl Journal for SqliteStore {
         execution: ExecutionId,
         after: Seq,
     ) -> BoxStream<'static, Result<Entry, StoreError>> {
-        follow::follow(self, execution, after)
+        follow::follow_journal(self, execution, after)
     }
 
     fn list_executions(

@@ -153,7 +153,12 @@ impl ApiClient {
         for _ in 0..=REDIRECTS_MAX {
             let response = self.step(&request, proof).await?;
             let is_inside = self.transport.is_from_inside(&response);
-            match redirect::follow(&request, is_inside, response.status(), response.headers())? {
+            match redirect::follow_redirects(
+                &request,
+                is_inside,
+                response.status(),
+                response.headers(),
+            )? {
                 None => return self.whole(response, request.url).await,
                 Some((next, kept)) => {
                     request = next;

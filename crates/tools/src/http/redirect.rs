@@ -16,7 +16,7 @@ pub(super) enum RedirectParts {
 
 /// The next request, if the answer is a redirect. `is_inside` says whether the answer came from a network of ours: names are
 /// judged by their look, and this one may look public.
-pub(super) fn follow(
+pub(super) fn follow_redirects(
     sent: &ApiRequest,
     is_inside: bool,
     status: StatusCode,
@@ -118,7 +118,7 @@ mod tests {
     fn next_of(is_inside: bool, (method, from): (Method, &str), status: u16, to: &str) -> String {
         let headers = HeaderMap::from_iter([(LOCATION, to.parse().unwrap())]);
         let status = StatusCode::from_u16(status).unwrap();
-        match follow(&sent(method, from), is_inside, status, &headers) {
+        match follow_redirects(&sent(method, from), is_inside, status, &headers) {
             Ok(None) => "no redirect".into(),
             Ok(Some((next, kept))) => format!(
                 "{} {} {kept:?} {:?} key={} body={}",

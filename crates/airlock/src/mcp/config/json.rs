@@ -53,7 +53,7 @@ pub(super) fn without_entry(text: &str, section: &[&str]) -> Result<String, Conf
     Ok(root.to_string())
 }
 
-pub(super) fn value(text: &str) -> Result<Value, ConfigError> {
+pub(super) fn parse_value(text: &str) -> Result<Value, ConfigError> {
     Ok(parsed(text)?.to_serde_value().unwrap_or_default())
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let with = with_entry(text, &["servers"], &ours).unwrap();
         let airlock =
             json!({ "command": "new", "env": { "A": "1" }, "timeout": 5, "args": ["mcp"] });
-        assert_eq!(value(&with).unwrap(), json!({ "servers": { "airlock": airlock } }));
+        assert_eq!(parse_value(&with).unwrap(), json!({ "servers": { "airlock": airlock } }));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         for empty in ["", "\n", "{}"] {
             let with = with_entry(empty, &["a", "b"], &ours).unwrap();
             let expected = json!({ "a": { "b": { "airlock": { "command": "airlock" } } } });
-            assert_eq!((value(&with).unwrap(), with.ends_with("}\n")), (expected, true));
+            assert_eq!((parse_value(&with).unwrap(), with.ends_with("}\n")), (expected, true));
         }
         let refused = |text: &str| with_entry(text, &["servers"], &ours).unwrap_err();
         assert!(matches!(refused("{ a: 1 }"), ConfigError::Unreadable(_)));

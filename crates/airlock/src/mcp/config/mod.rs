@@ -69,9 +69,9 @@ impl ConfigFormat {
     /// Everything that the text says.
     pub(super) fn value(self, text: &str) -> Result<Value, ConfigError> {
         match self {
-            Self::Json => json::value(text),
-            Self::Toml => toml::value(text),
-            Self::Yaml => yaml::value(text),
+            Self::Json => json::parse_value(text),
+            Self::Toml => toml::parse_value(text),
+            Self::Yaml => yaml::parse_value(text),
         }
     }
 

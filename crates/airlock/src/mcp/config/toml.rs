@@ -39,7 +39,7 @@ pub(super) fn without_entry(text: &str, section: &[&str]) -> Result<String, Conf
     Ok(document.to_string())
 }
 
-pub(super) fn value(text: &str) -> Result<Value, ConfigError> {
+pub(super) fn parse_value(text: &str) -> Result<Value, ConfigError> {
     toml::from_str(text).map_err(|error| unreadable(&error))
 }
 

@@ -14,7 +14,7 @@ pub(super) fn with_entry(
     entry: &[EntryMember],
 ) -> Result<String, ConfigError> {
     let [section] = section else { return Err(ConfigError::NotBlock(section.join("."))) };
-    let before = value(text)?;
+    let before = parse_value(text)?;
     let ours = renewed(&before[section][ENTRY], entry);
     let lines = remove_block(text, section);
     let new = inserted(&lines, section, &ours);
@@ -27,7 +27,7 @@ pub(super) fn with_entry(
 
 pub(super) fn without_entry(text: &str, section: &[&str]) -> Result<String, ConfigError> {
     let [section] = section else { return Err(ConfigError::NotBlock(section.join("."))) };
-    let mut expected = value(text)?;
+    let mut expected = parse_value(text)?;
     if let Some(servers) = expected[section].as_object_mut() {
         servers.remove(ENTRY);
         if servers.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn without_entry(text: &str, section: &[&str]) -> Result<String, Conf
     checked(lines.concat(), &expected, section)
 }
 
-pub(super) fn value(text: &str) -> Result<Value, ConfigError> {
+pub(super) fn parse_value(text: &str) -> Result<Value, ConfigError> {
     let has_content = text.lines().any(|line| !is_blank(line));
     if !has_content {
         return Ok(json!({}));
@@ -72,7 +72,7 @@ fn object(value: Value, name: &str) -> Result<Map<String, Value>, ConfigError> {
 }
 
 fn checked(text: String, expected: &Value, section: &str) -> Result<String, ConfigError> {
-    match value(&text) {
+    match parse_value(&text) {
         Ok(value) if value == *expected => Ok(text),
         Ok(_) | Err(_) => Err(ConfigError::NotBlock(section.to_owned())),
     }
@@ -180,7 +180,7 @@ mod tests {
         {
             let with = with_entry(text, &["extensions"], &entry()).unwrap();
             assert!(with.ends_with(&format!("extensions:\n{OURS}")), "{text:?}: {with}");
-            let without = value(&without_entry(&with, &["extensions"]).unwrap()).unwrap();
+            let without = parse_value(&without_entry(&with, &["extensions"]).unwrap()).unwrap();
             assert_eq!(without["extensions"], Value::Null);
         }
     }

@@ -53,7 +53,7 @@ async fn listen_for_long(
     mut progress: ProgressNotifier,
 ) -> Result<Option<McpExecutionView>, RequestError> {
     let (steps, mut step) = watch::channel(String::new());
-    let following = follow(Arc::clone(&visit.app), wanted, steps);
+    let following = follow_execution(Arc::clone(&visit.app), wanted, steps);
     let mut following = visit.app.tasks.spawn(following);
     let deadline = tokio::time::sleep(wait);
     let ended = visit.app.credential_end(&visit.caller);
@@ -72,7 +72,7 @@ async fn listen_for_long(
 }
 
 /// Follows the journal until there is a result for the client.
-async fn follow(
+async fn follow_execution(
     app: Arc<AppState>,
     wanted: WaitRequest,
     steps: watch::Sender<String>,
