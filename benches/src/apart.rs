@@ -1,28 +1,28 @@
-//! Two processes on two cores. What both wait is woken across cores; on one core they would only take turns, and the
-//! scheduler chooses now this, now that.
+//! Pins two processes to two cores. Their mutual wake-ups then cross cores; on one core they would only take turns, and the
+//! scheduler's choice varies between runs.
 #![expect(unsafe_code, reason = "which core a thread runs on has no safe interface")]
 
 use anyhow::Result;
 use std::io;
 
-/// Where those are put who ask.
+/// The core of the requesting side.
 const ASKING: usize = 0;
-/// Where those are put who answer.
+/// The core of the answering side.
 const ANSWERING: usize = 1;
 
-/// Keeps the thread that made it on one core. Children that it starts meanwhile inherit that.
+/// Pins the current thread to one core. Children that it starts in the meantime inherit that.
 #[derive(Debug)]
 pub(crate) struct Apart {
     before: Option<libc::cpu_set_t>,
 }
 
 impl Apart {
-    /// For whoever asks.
+    /// For the requesting side.
     pub(crate) fn asking() -> Result<Self> {
         Self::on(ASKING)
     }
 
-    /// For whoever answers.
+    /// For the answering side.
     pub(crate) fn answering() -> Result<Self> {
         Self::on(ANSWERING)
     }

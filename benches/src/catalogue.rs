@@ -1,4 +1,4 @@
-//! Ten thousand tools: reading them, finding one, describing it, and what they take.
+//! A catalogue of ten thousand tools: loading, search, description, and memory.
 
 use crate::directory::directory;
 use crate::durable::served::Served;
@@ -17,13 +17,13 @@ use tools::{
     ToolCredential, ToolSearch,
 };
 
-/// What an agent does not notice.
+/// A delay that an agent does not notice.
 const SEARCH_NS_MAX: f64 = 5e6;
 
-/// All of it: tools, schemas and the index.
+/// The whole catalogue: tools, schemas and the index.
 const MEMORY_BYTES_MAX: f64 = 150e6;
 
-/// What a conversation may pay for our tools before it begins.
+/// The token cost of our tools at the beginning of a conversation.
 const TOKENS_MAX: f64 = 1_000.0;
 
 /// Longest wait until a server has read the description.
@@ -66,7 +66,7 @@ const PLAN: Plan = Plan {
 const ONCE: Plan =
     Plan { warm_up_ops: 1, n_rounds: 5, round_ops: 1, round_time_max: Duration::MAX };
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let text = description().to_string();
@@ -121,7 +121,7 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// What a model reads about ten thousand tools before it says a word: of a real server, in a real tokenizer's count.
+/// The tokens of what a model reads about ten thousand tools at the beginning: from a real server, by a real tokenizer.
 fn count_tokens(report: &mut Report, text: &str) -> Result<()> {
     let directory = directory()?;
     let spec = directory.path().join("erp.json");
@@ -194,7 +194,7 @@ fn filled(text: &str) -> Result<Catalogue> {
     Ok(catalogue)
 }
 
-/// An API of fifty regions, each with all verbs for all things.
+/// An API of fifty regions, each with all verbs for all resources.
 fn description() -> Value {
     let mut paths = serde_json::Map::new();
     for region in 0..N_TOOLS / VERBS.len() / THINGS.len() {

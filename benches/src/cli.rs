@@ -1,5 +1,4 @@
-//! From typing a verb to its first output, with a server that runs, beside a process that does nothing but
-//! connect to it.
+//! The time from the start of a verb to its first output, with a running server, beside a process that only connects to it.
 
 use crate::directory::directory;
 use crate::durable::binary;
@@ -14,10 +13,10 @@ use std::time::{Duration, Instant};
 const PLAN: Plan =
     Plan { warm_up_ops: 5, n_rounds: 21, round_ops: 10, round_time_max: Duration::MAX };
 
-/// What a person takes for at once.
+/// A delay that a person perceives as immediate.
 const FIRST_OUTPUT_NS_MAX: f64 = 30e6;
 
-/// What one file with everything in it may take.
+/// The largest size of the single binary.
 const BINARY_BYTES_MAX: f64 = 45e6;
 
 /// Measures `--version`, `call` and the binary itself.
@@ -61,7 +60,7 @@ fn this() -> Result<Command> {
     Ok(command)
 }
 
-/// From just before it was started to its first bytes, which must be these.
+/// The time from just before the start to the first bytes, which must be these.
 fn first_output(mut command: Command, expected: &[u8]) -> Result<Duration> {
     let began = Instant::now();
     let mut child = command.spawn().context("start it")?;
@@ -69,7 +68,7 @@ fn first_output(mut command: Command, expected: &[u8]) -> Result<Duration> {
     let mut first = vec![0; expected.len()];
     let read = stdout.read_exact(&mut first);
     let took = began.elapsed();
-    // Whatever else it says is no part of this, and must not stop it.
+    // The rest of the output is not measured, and must not block the process.
     drop(stdout.read_to_end(&mut vec![]));
     let status = child.wait()?;
     read.context("it said nothing")?;

@@ -1,4 +1,4 @@
-//! Processes that floors are made of: this binary again, under a hidden verb, with a socket as its standard input.
+//! Processes that serve as floors: this binary again, under a hidden verb, with a socket as its standard input.
 #![expect(unsafe_code, reason = "fork and waitpid have no safe interface")]
 
 use crate::apart::Apart;
@@ -13,20 +13,20 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 /// The verb of a helper that answers every request with the same bytes.
 const ECHO: &str = "__echo";
-/// The verb of a helper that forks a warm world for every request.
+/// The verb of a helper that forks a warmed-up process for every request.
 const FORK: &str = "__fork";
 
-/// The verb of a process that connects to the address behind it, says so and leaves.
+/// The verb of a process that connects to the address after it, reports that and exits.
 pub(crate) const CONNECT: &str = "__connect";
 
 /// Longest request or answer of a helper: a few lines of the link.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
-/// How sandboxes start their zygotes; the same image needs the same environment.
+/// The environment in which sandboxes start their zygotes; the same image needs the same environment.
 const ENVIRONMENT: [(&str, &str); 2] =
     [("TZ", "UTC"), ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-AVX2")];
 
-/// Call early in `main`: if this process was started as a helper, it becomes it and returns its exit code.
+/// Call early in `main`: if this process was started as a helper, runs it and returns its exit code.
 pub(crate) fn enter_if_asked() -> Option<ExitCode> {
     let verb = std::env::args_os().nth(1)?;
     let served = match verb.to_str()? {
@@ -50,7 +50,7 @@ fn with_link(serve: fn(&mut UnixStream) -> Result<()>) -> Result<()> {
     serve(&mut UnixStream::from(link))
 }
 
-/// A helper process. It ends when this is dropped.
+/// A helper process. Dropping it ends the process.
 #[derive(Debug)]
 pub(crate) struct Helper {
     child: Child,
@@ -59,7 +59,7 @@ pub(crate) struct Helper {
 }
 
 impl Helper {
-    /// One that reads as many bytes as `request` has and writes `answer`, again and again.
+    /// Starts a helper that reads as many bytes as `request` has and writes `answer`, repeatedly.
     pub(crate) fn echo(request: &[u8], answer: &[u8]) -> Result<Self> {
         ensure!(request.len().max(answer.len()) <= MESSAGE_BYTES_MAX, "too long for a helper");
         let mut helper = Self::start(ECHO)?;
@@ -69,7 +69,7 @@ impl Helper {
         Ok(helper)
     }
 
-    /// One that warms a world and then, for each byte, forks it, has the copy run the `execute` line, kills it
+    /// Starts a helper that warms up and then, for each byte, forks, has the copy run the `execute` line, kills it
     /// and reaps it.
     pub(crate) fn fork(execute: &[u8]) -> Result<Self> {
         ensure!(execute.len() <= MESSAGE_BYTES_MAX, "too long for a helper");
@@ -107,7 +107,7 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // Its next read finds the end, and it leaves.
+        // Its next read returns the end, and it exits.
         drop(self.link.shutdown(Shutdown::Both));
         drop(self.child.wait());
     }
@@ -159,7 +159,7 @@ fn fork_on_request(link: &mut UnixStream) -> Result<()> {
     Ok(())
 }
 
-/// `started` and `done` are two lines; nothing else is said by a program without calls or output.
+/// `started` and `done` are two lines; a program without calls or output sends nothing else.
 fn read_until_done(link: &mut UnixStream, said: &mut [u8]) -> Result<()> {
     let mut n_lines = 0;
     while n_lines < 2 {
@@ -171,10 +171,10 @@ fn read_until_done(link: &mut UnixStream, said: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Ends a copy as a sandbox ends its runners: whatever it would still do is not worth waiting for.
+/// Ends a copy as a sandbox ends its runners: with a kill, because its remaining work does not matter.
 fn end(child: libc::pid_t) -> Result<()> {
     let mut status = 0;
-    // SAFETY: the child is ours and not yet reaped, so the number is nobody else's; the kernel writes one status, which
+    // SAFETY: the child is ours and not yet reaped, so the number is no other process's; the kernel writes one status, which
     // is what is there.
     let reaped = unsafe {
         libc::kill(child, libc::SIGKILL);

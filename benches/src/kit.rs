@@ -1,11 +1,11 @@
-//! What measuring itself costs: the resolution of every other number.
+//! The cost of a measurement itself: the resolution of all other figures.
 
 use anyhow::Result;
 use bench::{Contender, Plan, Report, Target};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The clock must stay far below the microseconds that we measure with it.
+/// The cost of the clock must be far below the microseconds that it measures.
 const CLOCK_NS_MAX: f64 = 1_000.0;
 
 /// Measures an operation that reads the clock beside one that does nothing.

@@ -1,4 +1,4 @@
-//! Runs benchmarks by name. Each lives in a file of its own and returns a report.
+//! Runs benchmarks by name. Each is a module that returns a report.
 
 mod apart;
 mod catalogue;
@@ -23,14 +23,14 @@ use bench::Report;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// A benchmark that can be asked for.
+/// A benchmark that can be selected by name.
 struct Benchmark {
     name: &'static str,
     about: &'static str,
     run: fn() -> Result<Report>,
 }
 
-/// Every benchmark there is.
+/// All benchmarks.
 const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "kit", about: "what measuring itself costs", run: kit::run },
     Benchmark { name: "core", about: "runners, calls and the journal", run: core::run },
@@ -67,7 +67,7 @@ const BENCHMARKS: &[Benchmark] = &[
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
 struct Arguments {
-    /// Which one; all when not given.
+    /// The benchmark's name; default: all.
     name: Option<String>,
     /// Fail when a target is missed.
     #[arg(long)]

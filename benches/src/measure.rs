@@ -1,4 +1,4 @@
-//! Runs a subject and its floor in turns and counts nanoseconds.
+//! Runs a subject and its floor in turns and measures nanoseconds.
 
 use crate::Plan;
 use anyhow::{Context, Result, ensure};
@@ -9,18 +9,18 @@ const SAMPLES_MAX: usize = 10_000_000;
 
 /// Something to measure.
 pub struct Contender<'a> {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub name: String,
     /// Items that one operation handles; times are per item.
     pub op_items: u64,
     op: Op<'a>,
 }
 
-/// One operation, and who looks at the clock.
+/// One operation, and how its time is taken.
 enum Op<'a> {
-    /// All of it counts.
+    /// The whole operation counts.
     Clocked(Box<dyn FnMut() -> Result<()> + 'a>),
-    /// It says itself how long the part took that counts.
+    /// The operation returns the duration of the part that counts.
     Timed(Box<dyn FnMut() -> Result<Duration> + 'a>),
 }
 
@@ -37,12 +37,12 @@ impl<'a> Contender<'a> {
         Self { name: name.into(), op_items: 1, op: Op::Clocked(Box::new(op)) }
     }
 
-    /// A contender that makes ready and clears away besides, and says how long the rest took.
+    /// A contender with setup and cleanup, which returns the duration of the rest.
     pub fn timed(name: impl Into<String>, op: impl FnMut() -> Result<Duration> + 'a) -> Self {
         Self { name: name.into(), op_items: 1, op: Op::Timed(Box::new(op)) }
     }
 
-    /// The same, where one operation handles a batch.
+    /// Sets the number of items of one operation.
     #[must_use]
     pub fn batch(self, op_items: u64) -> Self {
         Self { op_items, ..self }
@@ -52,7 +52,7 @@ impl<'a> Contender<'a> {
 /// A subject and its floor, measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// What we watch.
+    /// The subject.
     pub subject: Samples,
     /// The least that could do the job.
     pub floor: Samples,
@@ -61,7 +61,7 @@ pub struct Measured {
 /// Nanoseconds per item, round by round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
-    /// What was measured.
+    /// The name of the contender.
     pub name: String,
     rounds: Vec<Vec<f64>>,
 }
@@ -73,7 +73,7 @@ impl Plan {
         self.compare_by(&|| began.elapsed().as_nanos() as f64, subject, floor)
     }
 
-    /// The same by any clock that counts nanoseconds.
+    /// Like `compare`, with any clock that counts nanoseconds.
     fn compare_by<'a>(
         &self,
         clock: &dyn Fn() -> f64,
@@ -91,7 +91,7 @@ impl Plan {
             }
         }
         for round_idx in 0..self.n_rounds {
-            // Who goes first alternates: a machine that slows down or warms up favours neither.
+            // The order alternates: a machine that slows down or warms up then favours neither.
             let mut turns = [(&mut subject, &mut subject_rounds), (&mut floor, &mut floor_rounds)];
             if round_idx % 2 == 1 {
                 turns.reverse();
@@ -135,12 +135,12 @@ impl Contender<'_> {
 
 impl Measured {
     /// How many times slower the subject is than its floor: the median over rounds of the ratio of
-    /// the medians. The two halves of a round share the machine's mood, so it cancels out.
+    /// the medians. The two halves of a round share the machine's state, so it cancels out.
     pub fn ratio(&self) -> f64 {
         quantile(self.ratios(), 0.5)
     }
 
-    /// Between which two the middle half of the rounds found the ratio.
+    /// The quartiles of the rounds' ratios.
     pub fn ratio_quartiles(&self) -> (f64, f64) {
         (quantile(self.ratios(), 0.25), quantile(self.ratios(), 0.75))
     }
@@ -152,19 +152,19 @@ impl Measured {
 }
 
 impl Samples {
-    /// The median of the rounds' medians. Not of all samples: a round that ends by the clock holds more of
-    /// them the faster it was, and slow rounds would hardly count.
+    /// The median of the rounds' medians. Not of all samples: a round that ends by the clock has more samples
+    /// the faster it was, and slow rounds would hardly count.
     pub fn median_ns(&self) -> f64 {
         quantile(self.round_medians(), 0.5)
     }
 
-    /// Ninety-nine of a hundred samples are at most this.
+    /// The 99th percentile of all samples.
     pub fn p99_ns(&self) -> f64 {
         quantile(self.rounds.concat(), 0.99)
     }
 
-    /// How far apart the medians of the middle half of the rounds are, as a share of the median: what
-    /// the machine was busy with besides us.
+    /// The distance between the quartiles of the rounds' medians, as a share of the median: the disturbance by other
+    /// processes.
     pub fn noise(&self) -> f64 {
         let medians = self.round_medians();
         let spread = quantile(medians.clone(), 0.75) - quantile(medians.clone(), 0.25);
@@ -175,7 +175,7 @@ impl Samples {
         self.rounds.iter().map(|round| median(round)).collect()
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn n_ops(&self) -> usize {
         self.rounds.iter().map(Vec::len).sum()
     }
@@ -185,7 +185,7 @@ fn median(samples: &[f64]) -> f64 {
     quantile(samples.to_vec(), 0.5)
 }
 
-/// The smallest sample that is not exceeded by more than the rest of `share`; nothing is interpolated.
+/// The smallest sample that at most the rest of `share` exceeds; nothing is interpolated.
 fn quantile(mut samples: Vec<f64>, share: f64) -> f64 {
     samples.sort_by(f64::total_cmp);
     let rank = (samples.len() as f64 * share).ceil() as usize;
@@ -201,7 +201,7 @@ mod tests {
     const PLAN: Plan =
         Plan { warm_up_ops: 1, n_rounds: 3, round_ops: 2, round_time_max: Duration::from_secs(1) };
 
-    /// A contender that winds the clock by hand.
+    /// A contender that advances the clock explicitly.
     fn winds<'a>(
         name: &str,
         clock: &'a Cell<f64>,

@@ -1,10 +1,10 @@
-//! Rivals from npm, installed below the target directory, where tests look for them, too.
+//! Rivals from npm, installed below the target directory, where tests find them, too.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Where `binary` of `package` is within `folder` of the target directory, installed unless that was done before.
+/// The path of `binary` of `package` in `folder` of the target directory; installs the package if it is missing.
 #[expect(clippy::disallowed_methods, reason = "npm is awaited here")]
 pub(crate) fn installed(folder: &str, package: &str, binary: &str) -> Result<PathBuf> {
     let beside = std::env::current_exe()?;

@@ -1,11 +1,11 @@
-//! How much to measure.
+//! The amount of work of a measurement.
 
 use std::time::Duration;
 
-/// How often, and for how long at most.
+/// The number and the longest duration of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Operations of each contender that are run first and not counted.
+    /// Uncounted operations of each contender before the first round.
     pub warm_up_ops: usize,
     /// Rounds; in each, subject and floor take turns.
     pub n_rounds: usize,

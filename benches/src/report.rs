@@ -1,9 +1,9 @@
-//! What a benchmark found, and whether it is good enough.
+//! The results of a benchmark, and whether they meet the targets.
 
 use crate::table::{bytes, nanoseconds, table};
 use crate::{Measured, Target, Verdict};
 
-/// All that one benchmark found.
+/// All results of one benchmark.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     rows: Vec<Row>,
@@ -11,59 +11,59 @@ pub struct Report {
     counts: Vec<Count>,
 }
 
-/// How many of something there are, which does not depend on the machine's mood either.
+/// A count, which does not depend on the machine's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Count {
-    /// What was counted.
+    /// The name of the count.
     pub name: String,
-    /// How many there are.
+    /// The count.
     pub n: f64,
-    /// How many there may be, where that is promised.
+    /// The largest permitted count, where one is promised.
     pub n_max: Option<f64>,
 }
 
-/// Memory, which no floor is measured beside: it does not depend on the machine's mood.
+/// Memory, which needs no floor: it does not depend on the machine's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Size {
-    /// What was measured.
+    /// The name of the measurement.
     pub name: String,
-    /// How much it takes.
+    /// The size.
     pub bytes: f64,
-    /// How much it may take, where that is promised.
+    /// The largest permitted size, where one is promised.
     pub bytes_max: Option<f64>,
 }
 
-/// One measurement and what was asked of it.
+/// One measurement and its targets.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was measured.
+    /// The measurement.
     pub measured: Measured,
-    /// What it must reach.
+    /// Its targets.
     pub targets: Vec<Target>,
 }
 
 impl Report {
-    /// One more measurement.
+    /// Adds a measurement.
     pub fn add(&mut self, measured: Measured, targets: Vec<Target>) {
         self.rows.push(Row { measured, targets });
     }
 
-    /// One more size.
+    /// Adds a size.
     pub fn add_size(&mut self, size: Size) {
         self.sizes.push(size);
     }
 
-    /// One more count.
+    /// Adds a count.
     pub fn add_count(&mut self, count: Count) {
         self.counts.push(count);
     }
 
-    /// How many targets were missed.
+    /// The number of missed targets.
     pub fn n_missed(&self) -> usize {
         self.judged().iter().filter(|(.., verdict)| *verdict == Verdict::Missed).count()
     }
 
-    /// The table, as people read it: a line for each subject, one for its floor, one per target.
+    /// Formats the table: a line for each subject, one for its floor, one per target.
     pub fn shown(&self) -> String {
         let heads = ["", "median", "p99", "noise", "ops", "ratio", "(half of the rounds)"];
         let mut lines = vec![heads.map(str::to_owned).to_vec()];
@@ -101,7 +101,7 @@ impl Size {
 
     fn judged(&self) -> Option<(&str, String, Verdict)> {
         let max = self.bytes_max?;
-        // Written so that a size that is not a number misses.
+        // Written so that NaN counts as a miss.
         let verdict = if self.bytes <= max { Verdict::Met } else { Verdict::Missed };
         Some((&self.name, format!("<= {}", bytes(max)), verdict))
     }

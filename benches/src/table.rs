@@ -1,6 +1,6 @@
 //! Numbers and tables for people.
 
-/// Lines up columns: the first to the left, the others to the right.
+/// Aligns columns: the first to the left, the others to the right.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let cell = |row: &[String], column: usize| row.get(column).cloned().unwrap_or_default();
@@ -20,7 +20,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// A time in the unit that suits it, three digits or more.
+/// Formats a time in a suitable unit, with three digits or more.
 pub(crate) fn nanoseconds(ns: f64) -> String {
     match ns {
         ns if ns < 10_000.0 => format!("{ns:.0} ns"),
@@ -29,7 +29,7 @@ pub(crate) fn nanoseconds(ns: f64) -> String {
     }
 }
 
-/// A size in the unit that suits it.
+/// Formats a size in a suitable unit.
 pub(crate) fn bytes(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 10_000.0 => format!("{bytes:.0} B"),

@@ -1,4 +1,4 @@
-//! What a measurement must reach.
+//! The targets of a measurement.
 
 use crate::Measured;
 use crate::table::nanoseconds;
@@ -10,28 +10,28 @@ pub enum Target {
     RatioMax(f64),
     /// The median is at most this.
     MedianNsMax(f64),
-    /// Ninety-nine of a hundred operations take at most this long.
+    /// The 99th percentile is at most this.
     P99NsMax(f64),
 }
 
 /// Whether a target was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was.
+    /// It was met.
     Met,
-    /// It was not.
+    /// It was missed.
     Missed,
 }
 
 impl Target {
-    /// Holds a measurement against this target.
+    /// Compares a measurement with this target.
     pub fn judge(&self, measured: &Measured) -> Verdict {
         let (found, max) = match *self {
             Self::RatioMax(max) => (measured.ratio(), max),
             Self::MedianNsMax(max) => (measured.subject.median_ns(), max),
             Self::P99NsMax(max) => (measured.subject.p99_ns(), max),
         };
-        // Written so that a measurement that is not a number misses.
+        // Written so that NaN counts as a miss.
         if found <= max { Verdict::Met } else { Verdict::Missed }
     }
 }

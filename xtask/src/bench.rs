@@ -1,10 +1,10 @@
-//! Hands over to the `bench` crate, which is built in release mode and links what it measures.
+//! Runs the `bench` crate, which is built in release mode and links what it measures.
 
 use crate::cargo::CargoCall;
 use crate::packages;
 use anyhow::Result;
 
-/// The benchmarks that do not link the binary but start it, from beside themselves.
+/// The benchmarks that start the binary, from their own directory, instead of linking it.
 const START_BINARY: [&str; 9] = [
     "catalogue",
     "cli",
@@ -20,7 +20,7 @@ const START_BINARY: [&str; 9] = [
 /// Runs one benchmark or all of them.
 pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
     if name.is_none_or(|name| name == "catalogue") {
-        // It counts tokens with somebody else's tokenizer.
+        // It counts tokens with an npm tokenizer.
         packages::run()?;
     }
     for cargo in calls(name, check) {
@@ -32,7 +32,7 @@ pub(crate) fn run(name: Option<&str>, check: bool) -> Result<()> {
 fn calls(name: Option<&str>, check: bool) -> Vec<CargoCall> {
     let mut calls = vec![];
     if name.is_none_or(|name| START_BINARY.contains(&name)) {
-        // Alone, with the features that it is shipped with.
+        // Built separately, with the features of a release.
         calls.push(CargoCall::new(&["build", "--release", "--package", "airlock"]));
     }
     calls.push(measure(name, check));

@@ -1,11 +1,11 @@
-//! Lets stories and fixtures rewrite what they expect.
+//! Regenerates the expectations of stories and fixtures.
 
 use crate::cargo::CargoCall;
 use crate::nextest;
 use crate::print::print_line;
 use anyhow::Result;
 
-/// Runs the tests of one package or of all with the word to rewrite.
+/// Runs the tests of one package or of all in rewrite mode.
 pub(crate) fn run(package: Option<&str>) -> Result<()> {
     nextest::install()?;
     rewrite(package).run()?;
@@ -14,7 +14,7 @@ pub(crate) fn run(package: Option<&str>) -> Result<()> {
 }
 
 fn rewrite(package: Option<&str>) -> CargoCall {
-    // One failing test must not keep the others from rewriting.
+    // One failing test must not prevent the others from rewriting.
     let cargo = CargoCall::new(&["nextest", "run", "--no-fail-fast"])
         .env("AIRLOCK_BLESS", "1")
         .env("INSTA_UPDATE", "always");

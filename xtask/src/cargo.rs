@@ -1,4 +1,4 @@
-//! Runs cargo in the root of the repository. The only place of this tool that starts a process.
+//! Runs cargo in the root of the repository. The only module of this tool that starts a process.
 
 use crate::print::print_line;
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// One way to call cargo.
+/// One invocation of cargo.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CargoCall {
     arguments: Vec<String>,
@@ -21,19 +21,19 @@ impl CargoCall {
         Self { arguments, variables: vec![] }
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub(crate) fn arg(mut self, argument: &str) -> Self {
         self.arguments.push(argument.to_owned());
         self
     }
 
-    /// One environment variable.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
-    /// What somebody would type to get the same.
+    /// The equivalent command line.
     pub(crate) fn shown_command(&self) -> String {
         let quoted = |text: &str| {
             if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
@@ -45,7 +45,7 @@ impl CargoCall {
         variables.chain(words).chain(arguments).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it in the open: its output is the user's.
+    /// Runs it with its output on the terminal.
     pub(crate) fn run(&self) -> Result<()> {
         print_line(&format!("$ {}", self.shown_command()));
         let status = self.command().status().context("start cargo")?;
@@ -60,7 +60,7 @@ impl CargoCall {
         print_line(&format!("$ {}", self.shown_command()));
         let mut child = self.command().stderr(Stdio::piped()).spawn().context("start cargo")?;
         let errors = child.stderr.take().expect("it is piped");
-        // What a fuzz target prints may be no text.
+        // The output of a fuzz target may not be valid UTF-8.
         for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
             watch(&String::from_utf8_lossy(&line));
         }
@@ -85,7 +85,7 @@ impl CargoCall {
         reason = "a build tool starts cargo; every caller waits for it"
     )]
     fn command(&self) -> Command {
-        // The cargo that runs us, so that a chosen toolchain stays chosen.
+        // The cargo that runs this tool, so that a chosen toolchain stays chosen.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(cargo);
         command

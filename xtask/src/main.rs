@@ -31,11 +31,11 @@ enum XtaskVerb {
     Test,
     /// Installs what tests need from npm, once, into target/npm.
     Packages,
-    /// What a reviewer would ask about; fails on what no reviewer would let pass.
+    /// Checks what a reviewer would ask about; fails on errors.
     Tidy(tidy::TidyOptions),
     /// Measures in release mode, all benchmarks or one.
     Bench {
-        /// Which one; all when not given.
+        /// The benchmark's name; default: all.
         name: Option<String>,
         /// Fail when a target is missed.
         #[arg(long)]
@@ -43,14 +43,14 @@ enum XtaskVerb {
     },
     /// Runs tests at full size, all that have one or those of one name.
     Soak {
-        /// Which one; all when not given.
+        /// The soak's name; default: all.
         name: Option<String>,
         #[command(flatten)]
         options: soak::Options,
     },
     /// Runs tests that rewrite their expectations; read the diff afterwards.
     Bless {
-        /// Only this package; all when not given.
+        /// Only this package; default: all.
         #[arg(short, long)]
         package: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! Runs the tests with cargo-nextest, each in a process of its own. `.config/nextest.toml` says how.
+//! Runs the tests with cargo-nextest, each in its own process, configured by `.config/nextest.toml`.
 
 use crate::cargo::{CargoCall, root};
 use crate::print::print_line;
@@ -6,30 +6,30 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::time::Duration;
 
-/// Where nextest writes what became of each test.
+/// The report that nextest writes.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
-/// What nextest takes as the number of tests that run at a time.
+/// The variable with the number of tests that nextest runs concurrently.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
 /// How many of the slowest tests are shown.
 const SLOWEST_SHOWN: usize = 10;
 
-/// What a test prints that passes because something is missing on this machine.
+/// The marker that a test prints when it passes because something is missing on this machine.
 const SKIPPED: &str = "SKIPPED";
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq)]
 struct TestReport {
     /// The package and the binary.
     binary: String,
     name: String,
     took: Duration,
-    /// Checks that it left out, and why.
+    /// The checks that it skipped, with the reasons.
     skipped: Vec<String>,
 }
 
-/// Installs it where it is missing.
+/// Installs nextest if it is missing.
 pub(crate) fn install() -> Result<()> {
     if CargoCall::new(&["nextest", "--version"]).read().is_ok() {
         return Ok(());
@@ -37,11 +37,11 @@ pub(crate) fn install() -> Result<()> {
     CargoCall::new(&["install", "--locked", "cargo-nextest"]).run()
 }
 
-/// Runs all tests, and shows what was left out and what took longest.
+/// Runs all tests, and prints the skipped checks and the slowest tests.
 pub(crate) fn run() -> Result<()> {
     install()?;
     let report = root().join(REPORT);
-    // Of an earlier run.
+    // The report of an earlier run.
     let _ = fs::remove_file(&report);
     let outcome = CargoCall::new(&["nextest", "run", "--workspace", "--no-fail-fast"])
         .env(THREADS, threads())
@@ -77,12 +77,12 @@ fn summary(tests: &[TestReport]) -> Vec<String> {
     lines
 }
 
-/// Reads a report in the JUnit format, as far as nextest uses it.
+/// Parses a report in the JUnit format, as far as nextest uses it.
 fn read(report: &str) -> Result<Vec<TestReport>> {
     report.split("<testcase ").skip(1).map(read_test).collect()
 }
 
-/// Reads from behind the name of a test's element.
+/// Parses the text after the name of a test's element.
 fn read_test(element: &str) -> Result<TestReport> {
     let (head, body) = element.split_once('>').context("an element does not end")?;
     let head = format!(" {head}");
@@ -101,7 +101,7 @@ fn read_test(element: &str) -> Result<TestReport> {
     })
 }
 
-/// The printed text of a line in which tags may stand before and behind it.
+/// The printed text of a line, without tags before and after it.
 fn skip_text(line: &str) -> String {
     let printed = &line[line.find(SKIPPED).unwrap_or(0)..];
     unescaped(printed.split('<').next().unwrap_or_default())

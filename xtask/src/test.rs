@@ -10,16 +10,16 @@ use crate::tidy::{self, TidyOptions};
 use anyhow::{Result, bail};
 use std::time::{Duration, Instant};
 
-/// With the examples, libraries have the features that lints and tests give them: nothing is checked once more.
+/// With the examples, libraries have the same features as in lints and tests: no crate is checked a second time.
 const DOCS: &[&str] = &["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"];
 
-/// One thing that must hold.
+/// A check that must pass.
 struct TestStep {
     name: &'static str,
     run: Box<dyn Fn() -> Result<()>>,
 }
 
-/// How a step went.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepEnding {
     Passed(Duration),

@@ -1,4 +1,4 @@
-//! Synced appends to the journal, one after the other and by many at once, beside a bare file that takes the same bytes.
+//! Synced appends to the journal, sequential and by many concurrent writers, beside a bare file that takes the same bytes.
 
 use super::{PLAN, on};
 use crate::directory::directory;
@@ -22,22 +22,22 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// A journal is an index besides: pages instead of lines, and seals on them.
+/// A journal is also an index: pages instead of lines, with checksums.
 const ALONE_RATIO_MAX: f64 = 1.5;
 
-/// Those who wait together share a sync: five times the rate of the bare file.
+/// Concurrent appends share a sync: five times the rate of the bare file.
 const TOGETHER_RATIO_MAX: f64 = 0.2;
 
-/// Executions that append at once.
+/// Executions that append concurrently.
 const WRITERS: usize = 64;
 
 /// Appends of each writer in one operation.
 const APPENDS_EACH: usize = 8;
 
-/// What makes an event about 250 bytes long.
+/// The padding that makes an event about 250 bytes long.
 const LINE_BYTES: usize = 180;
 
-/// One asks, one answers.
+/// One request at a time.
 const ASKED_MAX: usize = 1;
 
 pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
@@ -73,14 +73,14 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     bare.stop()
 }
 
-/// The disk that both share. A file system may write out with one file's sync what others have left unwritten; between
-/// turns everything is written out, so that neither can be charged for the other.
+/// The disk that both share. A file system may write out with one file's sync the unwritten data of others; between turns
+/// everything is written out, so that neither is charged for the other.
 struct Disk {
     directory: PathBuf,
     last: Cell<Option<Turn>>,
 }
 
-/// Who uses the disk.
+/// The current user of the disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Journal,
@@ -88,7 +88,7 @@ enum Turn {
 }
 
 impl Disk {
-    /// Writes out what the other has left, when the turn changes.
+    /// Writes out the other's data when the turn changes.
     fn settle(&self, turn: Turn) -> Result<()> {
         if self.last.replace(Some(turn)) != Some(turn) {
             for file in std::fs::read_dir(&self.directory)? {
@@ -102,7 +102,7 @@ impl Disk {
     }
 }
 
-/// One execution that appends.
+/// An execution that appends.
 #[derive(Clone)]
 struct Writer {
     store: SqliteStore,
@@ -139,7 +139,7 @@ impl Writer {
     }
 }
 
-/// Each in a task of its own, as executions are.
+/// Each in its own task, as executions are.
 async fn append_together(writers: Vec<Writer>) -> Result<Vec<Writer>> {
     let mut tasks = JoinSet::new();
     for writer in writers {
@@ -154,7 +154,7 @@ struct Bare {
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-/// What to append, and who waits for it.
+/// The text to append, and the sender of its acknowledgement.
 type Asked = (Arc<String>, oneshot::Sender<()>);
 
 impl Bare {
@@ -165,7 +165,7 @@ impl Bare {
             while let Some((text, done)) = asked.blocking_recv() {
                 file.write_all(text.as_bytes())?;
                 file.sync_data()?;
-                // Whoever asked waits for this.
+                // The caller waits for this.
                 let _ = done.send(());
             }
             Ok(())

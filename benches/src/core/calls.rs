@@ -24,7 +24,7 @@ const RATIO_MAX: f64 = 3.0;
 /// Calls of one program.
 const CALLS: u64 = 200;
 
-/// Marks that nobody has taken yet: the one at the beginning, the one at the end.
+/// Marks in the channel: the one at the beginning, the one at the end.
 const MARKS_MAX: usize = 2;
 
 pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
@@ -55,8 +55,8 @@ pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program that calls `demo.add` between two marks. Nobody follows it before the second mark, so that nothing but
-/// the calls is counted. From mark to mark it is one round trip more than there are calls between them.
+/// Runs a program that calls `demo.add` between two marks. It has no follower before the second mark, so that only the
+/// calls are counted. From mark to mark it is one round trip more than there are calls between them.
 async fn time_calls(engine: &Engine, marks: &mut mpsc::Receiver<Instant>) -> Result<Duration> {
     let calls = CALLS - 1;
     let execution = engine
@@ -76,13 +76,13 @@ async fn time_calls(engine: &Engine, marks: &mut mpsc::Receiver<Instant>) -> Res
     Ok(second - first)
 }
 
-/// A tool that tells us when it was called.
+/// A tool that reports the time of its call.
 fn stopwatch() -> Result<(FunctionSource, mpsc::Receiver<Instant>)> {
     let (mark, marks) = mpsc::channel(MARKS_MAX);
     let nature = ToolNature { read_only: true, runs: ToolHost::Here };
     let tool = Tool { nature, ..Tool::new(ToolPath::parse("bench.mark")?) };
     let source = FunctionSource::new("bench").add(tool, move |_: Json| {
-        // A mark too many means a program that was run twice, which its outcome tells.
+        // A surplus mark means a program that was run twice, which its outcome shows.
         let _ = mark.try_send(Instant::now());
         future::ready(Ok(()))
     });

@@ -7,17 +7,17 @@ use bench::{Contender, Plan, Report, Target};
 use sandbox::{Config, LeaseDemand, MEMORY_BYTES_DEFAULT, Sandbox};
 use tokio::runtime::Runtime;
 
-/// The jail, the way through three tasks to the zygote and its news of every end cost at most this.
+/// The jail, the hand-overs between three tasks and the zygote, and its report of every end cost at most this.
 const RATIO_MAX: f64 = 1.0 / 0.6;
 
-/// Runners of one operation, one after the other: from one to the next nobody has to wake the task that asks.
+/// Runners of one operation, one after the other: between them the requesting task stays awake.
 const BATCH: u64 = 10;
 
 pub(super) fn run(runtime: &Runtime, report: &mut Report) -> Result<()> {
     let execute = lines::one_plus_one()?;
     let config = Config {
         warm_runners: 0,
-        // Room for one: a lease waits until the process before it is reaped, so that is counted too.
+        // For one runner: a lease waits until the previous process is reaped, so that is counted too.
         memory_budget_bytes: MEMORY_BYTES_DEFAULT,
         forks_per_zygote_max: u32::MAX,
         ..Config::default()

@@ -8,10 +8,10 @@ use protocols::execbox::wire::{Airlock, Execute, Idle, Options, RawJson, ToolCal
 use protocols::execbox::{FromRunner, ToRunner};
 use sandbox::{Lease, LeaseMessage};
 
-/// Any time will do; this one has as many digits as those of our days.
+/// A fixed time with as many digits as a present one.
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// The order to run `1 + 1`, as the engine gives it.
+/// The message to run `1 + 1`, as the engine sends it.
 pub(super) fn one_plus_one() -> Result<Vec<u8>> {
     let limits = ExecutionLimits::default();
     let execute = ToRunner::Execute(Execute {
@@ -42,7 +42,7 @@ pub(super) fn one_plus_one() -> Result<Vec<u8>> {
     Ok(line)
 }
 
-/// What a guest says when it calls `demo.add` and waits, and what it hears.
+/// The message of a guest that calls `demo.add` and waits, and the answer to it.
 pub(super) fn call_and_result() -> Result<(Vec<u8>, Vec<u8>)> {
     let input = RawJson::parse(r#"{"a":1,"b":2}"#).context("an object is JSON")?;
     let (mut call, mut result) = (vec![], vec![]);
@@ -61,7 +61,7 @@ pub(super) fn call_and_result() -> Result<(Vec<u8>, Vec<u8>)> {
     Ok((call, result))
 }
 
-/// Hands a program to a runner and reads until it is done. Returns how many bytes it said.
+/// Sends a program to a runner and reads until it is done. Returns the number of bytes read.
 pub(super) async fn run(lease: &mut Lease, execute: &[u8]) -> Result<usize> {
     lease.push(execute).ok().context("the runner is gone")?;
     let mut said_bytes = 0;

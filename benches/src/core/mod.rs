@@ -1,4 +1,4 @@
-//! What every execution is made of: a runner, its link, calls through the engine, appends to the journal.
+//! The parts of every execution: a runner, its link, calls through the engine, appends to the journal.
 
 mod appends;
 mod calls;
@@ -12,7 +12,7 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Nine seconds for a comparison at most: five of them in less than a minute.
+/// At most nine seconds for a comparison: five of them in less than a minute.
 const PLAN: Plan = Plan {
     warm_up_ops: 30,
     n_rounds: 15,
@@ -20,7 +20,7 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(300),
 };
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let runtime = Runtime::new().context("start a runtime")?;
     let mut report = Report::default();
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// Runs a future as the server does, on a thread of the runtime: the one who waits for sockets is the one who goes on.
+/// Runs a future as the server does, on a thread of the runtime: the thread that waits for sockets also continues the work.
 fn on<R: Send + 'static>(
     runtime: &Runtime,
     future: impl Future<Output = Result<R>> + Send + 'static,

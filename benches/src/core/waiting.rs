@@ -1,4 +1,4 @@
-//! From the message to the result on a runner that waits, beside the same bytes on a socket.
+//! From the message to the result on a warm runner, beside the same bytes on a socket.
 
 use super::{PLAN, lines, on};
 use crate::apart::Apart;
@@ -12,14 +12,14 @@ use tokio::runtime::Runtime;
 /// Parsing, compiling, running and the first touch of every page cost at most two round trips.
 const RATIO_MAX: f64 = 3.0;
 
-/// Runners that are made ready together, so that nothing is forked or reaped while we measure.
-/// As many as a sandbox keeps by itself.
+/// Runners that are prepared together, so that no process is forked or reaped during a measurement.
+/// As many as a sandbox retains by itself.
 const BATCH: usize = 4;
 
-/// How long nobody does anything before a message: whoever waits has come to rest, and so has its core.
+/// The pause before a message: the waiting process, and its core, are idle by then.
 const REST: Duration = Duration::from_millis(1);
 
-/// How often we look whether a batch is there. Nothing is measured meanwhile.
+/// Poll interval for a batch. Nothing is measured in the meantime.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
@@ -40,8 +40,8 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         let (lease, execute) = (ready.lease()?, execute.clone());
         on(runtime, answered(lease, execute))?.said_bytes
     };
-    // As many processes that wait as there are runners, each asked in turn: two that only ever talk to
-    // each other are put on one core, which no runner is before its first message.
+    // As many waiting processes as there are runners, each used in turn: the scheduler puts two processes that only talk to
+    // each other on one core, where no runner is before its first message.
     let answer = vec![b'.'; said_bytes];
     let mut echoes =
         (0..BATCH).map(|_| Helper::echo(&execute, &answer)).collect::<Result<Vec<_>>>()?;
@@ -71,11 +71,11 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// A runtime whose only thread asks from the core where the floor is asked from.
+/// A runtime with one thread, on the core from which the floor is measured.
 fn asking() -> Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).enable_all().on_thread_start(|| {
-        // Where it cannot be kept there it is measured wherever it is.
+        // Without pinning, the measurement runs on any core.
         drop(Apart::asking().map(std::mem::forget));
     });
     builder.build().context("start a runtime")
@@ -93,7 +93,7 @@ async fn answered(mut lease: Lease, execute: Vec<u8>) -> Result<Answered> {
     Ok(Answered { taken: before.elapsed(), lease, said_bytes })
 }
 
-/// Leases on runners that wait, and those that were used: a runner is thrown away when its batch is.
+/// Leases of waiting runners, and of used ones: a runner is discarded with its batch.
 struct Ready {
     sandbox: Sandbox,
     leases: Vec<Lease>,
@@ -109,7 +109,7 @@ impl Ready {
         self.leases.pop().context("a batch was made ready")
     }
 
-    /// Throws the used ones away and takes a new batch.
+    /// Discards the used ones and takes a new batch.
     async fn renewed(mut self) -> Result<Self> {
         for lease in self.used.drain(..) {
             lease.finish();
@@ -120,7 +120,7 @@ impl Ready {
         self.filled().await
     }
 
-    /// Takes what waits, then waits until the next batch does: those we hold have long come to rest.
+    /// Takes the waiting runners, then waits for the next batch: the leased ones are idle by then.
     async fn filled(mut self) -> Result<Self> {
         self.until_all_wait().await;
         for _ in 0..BATCH {

@@ -1,4 +1,4 @@
-//! A client that keeps its connection: the least that can talk to the server.
+//! A minimal client with a persistent connection.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Longest wait for anything: reached only by a server that hangs.
+/// Longest wait for any answer: reached only by a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Longest answer; ours are a few hundred bytes.
@@ -28,7 +28,7 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), head, body: vec![] })
     }
 
-    /// Asks for a constant.
+    /// Requests a constant.
     pub(crate) fn healthz(&mut self) -> Result<()> {
         let request = format!("GET /healthz {}\r\n", self.head);
         ensure!(self.answer(&request)? == b"ok", "the server is not well");
@@ -41,38 +41,38 @@ impl Client {
         result(answer)
     }
 
-    /// Runs a program to its question, whose id comes back.
+    /// Runs a program to its question, and returns the question's id.
     pub(crate) fn ask(&mut self, code: &str) -> Result<String> {
         let answer = self.post("/api/executions", &json!({ "code": code }))?;
         let id = answer["structured"]["executionId"].as_str();
         id.map(str::to_owned).with_context(|| format!("nothing was asked: {answer}"))
     }
 
-    /// Refuses a question, and reads what the program makes of it.
+    /// Declines a question, and reads the program's result.
     pub(crate) fn decline(&mut self, question: &str) -> Result<Value> {
         let path = format!("/api/executions/{question}/resume");
         result(self.post(&path, &json!({ "action": "decline" }))?)
     }
 
-    /// How long the server takes to say that it is well, at the route that both servers have.
+    /// Requests the health route that both servers have.
     pub(crate) fn health(&mut self) -> Result<()> {
         let request = format!("GET /api/health {}\r\n", self.head);
         self.answer(&request).map(drop)
     }
 
-    /// Asks for the health and takes any answer, also that there is no such thing: whoever answers is alive.
+    /// Requests the health route and accepts any answer, also a 404: the server that sent it is alive.
     pub(crate) fn sign_of_life(&mut self) -> Result<()> {
         let request = format!("GET /api/health {}\r\n", self.head);
         self.read_answer(&request).map(drop)
     }
 
-    /// Answers a question; what the program returns then.
+    /// Accepts a question; returns the program's result.
     pub(crate) fn accept(&mut self, question: &str) -> Result<Value> {
         let path = format!("/api/executions/{question}/resume");
         result(self.post(&path, &json!({ "action": "accept" }))?)
     }
 
-    /// How many executions are in the server's memory.
+    /// The number of executions in the server's memory.
     pub(crate) fn n_live(&mut self) -> Result<u64> {
         let request = format!("GET /metrics {}\r\n", self.head);
         let text = String::from_utf8(self.answer(&request)?.to_vec())?;
@@ -80,18 +80,18 @@ impl Client {
         Ok(n_live.context("the metrics do not tell what is live")?.parse()?)
     }
 
-    /// Reads JSON.
+    /// Sends a GET request and parses the JSON answer.
     pub(crate) fn get(&mut self, path: &str) -> Result<Value> {
         let request = format!("GET {path} {}\r\n", self.head);
         serde_json::from_slice(self.answer(&request)?).context("read an answer")
     }
 
-    /// Sends JSON and reads JSON.
+    /// Sends JSON and parses the JSON answer.
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Result<Value> {
         self.post_with(path, "", body)
     }
 
-    /// The same with more lines in the head.
+    /// Like `post`, with additional headers.
     pub(crate) fn post_with(&mut self, path: &str, more: &str, body: &Value) -> Result<Value> {
         serde_json::from_slice(self.post_for_body(path, more, body)?).context("read an answer")
     }
@@ -114,7 +114,7 @@ impl Client {
         Ok(&self.body)
     }
 
-    /// The line with the status; the body is in `body` then.
+    /// Returns the status line; the body is in `body` afterwards.
     fn read_answer(&mut self, request: &str) -> Result<String> {
         self.stream.get_mut().write_all(request.as_bytes())?;
         let mut line = String::new();
@@ -143,7 +143,7 @@ impl Client {
         Ok(status)
     }
 
-    /// Reads a body whose length is not known when it begins, such as a stream of events.
+    /// Reads a chunked body, such as a stream of events.
     fn read_chunks(&mut self) -> Result<()> {
         self.body.clear();
         loop {
@@ -167,7 +167,7 @@ fn result(mut answer: Value) -> Result<Value> {
     Ok(answer["structured"]["result"].take())
 }
 
-/// Does `work` for 0 to `n` by all clients at once and returns what came of it, in no order.
+/// Runs `work` for 0 to `n` by all clients concurrently and returns the results, in no order.
 pub(crate) fn share_out<C: Send, T: Send>(
     clients: &mut [C],
     n: usize,

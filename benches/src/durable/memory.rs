@@ -1,4 +1,4 @@
-//! What an idle server takes, and what programs add to it that wait for people.
+//! The memory of an idle server, and of programs that wait for people.
 
 use super::pauses::{ASKING, asked};
 use super::served::Served;
@@ -9,22 +9,22 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The whole tree of processes, with the runners that wait ready.
+/// The whole process tree, with the warm runners.
 const IDLE_BYTES_MAX: f64 = 30e6;
 
-/// Nothing but entries in an index.
+/// Only entries in an index.
 const PAUSED_BYTES_MAX: f64 = 1_024.0;
 
 /// Programs that wait for people.
 const N_PAUSED: usize = 2_000;
 
-/// Servers looked at; the median counts.
+/// The number of servers; the median counts.
 const N_SERVERS: usize = 5;
 
-/// Runners are kept for ten seconds in the hope of an early answer.
+/// Runners are retained for ten seconds in case an answer arrives early.
 const COOLING_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Returns the directory with what waits in it.
+/// Returns the directory with the paused programs.
 pub(super) fn run(report: &mut Report) -> Result<TempDir> {
     let (empty, full) = (directory()?, directory()?);
     Served::start(empty.path())?.stop()?;
@@ -41,7 +41,7 @@ fn size(name: &str, bytes: f64, bytes_max: Option<f64>) -> Size {
     Size { name: name.to_owned(), bytes, bytes_max }
 }
 
-/// What each adds to a server that was as busy before: what busyness itself takes is not counted.
+/// The memory of each in a server that was equally busy before: the memory of past activity is not counted.
 fn in_one_server() -> Result<f64> {
     let directory = directory()?;
     let served = Served::start_with_tools(directory.path())?;
@@ -66,7 +66,7 @@ fn wait_until_cool(served: &Served) -> Result<()> {
     Ok(())
 }
 
-/// What each adds to a server that has never run it.
+/// The memory of each in a server that has never run it.
 fn after_a_restart(empty: &Path, full: &Path) -> Result<f64> {
     let served = Served::start_with_tools(full)?;
     asked(&served, N_PAUSED, ASKING)?;
@@ -76,7 +76,7 @@ fn after_a_restart(empty: &Path, full: &Path) -> Result<f64> {
     Ok((with - without) / N_PAUSED as f64)
 }
 
-/// The median of what several servers take that were started alike.
+/// The median memory of several servers that were started in the same way.
 fn looks(start: impl Fn() -> Result<Served>) -> Result<f64> {
     let mut all = vec![];
     for _ in 0..N_SERVERS {

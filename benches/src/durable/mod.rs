@@ -1,4 +1,4 @@
-//! The real server, release build, as clients and machines meet it: requests, pauses, replays, memory, start.
+//! The real server, release build, from the outside: requests, pauses, replays, memory, start.
 
 pub(crate) mod client;
 mod memory;
@@ -13,7 +13,7 @@ pub(crate) use served::{binary, pss_bytes, tree_bytes};
 use anyhow::Result;
 use bench::Report;
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     trivial::run(&mut report)?;

@@ -1,4 +1,4 @@
-//! A program that asks somebody, answered while its runner waits and answered after a restart.
+//! A program that asks a question, answered while its runner waits and answered after a restart.
 
 use super::client::{Client, share_out};
 use super::served::Served;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use bench::{Contender, Plan, Report};
 use std::time::{Duration, Instant};
 
-/// Asks, and returns whether the answer was yes.
+/// Asks, and returns whether the answer was an approval.
 pub(super) const ASKING: &str = "return (await tools.demo.ask({ text: 'well?' })).approved";
 
 const PLAN: Plan = Plan {
@@ -30,13 +30,13 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     served.stop()
 }
 
-/// Asks `n` times by as many programs, with a few clients.
+/// Opens `n` questions by as many programs, with a few clients.
 pub(super) fn asked(served: &Served, n: usize, code: &str) -> Result<Vec<String>> {
     let mut clients = (0..4).map(|_| served.client()).collect::<Result<Vec<_>>>()?;
     share_out(&mut clients, n, |client| client.ask(code))
 }
 
-/// Answers the next question, and says how long it took until the result was there.
+/// Answers the next question, and returns the time until the result.
 pub(super) fn answer(
     client: &mut Client,
     questions: &mut impl Iterator<Item = String>,

@@ -1,4 +1,4 @@
-//! A thousand recorded calls, repeated in a fresh server before an answer can be taken.
+//! A thousand recorded calls, replayed in a new server before an answer can be applied.
 
 use super::pauses::{ASKING, answer, asked};
 use super::served::Served;
@@ -10,11 +10,11 @@ use std::time::Duration;
 /// From the answer to the result, everything included.
 const REPLAY_NS_MAX: f64 = 30e6;
 
-/// Nothing is warmed up: every execution is answered once.
+/// There is no warm-up: every execution is answered once.
 const PLAN: Plan =
     Plan { warm_up_ops: 0, n_rounds: 15, round_ops: 1, round_time_max: Duration::MAX };
 
-/// Calls a thousand times, one after the other, and then asks.
+/// Makes a thousand sequential calls, and then asks a question.
 const CALLING: &str = "let sum = 0;
     for (let n = 0; n < 1000; n++) sum = await tools.demo.add({ a: sum, b: 1 });
     const { approved } = await tools.demo.ask({ text: `${sum}?` });

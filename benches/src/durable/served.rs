@@ -1,4 +1,4 @@
-//! `airlock serve`, the one beside this binary: started, looked at, stopped.
+//! `airlock serve`, from the directory of this binary: started, measured, stopped.
 
 use super::client::Client;
 use crate::enclave::Streams;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often and how far apart memory is looked at; the largest counts. Runners that wait ready are forked
-/// within the first few looks.
+/// The number of memory samples and their distance; the largest counts. Warm runners are forked
+/// within the first few samples.
 const N_LOOKS: usize = 10;
 const LOOKS_APART: Duration = Duration::from_millis(100);
 
@@ -18,27 +18,27 @@ pub(crate) struct Served {
     child: Child,
     address: String,
     secret: String,
-    /// From just before it was started to its first line.
+    /// The time from just before the start to its first line.
     pub(crate) took: Duration,
 }
 
 impl Served {
-    /// Starts a server as everybody gets it, on a port of its own.
+    /// Starts a server with default options, on a free port.
     pub(crate) fn start(data_dir: &Path) -> Result<Self> {
         Self::start_with(data_dir, &[])
     }
 
-    /// The same with the demonstration tools.
+    /// Like `start`, with the demonstration tools.
     pub(crate) fn start_with_tools(data_dir: &Path) -> Result<Self> {
         Self::start_with(data_dir, &["--demo"])
     }
 
-    /// The same with more flags.
+    /// Like `start`, with more flags.
     pub(crate) fn start_with(data_dir: &Path, more: &[&str]) -> Result<Self> {
         Self::start_binary(&binary()?, data_dir, more)
     }
 
-    /// The same with another binary, such as one built from an earlier commit.
+    /// Like `start_with`, with another binary, such as one built from an earlier commit.
     pub(crate) fn start_binary(binary: &Path, data_dir: &Path, more: &[&str]) -> Result<Self> {
         let mut command = command(binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir).args(more);
@@ -58,38 +58,38 @@ impl Served {
         Ok(served)
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// What opens it.
+    /// The secret of its token.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
 
-    /// One more connection.
+    /// Opens another connection.
     pub(crate) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, &self.secret)
     }
 
-    /// One more connection for streams.
+    /// Opens another connection for streams.
     pub(crate) fn streams(&self) -> Result<Streams> {
         Streams::connect(&self.address, &self.secret)
     }
 
-    /// Memory of the server itself, now: neither runners nor what they are forked from.
+    /// The present memory of the server itself, without its runners and zygote.
     pub(crate) fn own_bytes(&self) -> Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
         pss_bytes(&rollup).context("/proc tells no Pss")
     }
 
-    /// Memory of the server and all processes below it, now.
+    /// The present memory of the server and its descendants.
     pub(crate) fn bytes_now(&self) -> Result<u64> {
         tree_bytes(self.child.id())
     }
 
-    /// Memory of the server and all processes below it, each page counted once: the most in the first second.
+    /// Memory of the server and its descendants, each page counted once: the maximum of the first second.
     pub(crate) fn memory_bytes(&self) -> Result<u64> {
         let mut most = 0;
         for _ in 0..N_LOOKS {
@@ -99,7 +99,7 @@ impl Served {
         Ok(most)
     }
 
-    /// Stops it in order and waits until it is gone.
+    /// Stops it gracefully and waits for its exit.
     #[expect(clippy::disallowed_methods, reason = "it is awaited here")]
     pub(crate) fn stop(mut self) -> Result<()> {
         let pid = self.child.id().to_string();
@@ -113,13 +113,13 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It is gone already where it was stopped.
+        // It has already exited if it was stopped.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// How long the binary takes to be loaded, to find out what it is asked for and to leave.
+/// The time in which the binary is loaded, parses its command line and exits.
 pub(crate) fn load_and_leave() -> Result<Duration> {
     let mut command = airlock()?;
     command.arg("--version");
@@ -135,7 +135,7 @@ pub(crate) fn load_and_leave() -> Result<Duration> {
     Ok(took)
 }
 
-/// The binary, without what the environment might tell it.
+/// The binary, with a clean environment.
 pub(crate) fn airlock() -> Result<Command> {
     Ok(command(&binary()?))
 }
@@ -148,7 +148,7 @@ fn command(binary: &Path) -> Command {
     command
 }
 
-/// The binary that is measured.
+/// The path of the binary that is measured.
 pub(crate) fn binary() -> Result<PathBuf> {
     let binary = std::env::current_exe()?.with_file_name("airlock");
     if !binary.is_file() {
@@ -157,7 +157,7 @@ pub(crate) fn binary() -> Result<PathBuf> {
     Ok(binary)
 }
 
-/// Memory of a process and all below it, each page counted once.
+/// Memory of a process and its descendants, each page counted once.
 pub(crate) fn tree_bytes(root: u32) -> Result<u64> {
     let mut below = vec![root];
     let mut total = 0;
@@ -179,7 +179,7 @@ pub(crate) fn tree_bytes(root: u32) -> Result<u64> {
     Ok(total)
 }
 
-/// A process may end while we look; one that we may not look at would make the sum a lie.
+/// A process may end during the measurement; one that may not be read would falsify the sum.
 fn unless_gone(read: std::io::Result<String>) -> Result<Option<String>> {
     match read {
         Ok(text) => Ok(Some(text)),
@@ -189,7 +189,7 @@ fn unless_gone(read: std::io::Result<String>) -> Result<Option<String>> {
     }
 }
 
-/// The proportional size in what the kernel says of a process.
+/// The proportional set size in the kernel's report on a process.
 pub(crate) fn pss_bytes(rollup: &str) -> Option<u64> {
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

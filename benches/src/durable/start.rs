@@ -1,4 +1,4 @@
-//! From nothing to a server that answers, on a directory that others have lived in.
+//! From the start of a process to a server that answers, on a directory with existing data.
 
 use super::served::{Served, binary, load_and_leave};
 use anyhow::Result;
@@ -6,7 +6,7 @@ use bench::{Contender, Plan, Report, Size, Target};
 use std::path::Path;
 use std::time::Duration;
 
-/// What nobody notices who restarts a server.
+/// A restart that no client notices.
 const READY_NS_MAX: f64 = 50e6;
 
 const PLAN: Plan =

@@ -14,10 +14,10 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(400),
 };
 
-/// Clients that ask at once: more than a small machine has cores.
+/// Concurrent clients: more than a small machine has cores.
 const N_CLIENTS: usize = 8;
 
-/// Requests of one operation, so that starting threads costs each of them little.
+/// Requests of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 200;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {

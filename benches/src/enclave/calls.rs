@@ -1,4 +1,4 @@
-//! Ten calls that the caller runs, one after the other, beside ten constants that are answered.
+//! Ten sequential calls that the caller runs, beside ten constants that are answered.
 
 use super::client::Streams;
 use super::floor::Floor;
@@ -20,10 +20,10 @@ const PLAN: Plan = Plan {
 const N_CALLS: usize = 10;
 const N_CLIENTS: usize = 8;
 
-/// Sessions of one operation, so that starting threads costs each of them little.
+/// Sessions of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 64;
 
-/// Who hears a session and answers it: a connection for each.
+/// A client that follows a session and answers its calls: a connection for each.
 struct Caller {
     events: Streams,
     answers: Client,

@@ -1,17 +1,17 @@
-//! A client of streams: the least that can hear one to its end.
+//! A minimal client that reads a stream to its end.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Longest wait for anything: reached only by a server that hangs.
+/// Longest wait for any answer: reached only by a server that hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is read at once.
+/// The size of one read.
 const READ_BYTES: usize = 256 << 10;
 
-/// One connection that hears one stream after the other.
+/// One connection that reads one stream after the other.
 pub(crate) struct Streams {
     stream: BufReader<TcpStream>,
     head: String,
@@ -54,7 +54,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The next event: a line that is neither a chunk's size nor its end. Servers send whole lines.
+    /// Returns the next event: a line that is neither a chunk's size nor its end. Servers send whole lines.
     pub(super) fn event(&mut self) -> Result<&str> {
         loop {
             self.next_line()?;
@@ -64,18 +64,18 @@ impl Streams {
         }
     }
 
-    /// The event that was heard last.
+    /// The last event that was read.
     pub(super) fn line(&self) -> &str {
         &self.line
     }
 
-    /// Hears events up to one with this mark.
+    /// Reads events up to one with this mark.
     pub(super) fn until(&mut self, mark: &str) -> Result<()> {
         while !self.event()?.contains(mark) {}
         Ok(())
     }
 
-    /// Hears the last chunk, after which another stream may begin.
+    /// Reads the last chunk, after which another stream may begin.
     pub(super) fn end(&mut self) -> Result<()> {
         while self.line != "0\r\n" {
             self.next_line()?;
@@ -83,7 +83,7 @@ impl Streams {
         self.next_line()
     }
 
-    /// Takes what comes without looking at it, until the last event has come; says how many bytes that were.
+    /// Reads without parsing, until the last event has arrived; returns the number of bytes.
     pub(super) fn drain(&mut self, last: &[u8]) -> Result<usize> {
         let mut buffer = vec![0; READ_BYTES];
         let (mut n_bytes, mut kept) = (0, vec![]);
@@ -91,7 +91,7 @@ impl Streams {
             let n = self.stream.read(&mut buffer)?;
             ensure!(n > 0, "the stream ended before its last event");
             n_bytes += n;
-            // The mark stands near the end of what has come, perhaps across two reads.
+            // The mark is near the end of the received data, perhaps across two reads.
             kept.extend_from_slice(&buffer[n.saturating_sub(1 << 10)..n]);
             if kept.windows(last.len()).any(|window| window == last) {
                 return Ok(n_bytes);

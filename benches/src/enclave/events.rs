@@ -1,4 +1,4 @@
-//! Events of one session to one reader and to a hundred, beside as many constants; and the same session once it is over.
+//! Events of one session to one reader and to a hundred, beside as many constants; and the same session after its end.
 
 use super::client::Streams;
 use super::floor::Floor;
@@ -19,11 +19,11 @@ const RATIO_MAX: f64 = 2.0;
 /// Lines that the program prints.
 const N_EVENTS: usize = 5_000;
 
-/// What the last event of each stream has and no other.
+/// A text that only the last event of each stream contains.
 const CALLED: &[u8] = b"\"toolName\":\"wait\"";
 const FINAL: &[u8] = b"\"type\":\"final\"";
 
-/// The code of a session that prints, and then waits for its caller or is over.
+/// The code of a session that prints, and then waits for its caller or ends.
 fn printing(then: &str) -> String {
     format!(
         "for (let n = 0; n < {N_EVENTS}; n++) console.log('line ' + n + ' of a program'); {then}"
@@ -41,7 +41,7 @@ pub(super) fn run(floor: &Floor, report: &mut Report) -> Result<()> {
     served.stop()
 }
 
-/// From the program's mouth to a reader's ear: the interpreter, the journal and the stream.
+/// From the program's output to a reader: the interpreter, the journal and the stream.
 fn told_live(served: &Served, floor: &Floor, report: &mut Report) -> Result<()> {
     let (mut run, mut constant) = (served.streams()?, theirs(floor)?);
     let body = json!({ "code": printing("1") }).to_string();
@@ -56,7 +56,7 @@ fn told_live(served: &Served, floor: &Floor, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// A session that goes on: its readers hear all that it said, each its own stream.
+/// A session that continues: each reader receives all its events, in a separate stream.
 fn to_readers(served: &Served, floor: &Floor, n: usize, report: &mut Report) -> Result<()> {
     let session = format!("s_{n}_readers");
     let limits =
@@ -81,7 +81,7 @@ fn to_readers(served: &Served, floor: &Floor, n: usize, report: &mut Report) -> 
         reader.get(&format!("/events/{}", N_EVENTS + 1))?;
         reader.drain(FINAL).map(drop)
     };
-    // All readers are there at once, each with a thread of its own.
+    // All readers are connected concurrently, each with its own thread.
     let mut readers = vec![(); n];
     let mut others = readers.clone();
     let subject = Contender::new(format!("an event, {n} readers, time for each"), || {
@@ -98,7 +98,7 @@ fn to_readers(served: &Served, floor: &Floor, n: usize, report: &mut Report) -> 
     Ok(())
 }
 
-/// A session that is over, heard again from its first event.
+/// A finished session, read again from its first event.
 fn replayed(served: &Served, floor: &Floor, report: &mut Report) -> Result<()> {
     let mut reader = served.streams()?;
     let body = json!({ "sessionId": "s_over", "code": printing("1") });

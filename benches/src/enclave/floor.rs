@@ -1,4 +1,4 @@
-//! The floor: the HTTP server that ours is built on, with constants where ours has sessions.
+//! The floor: the HTTP server that ours is built on, with constants in place of sessions.
 
 use anyhow::{Context, Result};
 use axum::Router;
@@ -11,10 +11,10 @@ use futures_util::StreamExt as _;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-/// An event of the usual size. Each is an item of its own, as a server that has nothing to wait for sends them.
+/// An event of the usual size. Each is a separate item, as a server that has nothing to wait for sends them.
 const EVENT: &[u8] = b"{\"protocolVersion\":2,\"sessionId\":\"s_00000000-0000-4000-8000-000000000001\",\"seq\":12345,\"type\":\"stdout\",\"timestamp\":1794772678875,\"payload\":{\"chunk\":\"line 12345 of a program\\n\",\"data\":\"line 12345 of a program\\n\"}}\n";
 
-/// An event that is answered.
+/// An event that the client answers.
 const CALL: &[u8] = b"{\"protocolVersion\":2,\"sessionId\":\"s_00000000-0000-4000-8000-000000000001\",\"seq\":12345,\"type\":\"tool_call\",\"timestamp\":1794772678875,\"payload\":{\"callId\":\"c_00000000-0000-8000-8000-000000000001-1\",\"toolName\":\"t\",\"tool\":\"t\",\"args\":{\"n\":1}}}\n";
 
 /// The last event.
@@ -42,7 +42,7 @@ impl Floor {
     }
 }
 
-/// So many events, and the last.
+/// A stream of so many events, and the last one.
 fn events(event: &'static [u8], n: usize) -> impl IntoResponse {
     let lines = std::iter::repeat_n(event, n).chain([FINAL]).map(Bytes::from_static);
     let lines = futures_util::stream::iter(lines).map(Ok::<_, Infallible>);

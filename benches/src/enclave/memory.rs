@@ -1,4 +1,4 @@
-//! What a session takes that waits for its caller: while its runner waits too, and once that is dropped.
+//! The memory of a session that waits for its caller: while its runner waits too, and after the runner was dropped.
 
 use super::client::Streams;
 use crate::directory::directory;
@@ -9,23 +9,23 @@ use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The server's own share of a session that has a runner and a reader.
+/// The server's own memory for a session that has a runner and a reader.
 const IDLE_BYTES_MAX: f64 = 150e3;
 
-/// Nothing but entries in an index, and a note of how long to wait for readers.
+/// Only entries in an index, and the deadline for readers.
 const DROPPED_BYTES_MAX: f64 = 2_048.0;
 
-/// Sessions at once: each has a runner.
+/// Concurrent sessions: each has a runner.
 const N_IDLE: usize = 20;
 
-/// Sessions without runners: as many as make their share stand out of the noise, and out of the database's cache, which
-/// fills up to its maximum and no further.
+/// Sessions without runners: enough for a signal above the noise, and above the database's cache, which fills up to its
+/// maximum and no further.
 const N_DROPPED: usize = 3_000;
 
-/// Runners are kept for ten seconds in the hope of an early answer.
+/// Runners are retained for ten seconds in case an answer arrives early.
 const COOLING_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Servers looked at; the median counts.
+/// The number of servers; the median counts.
 const N_SERVERS: usize = 5;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
@@ -40,8 +40,8 @@ fn size(name: &str, bytes: f64, bytes_max: f64) -> Size {
     Size { name: name.to_owned(), bytes, bytes_max: Some(bytes_max) }
 }
 
-/// What each adds to a server that has as many already: what busyness itself takes is not counted, and no memory that
-/// others have left is used again.
+/// The memory of each in a server that already has as many: the memory of past activity is not counted, and no freed memory
+/// is reused.
 fn with_runners() -> Result<f64> {
     let directory = directory()?;
     let served = Served::start(directory.path())?;
@@ -56,7 +56,7 @@ fn with_runners() -> Result<f64> {
     Ok((after - before) / N_IDLE as f64)
 }
 
-/// What each adds to a server that finds it when it starts.
+/// The memory of each in a server that loads it at the start.
 fn without_runners() -> Result<f64> {
     let (empty, full) = (directory()?, directory()?);
     Served::start(empty.path())?.stop()?;
@@ -94,7 +94,7 @@ fn wait_until_cool(served: &Served) -> Result<()> {
     Ok(())
 }
 
-/// The median of what several servers take that were started alike.
+/// The median memory of several servers that were started in the same way.
 fn looks(data_dir: &Path) -> Result<f64> {
     let mut all = vec![];
     for _ in 0..N_SERVERS {

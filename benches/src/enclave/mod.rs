@@ -1,4 +1,4 @@
-//! Sessions of enclave beside the same HTTP server streaming constants: what a stream costs anyway.
+//! Sessions of enclave beside the same HTTP server streaming constants: the unavoidable cost of a stream.
 
 mod calls;
 mod client;
@@ -13,7 +13,7 @@ use anyhow::Result;
 use bench::Report;
 use floor::Floor;
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let floor = Floor::start()?;

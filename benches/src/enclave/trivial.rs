@@ -18,7 +18,7 @@ const PLAN: Plan = Plan {
 
 const N_CLIENTS: usize = 8;
 
-/// Sessions of one operation, so that starting threads costs each of them little.
+/// Sessions of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 128;
 
 pub(super) fn run(floor: &Floor, report: &mut Report) -> Result<()> {

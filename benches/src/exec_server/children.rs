@@ -1,4 +1,4 @@
-//! What a process and those below it are made of.
+//! The memory and threads of a process tree.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -7,11 +7,11 @@ use std::fs;
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Weight {
     pub(super) bytes: f64,
-    /// Of the server itself.
+    /// Threads of the server itself.
     pub(super) n_threads: f64,
 }
 
-/// Weighs a server and all below it that is not `program`. Each page is counted once.
+/// Measures a server and its descendants except `program`. Each page is counted once.
 pub(super) fn weigh(server: u32, program: &str) -> Result<Weight> {
     let status = fs::read_to_string(format!("/proc/{server}/status"))?;
     let threads = status.lines().find_map(|line| line.strip_prefix("Threads:"));

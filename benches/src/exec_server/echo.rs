@@ -1,4 +1,4 @@
-//! A key that is pressed and comes back: what a person at a terminal waits for.
+//! The round trip of a key press: the latency for a person at a terminal.
 
 use super::floor::RoundTrip;
 use super::peer::{Said, Transport};
@@ -9,10 +9,10 @@ use bench::{Contender, Plan, Report, Target};
 use serde_json::json;
 use std::cell::RefCell;
 
-/// How many times as long as a message there and back.
+/// The largest multiple of a message's round trip.
 const RATIO_MAX: f64 = 3.0;
 
-/// It reads what is typed: a terminal that is full takes no more keys and sends none back.
+/// It reads the input: a terminal whose buffer is full accepts no more keys and echoes none.
 const PROGRAM: &[&str] = &["/bin/sh", "-c", "exec cat > /dev/null"];
 
 pub(super) fn run(
@@ -29,7 +29,7 @@ pub(super) fn run(
         let mut n_keys = 0_u64;
         Ok(Contender::new(name, move || {
             n_keys += 1;
-            // A new line now and then: a terminal does not take a longer one than it can hold.
+            // A line break now and then: a terminal limits the length of a line.
             let chunk = if n_keys.is_multiple_of(50) { "Cg==" } else { "eA==" };
             let write =
                 json!({"processId": process, "chunk": chunk, "writeId": n_keys.to_string()});

@@ -1,5 +1,5 @@
-//! The least that could do the job: fork, exec and a read in a bare loop, a terminal that nobody stands beside, and
-//! messages that come back as they went.
+//! The least that could do the job: fork, exec and a read in a bare loop, a terminal without an emulator, and
+//! messages that are echoed.
 #![expect(unsafe_code, reason = "a terminal has no safe interface")]
 
 use super::peer::{Transport, connect};
@@ -13,7 +13,7 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use tokio_tungstenite::tungstenite::{self, Message};
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const READ_BYTES: usize = 64 << 10;
 
 /// A program that runs, over a pipe.
@@ -28,9 +28,9 @@ impl Bare {
         Ok(Self(command.spawn()?))
     }
 
-    /// Starts it and hears it to its end, on two cores: a program and a server that reads it run side by side. On one
-    /// core they would take turns over what is in its cache, which is twice as fast and nobody's choice but the
-    /// scheduler's.
+    /// Starts it and reads its output to the end, on two cores: a program and a server that reads it run in parallel.
+    /// On one core they would take turns over the contents of its cache, which is twice as fast, but only the scheduler
+    /// could choose it.
     pub(super) fn heard_apart(argv: &[&str]) -> Result<usize> {
         let started = {
             let _apart = Apart::answering()?;
@@ -40,7 +40,7 @@ impl Bare {
         started.finish()
     }
 
-    /// Hears it to its end; how much it said.
+    /// Reads its output to the end; returns the number of bytes.
     pub(super) fn finish(mut self) -> Result<usize> {
         let mut n_bytes = 0;
         let (stdout, stderr) = (self.0.stdout.take(), self.0.stderr.take());
@@ -57,14 +57,14 @@ fn drain(from: &mut impl io::Read) -> Result<usize> {
         match from.read(&mut room) {
             Ok(0) => return Ok(n_bytes),
             Ok(n) => n_bytes += n,
-            // A terminal that everybody has left says so.
+            // The kernel reports this when every process has closed the terminal.
             Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(n_bytes),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// What the kernel makes of a program's output to a terminal.
+/// The kernel's processing of a program's output to a terminal.
 #[expect(clippy::disallowed_methods, reason = "it is awaited here")]
 pub(super) fn through_terminal(argv: &[&str]) -> Result<usize> {
     let (mut ours, theirs) = terminal()?;
@@ -88,7 +88,7 @@ fn terminal() -> Result<(File, OwnedFd)> {
     if made < 0 {
         return Err(io::Error::last_os_error().into());
     }
-    // SAFETY: both were just made for us, and nobody else knows their numbers.
+    // SAFETY: both were just made for us, and no other code knows their numbers.
     let both = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
     for descriptor in [ours, theirs] {
         // SAFETY: the call changes a flag of a descriptor that is ours. A child must not hold our end open.
@@ -97,13 +97,13 @@ fn terminal() -> Result<(File, OwnedFd)> {
     Ok(both)
 }
 
-/// A message there and back: from another process over a pipe, or from a thread over a WebSocket.
+/// The round trip of a message: from another process over a pipe, or from a thread over a WebSocket.
 pub(super) enum RoundTrip {
     Lines(Box<Helper>),
     Frames(Box<tungstenite::WebSocket<std::net::TcpStream>>),
 }
 
-/// About what the smallest request is.
+/// About the size of the smallest request.
 const MESSAGE: &str =
     r#"{"id":17,"method":"process/write","params":{"processId":"p1","chunk":"eA=="}}"#;
 
@@ -134,7 +134,7 @@ impl RoundTrip {
     }
 }
 
-/// Sends everything back until the client leaves, from another core: a server is no thread of its client.
+/// Echoes messages until the client leaves, from another core: a server is not a thread of its client.
 fn echo(listener: &TcpListener) -> Result<()> {
     let _apart = Apart::answering()?;
     let (stream, _) = listener.accept()?;

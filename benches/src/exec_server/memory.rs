@@ -1,4 +1,4 @@
-//! What a server takes: idle, and with two hundred programs that wait.
+//! The memory of a server: idle, and with two hundred programs that wait.
 
 use super::Side;
 use super::children::{Weight, weigh};
@@ -13,7 +13,7 @@ const IDLE_BYTES_MAX: f64 = 20e6;
 
 const N_CHILDREN: u32 = 200;
 
-/// How long a server gets to come to rest.
+/// How long a server gets to become idle.
 const COMING_TO_REST: Duration = Duration::from_millis(300);
 
 pub(super) fn run(
@@ -37,7 +37,7 @@ pub(super) fn run(
             let what = format!("each of {N_CHILDREN} idle children with a {kind}, programs apart");
             report.add_size(Size { name: name(&what), bytes: each, bytes_max: None });
             let what = format!("threads more for {N_CHILDREN} children with a {kind}");
-            // A thread of the pool may wake or sleep, whatever the children do.
+            // A thread of the pool may start or end, independently of the children.
             let n_max = is_ours.then_some(POOL_THREADS_MAX);
             report.add_count(Count {
                 name: name(&what),
@@ -49,7 +49,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Threads that do file work come when they are needed and leave after a while; a child needs none.
+/// Threads for file work start on demand and end after a while; a child needs none.
 const POOL_THREADS_MAX: f64 = 4.0;
 
 fn at_rest(peer: &Peer) -> Result<Weight> {

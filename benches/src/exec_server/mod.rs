@@ -1,5 +1,5 @@
-//! `airlock exec-server` as clients meet it, over stdio and over a WebSocket: beside the least that could start a
-//! program and hear it, and beside the `codex exec-server` of the day in the same run.
+//! `airlock exec-server` as clients use it, over stdio and over a WebSocket: beside the least that could start a
+//! program and read its output, and beside the current `codex exec-server` in the same run.
 
 mod children;
 mod echo;
@@ -16,7 +16,7 @@ use peer::{Peer, Transport};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Time enough for a few dozen starts, or a few megabytes, in each of the rounds.
+/// Enough time for a few dozen starts, or a few megabytes, in each of the rounds.
 const PLAN: Plan = Plan {
     warm_up_ops: 5,
     n_rounds: 9,
@@ -24,7 +24,7 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(250),
 };
 
-/// Whose server is measured.
+/// The server that is measured.
 struct Side {
     name: String,
     program: PathBuf,
@@ -36,7 +36,7 @@ impl Side {
     }
 }
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let ours = Side { name: "airlock".into(), program: crate::durable::binary()? };
@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// One measure: ours beside the floor, with what is asked of it, and theirs beside the same floor, with nothing.
+/// One measure: ours beside the floor, with its targets, and theirs beside the same floor, without targets.
 fn beside<'a>(
     report: &mut Report,
     plan: Plan,
@@ -69,7 +69,7 @@ fn beside<'a>(
     Ok(())
 }
 
-/// Loud, so that nobody takes half a benchmark for a whole one.
+/// Prominent, so that an incomplete benchmark is not taken for a complete one.
 #[expect(clippy::print_stderr, reason = "telling the user is what this function is for")]
 fn skipped(why: &str) {
     eprintln!("SKIPPED: nothing is measured beside {}: {why}", rival::name());

@@ -1,4 +1,4 @@
-//! Much output: pushed over pipes and terminals, and read by those who ask for it.
+//! Large output: pushed over pipes and terminals, and read on request.
 
 use super::floor::{Bare, through_terminal};
 use super::peer::{Peer, Transport};
@@ -8,15 +8,15 @@ use bench::{Contender, Plan, Report, Target};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// At least this share of the floor's rate.
+/// The smallest share of the floor's rate.
 const PIPE_SHARE: f64 = 0.6;
 const TERMINAL_SHARE: f64 = 0.8;
 
-/// What one operation moves. A megabyte is an item, so times are per megabyte.
+/// The output of one operation. A megabyte is an item, so times are per megabyte.
 const PIPE_MEGABYTES: u64 = 32;
 const TERMINAL_MEGABYTES: u64 = 4;
 
-/// What people read: lines.
+/// Typical output: lines.
 const LINE: &str =
     "the quick brown fox jumps over the lazy dog and then sits down in the warm sun\n";
 
@@ -44,7 +44,7 @@ pub(super) fn run(
     let wish = vec![Target::RatioMax(1.0 / PIPE_SHARE)];
     beside(report, plan, (pushed(ours)?, wish), theirs.map(pushed).transpose()?, floor)?;
 
-    // Only ours can be asked to wait for its reader; theirs would lose most of it.
+    // Only our server can be asked to wait for its reader; theirs would lose most of the output.
     let read = {
         let mut peer = ours.connect(transport)?;
         let run = move || pull(&mut peer, &argv, PIPE_MEGABYTES);

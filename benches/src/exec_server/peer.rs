@@ -1,4 +1,4 @@
-//! A blocking client of one page, for any exec-server over either transport.
+//! A minimal blocking client, for any exec-server over either transport.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes, WebSocket, client};
 
-/// The largest message: what is kept of a process, in base64, and some.
+/// The largest message: the retained output of a process, in base64, and a reserve.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// Longer messages are output; only their beginning is looked at.
+/// Longer messages are output; only their beginning is parsed.
 const SHORT_BYTES_MAX: usize = 400;
 
-/// How a client reaches its server.
+/// The transport between a client and its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
     Stdio,
@@ -24,7 +24,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// For tables.
+    /// The name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -33,7 +33,7 @@ impl Transport {
     }
 }
 
-/// A server and a client that has said hello. Dropping it kills the server.
+/// A server and a client after the handshake. Dropping it kills the server.
 pub(crate) struct Peer {
     pub(super) child: Child,
     link: Link,
@@ -41,10 +41,10 @@ pub(crate) struct Peer {
     _home: TempDir,
 }
 
-/// What a server says.
+/// A message of a server.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
-    /// So many bytes.
+    /// The number of bytes.
     Output(usize),
     Exited,
     Closed,
@@ -52,7 +52,7 @@ pub(super) enum Said {
 }
 
 impl Peer {
-    /// Starts a server and says hello in today's dialect.
+    /// Starts a server and performs the handshake in the current dialect.
     pub(crate) fn start(program: &Path, transport: Transport) -> Result<Self> {
         let home = crate::directory::directory()?;
         let is_ours = program.file_name().is_some_and(|name| name == "airlock");
@@ -88,7 +88,7 @@ impl Peer {
         Ok(peer)
     }
 
-    /// A name that no process of this server has had.
+    /// Returns a process id that this server has not used.
     pub(crate) fn name(&mut self) -> String {
         self.n_asked += 1;
         format!("p{}", self.n_asked)
@@ -114,7 +114,7 @@ impl Peer {
         self.link.send(&message.to_string())
     }
 
-    /// The next thing the server says that is worth knowing.
+    /// Returns the next relevant message of the server.
     pub(super) fn next(&mut self) -> Result<Said> {
         loop {
             let text = self.link.next()?;
@@ -124,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// Waits for an answer; what is said meanwhile is passed by.
+    /// Waits for an answer; other messages in between are skipped.
     pub(crate) fn answer(&mut self) -> Result<Value> {
         loop {
             if let Said::Answer(answer) = self.next()? {
@@ -133,7 +133,7 @@ impl Peer {
         }
     }
 
-    /// Waits until a process that is alone has ended and all was told; how much it said.
+    /// Waits until the only process has ended and all its output was read; returns the number of bytes.
     pub(super) fn closed(&mut self) -> Result<usize> {
         let mut n_bytes = 0;
         loop {
@@ -148,7 +148,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It is a benchmark's: nobody waits for its last words.
+        // A benchmark needs no graceful shutdown.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -173,7 +173,7 @@ fn heard(text: &str) -> Result<Option<Said>> {
     })
 }
 
-/// How many bytes the first chunk of a message stands for.
+/// The decoded length of the first chunk of a message.
 fn chunk_bytes(text: &str) -> Option<usize> {
     const KEY: &str = r#""chunk":""#;
     let start = text.find(KEY)? + KEY.len();
@@ -193,7 +193,7 @@ fn command(program: &Path, home: &Path) -> Command {
     command
 }
 
-/// A WebSocket to `url`.
+/// Opens a WebSocket to `url`.
 pub(super) fn connect(url: &str) -> Result<WebSocket<TcpStream>> {
     let address = url.strip_prefix("ws://").context("it listens at a WebSocket")?;
     let stream = TcpStream::connect(address.trim_end_matches('/'))?;
@@ -215,7 +215,7 @@ enum Link {
     Frames {
         socket: Box<WebSocket<TcpStream>>,
         last: Utf8Bytes,
-        /// Kept open: some servers end when their input does.
+        /// Remains open: some servers end when their input does.
         _server: (ChildStdin, BufReader<ChildStdout>),
     },
 }

@@ -1,4 +1,4 @@
-//! From the wish for a program to the news of its end, one at a time and sixteen.
+//! From the request for a program to the notification of its end, one at a time and sixteen.
 
 use super::floor::{Bare, RoundTrip};
 use super::peer::{Peer, Said, Transport};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 /// A program that does nothing.
 const NOTHING: &[&str] = &["/bin/true"];
 
-/// What a start may take of what the bare loop takes, a round trip apart.
+/// The largest multiple of the bare loop's time for a start, apart from a round trip.
 const START_SHARE: f64 = 1.5;
 
-/// Programs of one operation with several under way.
+/// Programs of one operation with several in flight.
 const BATCH: usize = 64;
 const IN_FLIGHT: usize = 16;
 
@@ -67,7 +67,7 @@ fn start_to_exited(peer: &mut Peer) -> Result<Duration> {
     peer.spawn(NOTHING, &json!({}))?;
     while peer.next()? != Said::Exited {}
     let took = began.elapsed();
-    // Some tell the end of the streams first.
+    // Some servers report the end of the streams first.
     peer.ask("environment/status", &json!({}))?;
     peer.answer()?;
     Ok(took)

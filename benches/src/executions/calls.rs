@@ -1,4 +1,4 @@
-//! Ten HTTP tool calls, one after the other: beside the same ten requests by hand, and beside the rival.
+//! Ten sequential HTTP tool calls: beside the same ten requests without a program, and beside the rival.
 
 use super::rival::{Rival, VERSION};
 use super::tool_server::{Direct, ToolServer};
@@ -12,10 +12,10 @@ use std::time::Duration;
 const PLAN: Plan =
     Plan { warm_up_ops: 5, n_rounds: 9, round_ops: 50, round_time_max: Duration::from_millis(500) };
 
-/// How many times faster than the rival.
+/// The required factor over the rival.
 const WISH: f64 = 20.0;
 
-/// Where the tools are, below either server.
+/// The path of the tools, in either server.
 pub(super) const ITEMS: &str = "tools.bench.org.main.items";
 
 pub(super) fn run(tools: &ToolServer, rival: Option<&Rival>, report: &mut Report) -> Result<()> {

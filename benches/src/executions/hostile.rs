@@ -1,4 +1,4 @@
-//! Neighbours of a program that never yields: the smallest program and a look at the health, with and without it.
+//! Neighbours of a program that never yields: the smallest program and a health request, with and without it.
 
 use super::rival::{Rival, VERSION};
 use super::trivial::return_one;
@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 const PLAN: Plan =
     Plan { warm_up_ops: 1, n_rounds: 9, round_ops: 5, round_time_max: Duration::from_millis(800) };
 
-/// A core is taken, and on a small machine that is half of it. Whoever is busy for long lets others go first, so that
-/// they notice less than that.
+/// A core is taken, and on a small machine that is half of it. A process that is busy for long gets a lower priority,
+/// so that neighbours notice less than that.
 const RATIO_MAX: f64 = 1.5;
 
-/// How long it has been at it: in its first moments it is a program like any other.
+/// The time after which it is measured: in its first moments it is a program like any other.
 const UNDER_WAY: Duration = Duration::from_millis(150);
 
-/// What neighbours ask for beside it, one after the other.
+/// Sequential requests of a neighbour beside it.
 const N_ASKS: u64 = 20;
 
 /// Never yields, and never reaches the engine's own interrupt hook either.
 const HOSTILE: &str = "for (;;) [].sort.call({ length: 2 ** 32 })";
 
-/// How long the rival's hostile program lasts: it has nobody who ends it.
+/// The duration of the rival's hostile program, which the rival does not end.
 const BUSY_MS: u64 = 2_000;
 
 /// One request of a neighbour.
@@ -59,7 +59,7 @@ pub(super) fn run(rival: Option<&Rival>, report: &mut Report) -> Result<()> {
     loud.stop()
 }
 
-/// How long all that a neighbour asks for takes.
+/// The time of all requests of a neighbour.
 fn asked(client: &mut Client, ask: Ask) -> Result<Duration> {
     let began = Instant::now();
     for _ in 0..N_ASKS {

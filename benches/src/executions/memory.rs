@@ -1,4 +1,4 @@
-//! What both servers take: idle, and the most while 32 clients run programs.
+//! The memory of both servers: idle, and the maximum while 32 clients run programs.
 
 use super::rival::{Rival, VERSION};
 use super::trivial::return_one;
@@ -47,7 +47,7 @@ pub(super) fn under_load(rival: Option<&Rival>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// The most that was seen while the programs ran.
+/// The maximum while the programs ran.
 fn most(clients: &mut [Client], look: impl Fn() -> Result<u64> + Sync) -> Result<f64> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

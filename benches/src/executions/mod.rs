@@ -14,7 +14,7 @@ use bench::Report;
 use rival::Rival;
 use tool_server::ToolServer;
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let tools = ToolServer::start()?;
@@ -32,7 +32,7 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// Loud, so that nobody takes half a benchmark for a whole one.
+/// Prominent, so that an incomplete benchmark is not taken for a complete one.
 #[expect(clippy::print_stderr, reason = "telling the user is what this function is for")]
 fn skipped(why: &str) {
     eprintln!("SKIPPED: nothing is measured beside executor {}: {why}", rival::VERSION);

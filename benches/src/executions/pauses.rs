@@ -1,4 +1,4 @@
-//! A program that asks, and a person who says no: two requests.
+//! A program that asks, and a person who declines: two requests.
 
 use super::calls::ITEMS;
 use super::rival::{Rival, VERSION};

@@ -1,4 +1,4 @@
-//! `executor` from npm: installed below the target directory, started, given the same tools.
+//! `executor` from npm: installed below the target directory, started, with the same tools.
 
 use super::tool_server::ToolServer;
 use crate::directory::directory;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 /// The version that is measured.
 pub(super) const VERSION: &str = "1.5.9";
 
-/// How the package's binary is called on this machine.
+/// The path of the package's binary on this machine.
 const BINARY: &str = "node_modules/executor-linux-x64/bin/executor";
 
-/// Lines that it says before it is ready.
+/// Lines of output before it is ready.
 const LINES_MAX: usize = 50;
 
 /// A running rival. Dropping it kills it.
@@ -29,24 +29,24 @@ pub(super) struct Rival {
 }
 
 impl Rival {
-    /// Installs it unless that was done before, starts it, and tells it of `tools`.
+    /// Installs it if it is missing, starts it, and registers `tools`.
     pub(super) fn install_and_start(tools: &ToolServer) -> Result<Self> {
         let rival = Self::start(&installed()?)?;
         tools.offer(&mut rival.client()?)?;
         Ok(rival)
     }
 
-    /// One more connection.
+    /// Opens another connection.
     pub(super) fn client(&self) -> Result<Client> {
         Client::connect(&self.address, "none")
     }
 
-    /// Several connections.
+    /// Opens several connections.
     pub(super) fn clients(&self, n: usize) -> Result<Vec<Client>> {
         (0..n).map(|_| self.client()).collect()
     }
 
-    /// Memory of all its processes.
+    /// The present memory of all its processes.
     pub(super) fn bytes_now(&self) -> Result<u64> {
         tree_bytes(self.child.id())
     }
@@ -74,7 +74,7 @@ impl Rival {
         let mut lines = stdout.by_ref().lines().take(LINES_MAX);
         let is_ready = lines.any(|line| line.is_ok_and(|line| line.contains("is ready")));
         ensure!(is_ready, "it did not say that it is ready");
-        // It goes on talking, and stops working where nobody listens.
+        // It continues to write, and stops working if its output is not read.
         std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
         Ok(rival)
     }
@@ -87,7 +87,7 @@ impl Drop for Rival {
     }
 }
 
-/// Where it is installed.
+/// The path of the installed binary.
 fn installed() -> Result<PathBuf> {
     npm::installed(&format!("executor-{VERSION}"), &format!("executor@{VERSION}"), BINARY)
 }

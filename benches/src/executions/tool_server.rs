@@ -1,4 +1,4 @@
-//! The HTTP service behind the tools: one thread per connection, the same few bytes for every request.
+//! The HTTP service of the tools: one thread per connection, the same few bytes for every request.
 
 use crate::durable::client::Client;
 use anyhow::{Context, Result};
@@ -23,14 +23,14 @@ impl ToolServer {
         let address = listener.local_addr()?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A connection that breaks off ends its thread and nothing else.
+                // A broken connection ends only its thread.
                 std::thread::spawn(move || drop(serve(stream)));
             }
         });
         Ok(Self { address })
     }
 
-    /// Tells a server of the service, and connects it; whose server it is makes no difference.
+    /// Registers the service with a server of either kind, and connects it.
     pub(super) fn offer(&self, server: &mut Client) -> Result<()> {
         let spec = self.spec().to_string();
         let body = json!({ "spec": { "kind": "blob", "value": spec }, "slug": "bench" });
@@ -43,7 +43,7 @@ impl ToolServer {
         Ok(())
     }
 
-    /// What the service offers: one that reads, and one that does not and so must be approved.
+    /// The description of the service: one operation that reads, and one that does not and so must be approved.
     fn spec(&self) -> Value {
         let ok = json!({ "200": { "description": "ok", "content": {
             "application/json": { "schema": { "type": "object" } } } } });

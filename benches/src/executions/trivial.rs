@@ -15,15 +15,14 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(400),
 };
 
-/// Requests of one operation, so that starting threads costs each of them little.
+/// Requests of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 128;
 
-/// Clients at once, and how many times faster than the rival each program must be over, with a runner for each
-/// program.
+/// Concurrent clients, and the required factor over the rival for each number, with a runner for each program.
 const WISHES: [(usize, f64); 3] = [(1, 5.0), (8, 3.0), (32, 3.0)];
 
 pub(super) fn run(rival: Option<&Rival>, report: &mut Report) -> Result<()> {
-    // Runners kept for their callers must be twice as good.
+    // With `--keep-runners`, the factor must be twice as good.
     for (flags, runners, factor) in
         [(&[][..], "single-use runners", 1.0), (&["--keep-runners"][..], "kept runners", 2.0)]
     {

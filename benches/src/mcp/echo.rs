@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-/// The verb of such a server.
+/// The verb of this server.
 pub(crate) const VERB: &str = "__mcp-echo";
 
 /// A server that answers until it is dropped.
@@ -43,7 +43,7 @@ impl ServerHandler for Handler {
 }
 
 impl Echo {
-    /// Starts one in a process of its own, as ours is in one.
+    /// Starts the server in a separate process, like ours.
     #[expect(clippy::disallowed_methods, reason = "a floor is a process that no room owns")]
     pub(super) fn start() -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
@@ -61,13 +61,13 @@ impl Echo {
 
 impl Drop for Echo {
     fn drop(&mut self) {
-        // It leaves when its input ends.
+        // It exits when its input ends.
         drop(self.child.stdin.take());
         drop(self.child.wait());
     }
 }
 
-/// Says where it listens, and answers until its standard input ends.
+/// Prints its address, and answers until its standard input ends.
 pub(crate) fn serve() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let bound = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));

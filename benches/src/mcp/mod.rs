@@ -1,4 +1,4 @@
-//! `execute` over MCP, beside an rmcp server whose only tool is an echo: what the SDK and HTTP cost anyway.
+//! `execute` over MCP, beside an rmcp server whose only tool is an echo: the unavoidable cost of the SDK and HTTP.
 
 pub(crate) mod echo;
 
@@ -18,19 +18,19 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(400),
 };
 
-/// Eight clients' threads, a server's and its runners' share the processors, and rounds differ by a quarter: more of them tell
-/// the same each time.
+/// Eight clients' threads, a server's and its runners' share the processors, and rounds differ by a quarter: more
+/// rounds make the result repeatable.
 const CROWD_PLAN: Plan = Plan { warm_up_ops: 2, n_rounds: 60, round_ops: 10, ..PLAN };
 
-/// Half of the floor's rate at least: a program runs in a jail of its own and is journalled meanwhile.
+/// At least half of the floor's rate: a program runs in a jail of its own and is also journalled.
 const RATIO_MAX: f64 = 2.0;
 
 const N_CLIENTS: usize = 8;
 
-/// Calls of one operation, so that starting threads costs each of them little.
+/// Calls of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 200;
 
-/// Measures one client and eight, with a runner for each program and with runners kept for their callers.
+/// Measures one client and eight, with a runner for each program and with runners that are reused per caller.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let echo = Echo::start()?;
@@ -78,7 +78,7 @@ fn call_echo(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// The same by a client that wants to hear of progress, as most do; nothing is reported of a program this short.
+/// Like `execute`, by a client that requests progress, as most do; none is reported of a program this short.
 pub(crate) fn execute_with_progress(client: &mut Client) -> Result<()> {
     let params = json!({
         "name": "execute",

@@ -1,4 +1,4 @@
-//! A client that waits for each answer, without a runtime of its own.
+//! A client that waits for each answer, without an async runtime.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -35,7 +35,7 @@ impl Client {
         Ok(self.socket.send(Message::Text(frame.to_owned().into()))?)
     }
 
-    /// The next frame, unread.
+    /// Returns the next frame, unparsed.
     pub(super) fn next(&mut self) -> Result<String> {
         loop {
             match self.socket.read()? {
@@ -56,7 +56,7 @@ impl Client {
         Ok(())
     }
 
-    /// The next frame, read.
+    /// Returns the next frame, parsed.
     pub(super) fn frame(&mut self) -> Result<Value> {
         Ok(serde_json::from_str(&self.next()?)?)
     }

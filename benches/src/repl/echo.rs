@@ -1,4 +1,4 @@
-//! The floor: the same WebSocket server, saying what it is told.
+//! The floor: the same WebSocket server, echoing.
 
 use anyhow::{Context, Result};
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};

@@ -1,4 +1,4 @@
-//! The REPL's door, beside the same WebSocket server echoing.
+//! The REPL of the server, beside the same WebSocket server echoing.
 
 mod client;
 mod echo;
@@ -21,16 +21,16 @@ const PLAN: Plan = Plan {
 /// At least 0.4 of the echo's rate: an eval goes to a jailed process and back besides.
 const EVAL_RATIO_MAX: f64 = 2.5;
 
-/// A poll is answered where it arrives.
+/// A poll is answered by the connection itself.
 const POLL_RATIO_MAX: f64 = 2.0;
 
-/// Nobody notices that a completion took this long.
+/// A delay that a person does not notice.
 const COMPLETION_MAX: Duration = Duration::from_millis(5);
 
 /// One frame of the watches' clock.
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 60);
 
-/// What is sent for `1 + 1`; the echo gets the same.
+/// The frame for `1 + 1`; the echo gets the same.
 const EVAL: &str = r#"{"type":"eval","id":"eval-1","code":"1 + 1"}"#;
 
 /// Measures evals, completions, polls beside a busy evaluator, and how evenly a watch ticks.
@@ -74,7 +74,7 @@ fn polls(served: &Served, asks: &mut Client, report: &mut Report) -> Result<()> 
     repl.send(r#"{"type":"cancel","id":"k2","targetId":"busy"}"#)
 }
 
-/// How far the ticks of a watch are from where they should be, beside a thread that sleeps as long.
+/// The deviation of a watch's ticks from their schedule, beside a thread that sleeps for the same time.
 fn watches(served: &Served, report: &mut Report) -> Result<()> {
     let mut repl = connect(served, "watch")?;
     repl.send(r#"{"type":"subscribe","id":"w","code":"Time.frameCount"}"#)?;
@@ -85,7 +85,7 @@ fn watches(served: &Served, report: &mut Report) -> Result<()> {
         ensure!(told.contains("subscribe_result"), "no tick: {told}");
         let now = Instant::now();
         let taken = now - std::mem::replace(&mut last, now);
-        // Where a tick was late, the next one is early by as much: both count.
+        // After a late tick, the next one is early by as much: both count.
         Ok(taken.abs_diff(FRAME))
     });
     let floor = Contender::timed("a thread that sleeps for a frame, off by", || {

@@ -1,4 +1,4 @@
-//! A blocking execbox host of one page, and the runner that runs nothing.
+//! A minimal blocking execbox host, and the null runner.
 
 use crate::apart::Apart;
 use crate::durable::{binary, tree_bytes};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The verb of the null runner.
 pub(crate) const NULL: &str = "__null";
 
-/// How long a runner gets to build what it builds when nobody waits.
+/// How long a runner gets to finish its idle-time preparation.
 const COMING_TO_REST: Duration = Duration::from_millis(300);
 
 /// One channel. Dropping it ends the runner.
@@ -23,12 +23,12 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// To the binary that is shipped.
+    /// Starts the released binary.
     pub(super) fn of_airlock() -> Result<Self> {
         Self::start(&binary()?, "runner")
     }
 
-    /// To a runner that runs nothing.
+    /// Starts the null runner.
     pub(super) fn of_nobody() -> Result<Self> {
         Self::start(&std::env::current_exe()?, NULL)
     }
@@ -43,7 +43,7 @@ impl Host {
         Ok(Self { child, to, from, line: String::new() })
     }
 
-    /// Runs a program to its end, answering its calls with what they were given; its value as JSON.
+    /// Runs a program to its end, answering its calls with their arguments; returns its value as JSON.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "a plain host hears nothing else of interest"
@@ -79,7 +79,7 @@ impl Host {
         self.to.write_all(format!("{message}\n").as_bytes()).context("the runner is gone")
     }
 
-    /// Memory of the runner and all processes below it, at rest.
+    /// Memory of the runner and its descendants, when idle.
     pub(super) fn memory_bytes(&self) -> Result<u64> {
         std::thread::sleep(COMING_TO_REST);
         tree_bytes(self.child.id())
@@ -88,13 +88,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // It is a benchmark's: nobody waits for its last words.
+        // A benchmark needs no graceful shutdown.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// The null runner: says what a runner says, and does nothing.
+/// The null runner: sends a runner's messages, and runs nothing.
 pub(crate) fn null() -> Result<()> {
     let _apart = Apart::answering()?;
     let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());

@@ -1,8 +1,8 @@
-//! `airlock runner` as an execbox host meets it: over a pipe, each program in a world of its own.
+//! `airlock runner` as an execbox host uses it: over a pipe, each program in a fresh world.
 //!
-//! The floor is a runner that runs nothing: it says the same messages over the same kind of pipe. It sits on another
-//! core than the host, for that is what two programs are that both wait: on one core they would take turns without ever
-//! waking anybody, which no runner that computes can.
+//! The floor is a null runner: it sends the same messages over the same kind of pipe. It is pinned to another core than
+//! the host, like two programs that both wait: on one core they would take turns without a wake-up, which no runner that
+//! computes can do.
 
 mod host;
 
@@ -17,15 +17,15 @@ use std::time::Duration;
 /// A fresh world for each program: at least 0.4 of the floor's rate.
 const FRESH_RATIO_MAX: f64 = 1.0 / 0.4;
 
-/// Ten calls, one after the other: at least 0.7 of the floor's rate.
+/// Ten sequential calls: at least 0.7 of the floor's rate.
 const CALLS_RATIO_MAX: f64 = 1.0 / 0.7;
 
 const N_CALLS: u64 = 10;
 
-/// Programs after which a runner has shown whether it grows.
+/// The number of programs after which growth is visible.
 const N_RUNS: usize = 1_000;
 
-/// What a thousand programs may leave behind, all processes together: a few pages of a heap that has settled.
+/// The permitted growth after a thousand programs, all processes together: a few pages of a settled heap.
 const GROWTH_BYTES_MAX: f64 = 512.0 * 1024.0;
 
 const PLAN: Plan = Plan {
@@ -38,7 +38,7 @@ const PLAN: Plan = Plan {
 const FRESH: &str = "1 + 1";
 const CALLS: &str = "let last; for (let n = 0; n < 10; n++) last = await tools.echo(n); last";
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     report.add_size(growth()?);
@@ -64,7 +64,7 @@ fn value(runner: &mut Host, code: &str, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a thousand programs leave behind.
+/// The growth after a thousand programs.
 fn growth() -> Result<Size> {
     let mut runner = Host::of_airlock()?;
     value(&mut runner, FRESH, "2")?;

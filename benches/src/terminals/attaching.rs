@@ -1,4 +1,4 @@
-//! From the wish to look at a terminal with a name to what stands on it, over a WebSocket.
+//! From the request to attach to a named terminal to its screen, over a WebSocket.
 
 use super::PLAN;
 use crate::exec_server::peer::{Peer, Transport};
@@ -7,10 +7,10 @@ use bench::{Contender, Plan, Report, Target};
 use serde_json::json;
 use std::cell::RefCell;
 
-/// What a person does not notice.
+/// A delay that a person does not notice.
 const ATTACH_NS_MAX: f64 = 10e6;
 
-/// What the terminal has said before anybody comes.
+/// The output of the terminal before the first attach.
 const SAYS: &str = "for n in $(seq 3000); do echo $n the quick brown fox jumps over the lazy dog; done; \
                     printf ready; exec sleep 1000";
 
@@ -37,7 +37,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
         peer.ask("environment/status", &json!({}))?;
         peer.answer().map(drop)
     };
-    // Each look stays: some hundred people at one terminal are enough.
+    // Attached viewers remain: some hundred of them at one terminal are enough.
     let plan = Plan { n_rounds: 7, round_ops: 20, ..PLAN };
     let attach = Contender::new("attach to a terminal and see it", attach);
     let measured = plan.compare(attach, Contender::new("a request that does nothing", nothing))?;

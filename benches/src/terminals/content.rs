@@ -1,11 +1,11 @@
-//! What programs say to terminals.
+//! The terminal output of typical programs.
 
 use super::SIZE;
 
-/// What one operation shows. A megabyte is an item, so times are per megabyte.
+/// The output of one operation. A megabyte is an item, so times are per megabyte.
 pub(super) const MEGABYTES: u64 = 1;
 
-/// What a terminal is read in.
+/// The size of one read of a terminal.
 pub(super) const PIECE_BYTES: usize = 4 << 10;
 
 /// One kind of content.
@@ -14,7 +14,7 @@ pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
 }
 
-/// All that is measured.
+/// All kinds that are measured.
 pub(super) fn all() -> [Content; 3] {
     [
         Content { name: "plain text", bytes: filled(plain) },

@@ -1,4 +1,4 @@
-//! What a terminal takes: one that nobody has looked at, and one with a full screen and all that left its top.
+//! The memory of a terminal: one without a viewer, and one with a full screen and scrollback.
 
 use super::{SHARE, SIZE, content, library};
 use crate::catalogue::resident_bytes;
@@ -6,11 +6,11 @@ use anyhow::Result;
 use bench::{Report, Size};
 use processes::TerminalScreen;
 
-/// As many as make a difference that can be seen.
+/// Enough for a measurable difference.
 const N_UNSEEN: usize = 20_000;
 const N_SEEN: usize = 40;
 
-/// One that nobody looks at keeps no screen.
+/// A terminal without a viewer stores no screen.
 const UNSEEN_BYTES_MAX: f64 = 400.0;
 
 pub(super) fn run(report: &mut Report) -> Result<()> {
@@ -37,7 +37,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What one of many takes.
+/// The memory of one of many.
 fn each<T>(n: usize, make: impl Fn() -> T) -> Result<f64> {
     let before = resident_bytes()?;
     let made: Vec<T> = (0..n).map(|_| make()).collect();

@@ -1,5 +1,5 @@
-//! Terminals: what an emulator that keeps their screens takes, beside the emulator's library alone, fed with the same
-//! bytes in the same run.
+//! Terminals: the cost of the server's emulator, beside the emulator's library alone, fed with the same bytes in the
+//! same run.
 
 mod attaching;
 mod content;
@@ -12,12 +12,12 @@ use bench::{Plan, Report};
 use processes::{PtySize, SCROLLBACK_ROWS_MAX};
 use std::time::Duration;
 
-/// At least this share of what the library does alone.
+/// The smallest share of the library's own rate.
 const SHARE: f64 = 0.7;
 
 const SIZE: PtySize = PtySize { rows: 24, columns: 80 };
 
-/// Time enough for some megabytes in each of the rounds.
+/// Enough time for some megabytes in each of the rounds.
 const PLAN: Plan = Plan {
     warm_up_ops: 2,
     n_rounds: 9,
@@ -25,7 +25,7 @@ const PLAN: Plan = Plan {
     round_time_max: Duration::from_millis(300),
 };
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     reading::run(&mut report)?;
@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// The library alone, with as much to keep.
+/// The library alone, with the same scrollback.
 fn library() -> vt100::Parser {
     let number = |n: u16| std::num::NonZeroU16::new(n).expect("a terminal has rows and columns");
     vt100::Parser::new(number(SIZE.rows), number(SIZE.columns), SCROLLBACK_ROWS_MAX)

@@ -1,4 +1,4 @@
-//! What somebody who attaches is given: the bytes that draw the screen.
+//! The bytes that draw the screen for a new viewer.
 
 use super::{PLAN, SHARE, SIZE, content, library};
 use anyhow::Result;

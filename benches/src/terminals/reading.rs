@@ -27,7 +27,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// What is fast and wrong is of no use.
+/// A fast but wrong result would be useless.
 fn agree(bytes: &[u8]) -> Result<()> {
     let (mut screen, mut parser) = (TerminalScreen::new(SIZE), library());
     screen.apply_bytes(bytes);

@@ -1,4 +1,4 @@
-//! Many at a time: eight clients back to back, and a quiet caller beside four hostile ones.
+//! Concurrent load: eight clients back to back, and a quiet caller beside four hostile ones.
 
 use super::Servers;
 use crate::durable::client::{Client, share_out};
@@ -15,11 +15,11 @@ const PLAN: Plan =
 const QUIET_PLAN: Plan =
     Plan { warm_up_ops: 5, n_rounds: 15, round_ops: 40, round_time_max: Duration::from_secs(4) };
 
-/// Requests of one operation, so that starting threads costs each of them little.
+/// Requests of one operation, so that the start of threads costs each of them little.
 const BATCH: u64 = 128;
 const N_CLIENTS: usize = 8;
 
-/// Each is sent by a caller of its own, several times.
+/// Each is sent by a separate caller, several times.
 const HOSTILE: [(&str, &str); 4] = [
     ("loops", "for (;;) {}"),
     ("sleeps", "await new Promise(done => setTimeout(done, 60_000))"),
@@ -27,7 +27,7 @@ const HOSTILE: [(&str, &str); 4] = [
     ("floods-logs", "for (let n = 0; n < 1e9; n++) console.log('line ' + n)"),
 ];
 
-/// Programs of each hostile caller at a time.
+/// Concurrent programs of each hostile caller.
 const N_EACH: usize = 4;
 
 pub(super) fn run(servers: &Servers, report: &mut Report) -> Result<()> {
@@ -76,7 +76,7 @@ fn beside_hostile_callers(servers: &Servers, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// Threads that send hostile programs again and again.
+/// Threads that send hostile programs repeatedly.
 struct HostileCallers {
     stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -98,7 +98,7 @@ impl HostileCallers {
                     (std::sync::Arc::clone(&stop), address.clone(), token.clone());
                 threads.push(std::thread::spawn(move || {
                     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                        // Refusals and failures are what such a caller gets.
+                        // Such a caller expects refusals and failures.
                         let sent = Client::connect(&address, &token).and_then(|mut client| {
                             client.post("/api/executions", &json!({ "code": code }))
                         });
@@ -112,7 +112,7 @@ impl HostileCallers {
         Ok(Self { stop, threads, address, secret })
     }
 
-    /// Cancels what still runs, so that the threads' last requests return.
+    /// Cancels the running programs, so that the threads' last requests return.
     fn end(self) -> Result<()> {
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         let mut admin = Client::connect(&self.address, &self.secret)?;
@@ -131,7 +131,7 @@ fn cancel_running(admin: &mut Client) -> Result<()> {
     let list = admin.get("/api/executions?status=running&limit=100")?;
     for execution in list["executions"].as_array().into_iter().flatten() {
         if let Some(id) = execution["id"].as_str() {
-            // It may have ended in between.
+            // It may have ended in the meantime.
             drop(admin.post(&format!("/api/executions/{id}/cancel"), &json!({})));
         }
     }

@@ -1,4 +1,4 @@
-//! What users do, in the default mode: a fresh runner for each program.
+//! Typical workloads in the default mode: a new runner for each program.
 //!
 //! Each workload runs beside a request for a constant at the same server. With `AIRLOCK_BENCH_BEFORE=FILE` it runs beside
 //! the same workload on the server of another binary instead: a ratio of 1.10 then is a loss of a tenth.
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Names a second binary, usually one built from an earlier commit.
 const BEFORE: &str = "AIRLOCK_BENCH_BEFORE";
 
-/// Measures all of it.
+/// Runs all measurements.
 pub(crate) fn run() -> Result<Report> {
     let mut report = Report::default();
     let servers = Servers::start()?;
@@ -31,11 +31,11 @@ pub(crate) fn run() -> Result<Report> {
     Ok(report)
 }
 
-/// The server that is measured and, where one is named, the one from before.
+/// The server that is measured and, where one is named, the earlier one.
 struct Servers {
     subject: Served,
     before: Option<Served>,
-    /// Their data directories, which end after them.
+    /// Their data directories, which must outlive them.
     _directories: Vec<TempDir>,
 }
 
@@ -75,7 +75,7 @@ impl Servers {
         Ok(())
     }
 
-    /// A connection to the server that the floor is taken at.
+    /// A connection to the server of the floor.
     fn floor_client(&self) -> Result<Client> {
         self.before.as_ref().unwrap_or(&self.subject).client()
     }

@@ -1,4 +1,4 @@
-//! Clients that send a request every 20 ms: most of the time the server is idle, and every request finds it so.
+//! Clients that send a request every 20 ms: the server is mostly idle, also when a request arrives.
 
 use super::{Request, Servers};
 use crate::durable::client::Client;
@@ -38,7 +38,7 @@ fn one_client(servers: &Servers, run: Request<'_>, report: &mut Report) -> Resul
     Ok(())
 }
 
-/// The requests of eight clients are spread over the period; the time of one of them counts.
+/// The requests of eight clients are spread over the period; the time of one request counts.
 fn eight_clients(servers: &Servers, run: Request<'_>, report: &mut Report) -> Result<()> {
     let clients = || (0..N_CLIENTS).map(|_| servers.subject.client()).collect::<Result<Vec<_>>>();
     let others = || (0..N_CLIENTS).map(|_| servers.floor_client()).collect::<Result<Vec<_>>>();

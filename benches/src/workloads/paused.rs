@@ -1,4 +1,4 @@
-//! 100,000 executions that wait for a person: what they take, and what others notice.
+//! 100,000 executions that wait for a person: their memory, and their effect on others.
 
 use crate::directory::directory;
 use crate::durable::client::{Client, share_out};
@@ -26,7 +26,7 @@ pub(super) fn run(report: &mut Report) -> Result<()> {
     share_out(&mut clients, N_PAUSED, |client| client.ask(ASKING).map(drop))?;
     drop(clients);
     served.stop()?;
-    // A server that starts beside them has no warm runners of theirs.
+    // A server that starts with them has no warm runners for them.
     let served = Served::start_with_tools(full.path())?;
     let fresh = Served::start_with_tools(empty.path())?;
     let per_pause = (served.own_bytes()? as f64 - fresh.own_bytes()? as f64) / N_PAUSED as f64;

@@ -1,4 +1,4 @@
-//! Stays with an execution on a server: tells what it prints, asks what it asks, says how it ended.
+//! Follows an execution on a server: prints its output, asks its questions, and reports its outcome.
 
 mod desk;
 mod form;
@@ -19,22 +19,22 @@ use serde_json::value::RawValue;
 use std::pin::pin;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How to stay.
+/// How to follow an execution.
 #[derive(Debug, Clone)]
 pub(crate) struct AttendOptions {
-    /// Whether somebody can be asked here.
+    /// Whether questions can be asked on this terminal.
     pub(crate) asks_here: bool,
-    /// Whether what the server says is printed as it is, one line of JSON.
+    /// Whether the server's replies are printed unchanged, one line of JSON each.
     pub(crate) json: bool,
-    /// Whether it is a single call: its value is for people, and a tool's refusal is a failure.
+    /// Whether it is a single call: its value is formatted for people, and a tool's refusal is a failure.
     pub(crate) is_call: bool,
-    /// Whether an API's HTTP status and headers are part of what is printed.
+    /// Whether an API's HTTP status and headers are printed.
     pub(crate) has_headers: bool,
-    /// What leads a copied command to the same server.
+    /// The flags that direct a copied command to the same server.
     pub(crate) flags: String,
 }
 
-/// Stays until the execution is over, or asks something that cannot be asked here.
+/// Follows the execution until it ends, or asks something that cannot be asked here.
 pub(crate) async fn follow_and_prompt(
     client: &AirlockClient,
     execution: ExecutionId,
@@ -97,7 +97,7 @@ impl AttendSession<'_> {
         }
     }
 
-    /// What an event means here; how to leave, if it is the last.
+    /// Handles an event; returns the exit if it is the last one.
     async fn handle_event(&mut self, event: &ExecutionEvent) -> Result<Option<VerbExit>, Error> {
         self.progress.handle_event(&event.happened);
         self.n_declined += u32::from(ending::is_no(&event.happened));
@@ -111,7 +111,7 @@ impl AttendSession<'_> {
             EventKind::Finished { ended, .. } => return self.finish_with(ended).await.map(Some),
             EventKind::Parked => {
                 self.print_above_prompt(|| {
-                    print::error("it could not be brought back after a restart, and is parked")
+                    print::error("it could not be recovered after a restart, and is parked")
                 });
                 return Ok(Some(VerbExit::Failed));
             }
@@ -134,7 +134,7 @@ impl AttendSession<'_> {
         Ok(None)
     }
 
-    /// Prints what is not for `--json`, above whatever is at the bottom of the terminal.
+    /// Prints text that is not for `--json`, above the progress line.
     fn print_above_prompt(&mut self, say: impl FnOnce()) {
         if self.manner.json {
             return;
@@ -144,10 +144,10 @@ impl AttendSession<'_> {
         self.desk.ask_again();
     }
 
-    /// A question: it is asked here, or told with the ways to answer it.
+    /// Handles a question: asks it here, or prints it with the ways to answer it.
     async fn asked(&mut self, id: QuestionId) -> Result<Option<VerbExit>, Error> {
         if self.manner.asks_here {
-            // What is asked now: an old question may be answered already, and there may be more.
+            // The open questions now: an old one may be answered already, and there may be more.
             for asks in self.client.questions(self.execution.into()).await? {
                 if asks.question == id && !self.desk.has(id) {
                     self.desk.add(asks);
@@ -167,7 +167,7 @@ impl AttendSession<'_> {
                 }
                 Ok(Some(VerbExit::Paused))
             }
-            // Somebody was quicker.
+            // Another client answered first.
             ExecutionStanding::Asks(_)
             | ExecutionStanding::Completed { .. }
             | ExecutionStanding::Failed { .. }
@@ -204,7 +204,7 @@ impl AttendSession<'_> {
             PersonReply::Answer(id, answer, rider) => {
                 match self.client.answer_question(id.into(), &answer, &rider).await {
                     Ok(()) => {}
-                    // What was filled in does not fit: its words say why, and it is asked again.
+                    // The content does not fit the schema: the server's message says why, and the question is asked again.
                     Err(Error::Refused { status: 400 | 422, message, .. }) => {
                         print::print_note(&print::tamed(&message));
                         return self.asked(id).await;
@@ -255,7 +255,7 @@ impl AttendSession<'_> {
     }
 }
 
-/// The result of an API's tool without its HTTP status and headers; none where it is no such result.
+/// The result of an API's tool without its HTTP status and headers; `None` for any other result.
 fn without_headers(result: &Json) -> Option<Json> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -270,9 +270,9 @@ fn without_headers(result: &Json) -> Option<Json> {
     Json::parse(format!("{{\"ok\":{ok},\"data\":{data}}}")).ok()
 }
 
-/// Whether a tool said no in the way tools of APIs do: `{ ok: false, error: { code } }`.
+/// Whether a tool refused in the format of API tools: `{ ok: false, error: { code } }`.
 fn is_refusal(result: &Json) -> bool {
-    // Values are large, refusals are not.
+    // Values can be large, refusals are small.
     if result.as_text().len() > 1 << 20 {
         return false;
     }

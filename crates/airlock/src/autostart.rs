@@ -1,5 +1,5 @@
-//! Starts a server where none runs. Of many who want one at the same time, one starts it and all use
-//! it. What runs is known by the lock on the data directory, which names its owner's URL.
+//! Starts a server where none runs. Of several clients that need one at the same time, one starts it and all use it. The
+//! lock on the data directory identifies the running server: it contains the owner's URL.
 
 use crate::print;
 use server::settings::{SettingName, look_up_settings};
@@ -17,34 +17,34 @@ use store::sqlite::owner_of;
 /// Longest start: a disk with much to recover, and a busy machine.
 const BOOT_MAX: Duration = Duration::from_secs(30);
 
-/// How soon somebody who waits for another's start looks again.
+/// Poll interval while another process starts the server.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// Where the start is locked, and where a server that nobody watches writes.
+/// The files in the data directory that lock the start and receive the log of a background server.
 const LOCK_FILE: &str = "start.lock";
 pub(crate) const LOG_FILE: &str = "serve.log";
 
-/// A log that is longer is begun anew.
+/// A longer log is truncated.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 
-/// Where to listen: as recorded, or the usual address; if that is in use, any free port.
+/// Where to listen: as recorded, or the default address; if that is in use, any free port.
 const LISTEN: [&[&str]; 2] = [&[], &["--listen", "127.0.0.1:0"]];
 
-/// Variables that a server gets from the client that starts it, besides `LC_*`. Nothing else: a client's token, its
-/// configuration and its proxies are not the server's.
+/// The environment variables that a started server inherits, besides `LC_*`. It must not inherit the client's token,
+/// configuration or proxies.
 const VARIABLES: [&str; 5] = ["PATH", "HOME", "LANG", "LANGUAGE", "TZ"];
 
-/// How often a client says that it waits for a supervisor.
+/// How often a client reports that it waits for a supervisor.
 const BETWEEN_WORDS: Duration = Duration::from_secs(5);
 
-/// Why there is no server.
+/// Why no server is available.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AutostartError {
     /// The directory or its files cannot be used.
     #[error("use {0}: {1}")]
     Directory(PathBuf, io::Error),
-    /// It ended before it was ready.
-    #[error("start a server; {0} says why it ended")]
+    /// The server exited before it was ready.
+    #[error("start a server; it exited, and {0} has the reason")]
     Ended(PathBuf),
     /// A supervisor runs the server, and has not started it.
     #[error(
@@ -52,17 +52,17 @@ pub(crate) enum AutostartError {
          airlock, docker ps), or let clients start servers again with: airlock settings set supervised off"
     )]
     Supervised(PathBuf),
-    /// Nobody was ready in time.
-    #[error("start a server in time; {0} says what it does")]
+    /// No server was ready in time.
+    #[error("start a server in time; {0} has its log")]
     TooSlow(PathBuf),
 }
 
-/// Where the server of this data directory listens; starts one if none runs. Blocks.
+/// Returns the URL of the server of this data directory; starts a server if none runs. Blocks.
 pub(crate) fn running(data_dir: &Path) -> Result<String, AutostartError> {
     running_at(data_dir, None)
 }
 
-/// The same; a server that is started listens at `listen`, where that is given.
+/// Like `running`; a server that is started listens at `listen`, where that is given.
 pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String, AutostartError> {
     let deadline = Instant::now() + BOOT_MAX;
     let trouble = |error| AutostartError::Directory(data_dir.to_owned(), error);
@@ -75,7 +75,7 @@ pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String
         match lock.try_lock() {
             Ok(()) => break,
             Err(TryLockError::Error(error)) => return Err(trouble(error)),
-            // Another one starts it.
+            // Another process starts it.
             Err(TryLockError::WouldBlock) => wait(data_dir, deadline)?,
         }
         if let Some(url) = listening(data_dir) {
@@ -83,7 +83,7 @@ pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String
         }
     }
     while owner_of(data_dir).is_some() {
-        // Somebody typed `airlock serve` a moment ago, or one is stopping.
+        // A server was started manually a moment ago, or one is stopping.
         if let Some(url) = listening(data_dir) {
             return Ok(url);
         }
@@ -95,14 +95,14 @@ pub(crate) fn running_at(data_dir: &Path, listen: Option<&str>) -> Result<String
     start(data_dir, deadline, listen)
 }
 
-/// Whether the record says that a supervisor starts the server, or an operator with an account of its own.
+/// Whether the record shows that a supervisor, or an operator with a separate account, starts the server.
 pub(crate) fn is_supervised(data_dir: &Path) -> bool {
     let recorded = look_up_settings(data_dir).unwrap_or_default();
     let is_on = |name| recorded.get(&name).is_some_and(|setting| setting.value.as_text() == "on");
     is_on(SettingName::Supervised) || is_on(SettingName::OperatorMode)
 }
 
-/// Another server would hold the directory when the supervisor starts the right one.
+/// A server started here would hold the directory when the supervisor starts its own.
 fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, AutostartError> {
     let mut said: Option<Instant> = None;
     loop {
@@ -123,12 +123,12 @@ fn await_supervisor(data_dir: &Path, deadline: Instant) -> Result<String, Autost
     }
 }
 
-/// The file that is locked by those who start a server, or replace one.
+/// The file that is locked while a server is started or replaced.
 pub(crate) fn start_lock(data_dir: &Path) -> io::Result<File> {
     private(&data_dir.join(LOCK_FILE))
 }
 
-/// Where the owner of the directory listens, if it has said so.
+/// The URL of the directory's owner, if the lock contains it.
 fn listening(data_dir: &Path) -> Option<String> {
     owner_of(data_dir).filter(|note| note.starts_with("http://"))
 }
@@ -156,7 +156,7 @@ fn start(
             return Ok(url);
         }
         if Instant::now() > deadline {
-            // A server that is this late would only be in the way of the next.
+            // A server that is this late would only conflict with the next one.
             let _ = child.kill();
             let _ = child.wait();
             return Err(AutostartError::TooSlow(log));
@@ -165,7 +165,7 @@ fn start(
     Err(AutostartError::Ended(log))
 }
 
-/// A server that outlives us: not in our group, and with nothing of ours but the log.
+/// Starts a server that outlives this process: in its own process group, and with no open file of ours but the log.
 #[expect(
     clippy::disallowed_methods,
     reason = "a server has no parent: its data directory knows it"
@@ -195,11 +195,11 @@ fn is_passed_on(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| VARIABLES.contains(&name) || name.starts_with("LC_"))
 }
 
-/// What a server says when it is ready; none when it ended, or took too long.
+/// Returns the server's ready line; `None` when it exited, or took too long.
 fn ready(child: &mut Child, deadline: Instant) -> Option<String> {
     let stdout = child.stdout.take()?;
     let (say, said) = mpsc::sync_channel(1);
-    // A thread, because a pipe cannot be read with a deadline; it ends with the server's first word.
+    // A thread, because a pipe cannot be read with a deadline; it ends with the server's first line.
     std::thread::spawn(move || {
         let mut line = String::new();
         let _ = BufReader::new(stdout).read_line(&mut line);
@@ -209,7 +209,7 @@ fn ready(child: &mut Child, deadline: Instant) -> Option<String> {
     line.trim().strip_prefix("Airlock is ready at ").map(str::to_owned)
 }
 
-/// A file for this user's eyes, kept as it is where it exists.
+/// Opens a file for appending, with access for this user only.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }

@@ -1,4 +1,4 @@
-//! `airlock call`: one tool, here and now, on the server.
+//! `airlock call`: one call of a tool on the server.
 
 mod browse;
 mod order;
@@ -15,27 +15,27 @@ use order::CallRequest;
 /// Calls a tool and prints its result.
 ///
 /// The path is one word with dots or several words; the last word is the input if it begins with { or @.
-/// A server is started where none runs. What the tool asks is asked here, where somebody is at the
-/// terminal; otherwise it is printed with the page and the commands that answer it.
+/// A server is started where none runs. Questions of the tool are asked on the terminal, where there is
+/// one; otherwise each is printed with the page and the commands that answer it.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, after_help = HELP)]
 pub(crate) struct Args {
     /// The tool's path, then its input: a JSON object, @FILE, or @- for stdin.
     #[arg(value_name = "PATH… ['{JSON}' | @FILE]")]
     words: Vec<String>,
-    /// Lists what is below the path; for a tool, says what it takes and gives.
+    /// Lists the tools below the path; for a tool, shows its input and output.
     #[arg(long, short)]
     help: bool,
-    /// With --help: only what has this text in its path or description.
+    /// With --help: only tools with this text in their path or description.
     #[arg(long = "match", value_name = "TEXT", requires = "help")]
     matching: Option<String>,
     /// With --help: at most so many lines.
     #[arg(long, value_name = "N", requires = "help", default_value_t = browse::LISTED_USUALLY)]
     limit: usize,
-    /// With the HTTP status and headers of an API's answer.
+    /// Includes the HTTP status and headers of an API's answer.
     #[arg(long)]
     headers: bool,
-    /// What the server says, one line of JSON; nothing is asked here.
+    /// The server's reply, one line of JSON; questions are not asked here.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -69,7 +69,7 @@ Exit codes:
   70   Airlock itself broke
   130  interrupted with Ctrl-C, or the execution was cancelled";
 
-/// Calls it, or says what could be called.
+/// Calls the tool, or prints what could be called.
 pub(crate) fn call(args: &Args) -> VerbExit {
     if args.help && args.words.is_empty() && args.matching.is_none() {
         return help(args);
@@ -107,7 +107,7 @@ async fn call_tool(
     follow_and_prompt(client, execution, &manner).await
 }
 
-/// The flags, and the names of all sources if that needs no new server.
+/// Prints the flags, and the names of all sources unless that needs a new server.
 fn help(args: &Args) -> VerbExit {
     let mut verbs = <crate::CommandLine as clap::CommandFactory>::command();
     verbs.build();

@@ -1,4 +1,4 @@
-//! `airlock completions`: what shells know about the verbs, made from the verbs.
+//! `airlock completions`: shell completions, generated from the table of verbs.
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{CommandLine, VerbExit, print};
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
-    /// Which shell.
+    /// The shell.
     shell: Shell,
 }
 

@@ -1,11 +1,11 @@
-//! Which configuration files a verb reads, and what it says about them.
+//! The configuration files that a verb reads, and its messages about them.
 
 use crate::exit::UsageError;
 use server::settings::{SettingName, look_up_settings, server_account};
 use sources::ConfigFiles;
 use std::path::{Path, PathBuf};
 
-/// The file that is named, which must exist; otherwise the recorded one, or the project's over the user's own.
+/// The file that is named, which must exist; otherwise the recorded one, or the project's file before the user's own.
 pub(crate) fn config_files(
     named_file: Option<&Path>,
     data_dir: &Path,
@@ -13,7 +13,7 @@ pub(crate) fn config_files(
     if let Some(path) = resolve_named_file(named_file)? {
         return Ok(ConfigFiles::with_named_file(&path, data_dir));
     }
-    // Where the directory cannot be read, its server says so; here only the configuration is of interest.
+    // A directory that cannot be read is reported by its server; only the configuration is relevant here.
     let recorded = look_up_settings(data_dir).unwrap_or_default();
     let config =
         recorded.get(&SettingName::Config).map(|setting| setting.value.as_text().to_owned());
@@ -43,14 +43,14 @@ pub(crate) fn project() -> Option<PathBuf> {
     sources::project_file(&here)
 }
 
-/// A path that means the same from every directory.
+/// The path as an absolute path.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path)
         .or_else(|_| std::path::absolute(path))
         .unwrap_or_else(|_| path.to_owned())
 }
 
-/// Who changes something with this verb: the verb and the account.
+/// The author of a change by this verb: the verb and the account.
 pub(crate) fn author(verb: &str) -> String {
     let account = server_account();
     let name = account.entry.map_or_else(|| account.uid.to_string(), |(name, _)| name);

@@ -1,4 +1,4 @@
-//! `airlock connection`: what proves to a source who calls. Asks the server that owns the data directory.
+//! `airlock connection`: the credentials of sources. Sends requests to the server that owns the data directory.
 
 use crate::print::{self, tamed};
 use crate::reach::ServerArgs;
@@ -15,7 +15,7 @@ const VALUE_BYTES_MAX: u64 = 1 << 20;
 
 /// Adds, lists, checks and removes the connections of sources.
 ///
-/// What stands in airlock.toml is changed there, and counts as soon as the file is saved.
+/// Connections in airlock.toml are changed there; a change applies as soon as the file is saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -41,17 +41,17 @@ impl CommandVerb for Args {
 enum ConnectionVerb {
     /// Connects a source: its tools appear as tools.SOURCE.OWNER.NAME.
     Add(Box<ConnectionAddArgs>),
-    /// Lists connections: where their tools are, and what they prove themselves with.
+    /// Lists connections: the path of their tools, and the kind of their credential.
     List,
     /// Removes a connection, its tools and its secrets.
     Remove(ConnectionSelector),
-    /// Reads a connection's source anew, and lists its tools.
+    /// Reads a connection's source again, and lists its tools.
     Refresh(ConnectionSelector),
-    /// Says whether a connection's source takes it.
+    /// Checks whether a connection's source accepts its credential.
     Check(ConnectionSelector),
-    /// Prints an address by which a person enters a connection's secret, once.
+    /// Prints an address where a person enters a connection's secret, once.
     Handoff(ConnectionSelector),
-    /// Prints where a person agrees that a connection is used.
+    /// Prints the page where a person authorizes a connection.
     Authorize(ConnectionSelector),
 }
 
@@ -59,10 +59,10 @@ enum ConnectionVerb {
 struct ConnectionSelector {
     /// The source's name.
     source: String,
-    /// The connection's.
+    /// The connection's name.
     #[arg(default_value = "main")]
     name: String,
-    /// Whose it is.
+    /// The owner of the connection.
     #[arg(long, value_name = "org|user", default_value = "org")]
     owner: String,
 }
@@ -71,47 +71,47 @@ struct ConnectionSelector {
 struct ConnectionAddArgs {
     /// The source's name.
     source: String,
-    /// The connection's.
+    /// The connection's name.
     #[arg(default_value = "main")]
     name: String,
-    /// Whose it is.
+    /// The owner of the connection.
     #[arg(long, value_name = "org|user", default_value = "org")]
     owner: String,
-    /// How it proves who calls: none, bearer, basic, header, query, cookie, oauth, or one of the source's own.
-    /// Where it is not said: oauth if anything of it is said, else none.
+    /// The kind of credential: none, bearer, basic, header, query, cookie, oauth, or one of the source's own.
+    /// Default: oauth if any oauth option is given, else none.
     #[arg(long, value_name = "NAME")]
     template: Option<String>,
     /// The only value, such as a token; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "from")]
     value: Option<String>,
-    /// Where the value is whenever it is needed: env:NAME, file:PATH or cmd:WORDS.
+    /// Where the value is read from at each use: env:NAME, file:PATH or cmd:WORDS.
     #[arg(long, value_name = "PROVIDER:ID")]
     from: Option<String>,
-    /// Nobody says the value now: prints an address by which a person enters it.
+    /// Leaves the value open: prints an address where a person enters it.
     #[arg(long, conflicts_with_all = ["value", "from"])]
     handoff: bool,
-    /// With oauth: how tokens are got; as the source's description says, or by code, where it is not said.
+    /// With oauth: how tokens are obtained; default: as the source's description names, or by code.
     #[arg(long, value_name = "code|device|client_credentials")]
     flow: Option<String>,
-    /// With oauth: who gives tokens; found out where it is not said.
+    /// With oauth: the issuer of tokens; discovered where it is not given.
     #[arg(long, value_name = "URL")]
     issuer: Option<String>,
-    /// With oauth: who we are there; we introduce ourselves where it is not said.
+    /// With oauth: the client id; registered dynamically where it is not given.
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// With oauth: what proves that.
+    /// With oauth: the client secret.
     #[arg(long, value_name = "TEXT|@FILE")]
     client_secret: Option<String>,
-    /// With oauth: what we want to be allowed; may be said several times.
+    /// With oauth: a scope to request; may be repeated.
     #[arg(long = "scope", value_name = "NAME")]
     scopes: Vec<String>,
     /// With basic: user and password; with header, query and cookie: name and value. Each NAME=TEXT or NAME=@FILE.
     #[arg(long = "field", value_name = "NAME=TEXT")]
     fields: Vec<String>,
-    /// What people read.
+    /// A description for people.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Writes over a connection of this name; without it, one that exists and has a credential is an error.
+    /// Replaces a connection of this name; without it, one that exists and has a credential is an error.
     #[arg(long)]
     replace: bool,
 }
@@ -130,7 +130,7 @@ Examples:
 
 A secret on the command line can be read by others on this machine: give it in a file or on stdin.";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn connection(args: &Args) -> VerbExit {
     match &args.verb {
         ConnectionVerb::Add(wanted) => match read(wanted) {
@@ -162,14 +162,14 @@ pub(crate) fn connection(args: &Args) -> VerbExit {
                 return Ok(VerbExit::Good);
             }
             print::error(&tamed(&format!(
-                "there is no connection {source}.{owner}.{name}; airlock connection list names those there are"
+                "there is no connection {source}.{owner}.{name}; list them with: airlock connection list"
             )));
             Ok(VerbExit::Failed)
         }),
     }
 }
 
-/// Does it with one connection, and prints what the server says of it.
+/// Runs a verb on one connection, and prints the server's reply.
 fn print_change(
     args: &Args,
     ConnectionSelector { source, name, owner }: &ConnectionSelector,
@@ -260,7 +260,7 @@ fn from(text: &str) -> Result<Value, String> {
     Ok(json!({ "provider": provider, "id": id }))
 }
 
-/// What is said of tokens; none where nothing is.
+/// The OAuth options; `None` where there are none.
 fn oauth(wanted: &ConnectionAddArgs) -> Result<Option<Value>, String> {
     let mut oauth = json!({ "scopes": wanted.scopes });
     let secret = wanted.client_secret.as_deref().map(given).transpose()?;

@@ -1,26 +1,27 @@
-//! Where Airlock keeps what must last.
+//! The data directory.
 
 use crate::config_files;
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory to use when none is named: `~/.airlock`.
+/// The default directory: `~/.airlock`.
 pub(crate) fn usual() -> Option<PathBuf> {
     let home = env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())?;
     Some(home.join(".airlock"))
 }
 
-/// The directory that is named, or the usual one, as an absolute path. `None` if neither `--data-dir` nor `HOME` names one.
+/// The directory that is named, or the default one, as an absolute path. `None` if neither `--data-dir` nor `HOME`
+/// names one.
 pub(crate) fn absolute(named: Option<&Path>) -> Option<PathBuf> {
     let dir = named.map(Path::to_owned).or_else(usual)?;
     Some(config_files::absolute(&dir))
 }
 
-/// Whether files can be made there, now or once it exists. Leaves nothing behind.
+/// Whether files can be created there, now or once it exists. Leaves no file behind.
 pub(crate) fn probe(directory: &Path) -> io::Result<()> {
     let existing = directory.ancestors().find(|ancestor| ancestor.exists());
-    // An unnamed file: what `access` says is wrong on read-only and full file systems.
+    // An unnamed file: `access` gives a wrong answer on read-only and full file systems.
     tempfile::tempfile_in(existing.unwrap_or(directory)).map(drop)
 }
 

@@ -1,4 +1,4 @@
-//! `airlock doctor`: says whether this machine can hold guests safely, layer by layer.
+//! `airlock doctor`: checks layer by layer whether this machine can isolate guests.
 
 pub(crate) mod hiding;
 mod quotas;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Exits with 0 when guests can run here and 1 when something required is missing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where Airlock keeps what must last.
+    /// The data directory.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// One line of JSON.
@@ -45,7 +45,7 @@ struct DoctorFinding {
 enum FindingMark {
     Good,
     Missing,
-    /// To be looked at by a person; guests run all the same.
+    /// A person should check this; guests run nevertheless.
     Check,
     Wrong,
 }
@@ -148,7 +148,7 @@ fn layers(tier: JailTier) -> Vec<DoctorFinding> {
 fn memory() -> DoctorFinding {
     let mib = sandbox::Config::default().memory_budget_bytes >> 20;
     let text = format!(
-        "memory: {mib} MiB for all guests together, unless serve --memory-budget says otherwise"
+        "memory: {mib} MiB for all guests together, unless serve --memory-budget sets another limit"
     );
     DoctorFinding { mark: FindingMark::Good, text }
 }
@@ -176,7 +176,7 @@ fn configured_files(data_dir: &Path) -> Result<ConfigFiles, String> {
     config_files(named.as_deref(), data_dir).map_err(|error| error.to_string())
 }
 
-/// The configuration files that a server would read, and what of the project's does not count.
+/// The configuration files that a server would read, and the parts of the project's file that do not count.
 fn configuration(data_dir: &Path) -> Vec<DoctorFinding> {
     let missing = |text: String| DoctorFinding { mark: FindingMark::Missing, text };
     let read = configured_files(data_dir);
@@ -184,7 +184,7 @@ fn configuration(data_dir: &Path) -> Vec<DoctorFinding> {
         read.and_then(|files| Ok((sources::check_files(&files)?, sources::notices(&files)?)));
     let (files, notices) = match read {
         Ok(read) => read,
-        // Guests run all the same: a server keeps the configuration it had.
+        // Guests run nevertheless: a server retains its previous configuration.
         Err(why) => return vec![missing(format!("configuration: {why}"))],
     };
     let names: Vec<_> = files.files.iter().map(|file| file.path.display().to_string()).collect();
@@ -221,7 +221,7 @@ fn account(data_dir: Option<&Path>) -> DoctorFinding {
     }
 }
 
-/// What programs made through management tools without a proper answer.
+/// The policies and connections that programs created through management tools without a valid answer.
 fn unconfirmed(data_dir: &Path) -> Vec<DoctorFinding> {
     let remaining = management_review::remaining(data_dir);
     remaining.into_iter().map(|text| DoctorFinding { mark: FindingMark::Check, text }).collect()

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-/// Longest duration anybody may ask for; whoever needs more means something else.
+/// Longest duration that is accepted; a longer one is probably a mistake.
 pub(crate) const DURATION_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Longest time that anything is kept: ten years.
+/// Longest retention that is accepted: ten years.
 const LONG_MAX: Duration = Duration::from_secs(3_653 * 24 * 3_600);
 
-/// Reads a duration; the error is a sentence for a person.
+/// Parses a duration; the error is a sentence for a person.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let whole = any(text)?;
     if whole > DURATION_MAX { Err(too_long()) } else { Ok(whole) }
 }
 
-/// The same for how long something is kept.
+/// Like `parse`, for retention times.
 pub(crate) fn parse_long(text: &str) -> Result<Duration, String> {
     let whole = any(text)?;
     if whole > LONG_MAX { Err("at most ten years, 3653d".into()) } else { Ok(whole) }
@@ -56,7 +56,7 @@ fn too_long() -> String {
     format!("at most {} days", DURATION_MAX.as_secs() / (24 * 3_600))
 }
 
-/// A duration for people: `40ms`, `1.2s`, `3m05s`, `2h03m`, `4d01h`.
+/// Formats a duration for people: `40ms`, `1.2s`, `3m05s`, `2h03m`, `4d01h`.
 pub(crate) fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

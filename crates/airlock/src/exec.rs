@@ -1,5 +1,5 @@
-//! `airlock exec`: a terminal of another machine in this one. Keys go there as they are typed, and what it shows comes
-//! here; it can be left and come back to by its name.
+//! `airlock exec`: shows a terminal of another machine in this one. Keys are sent as they are typed, and output is shown
+//! here; a named terminal can be detached and attached again.
 
 mod raw;
 mod visit;
@@ -16,25 +16,25 @@ use visit::ExecVisit;
 
 /// Runs a command at an exec-server, with this terminal as its own.
 ///
-/// Keys go there as they are typed, Ctrl-C and Ctrl-Z too; the exit code is the command's. With --name the terminal stays
-/// when you leave it with Ctrl-], and the same name without a command comes back to it. Without a terminal here, the
-/// command gets pipes. A command without a name ends with this one: what this one is told to end by, it is told too.
+/// Keys are sent as they are typed, Ctrl-C and Ctrl-Z too; the exit code is the command's. With --name the terminal remains
+/// when you leave it with Ctrl-], and the same name without a command attaches to it again. Without a terminal here, the
+/// command gets pipes. A command without a name ends with this one: a signal that ends this one is forwarded to it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// An exec-server, such as ws://127.0.0.1:9000; without this, the server that owns the data directory, if it was started
     /// with --exec.
     #[arg(long, value_name = "ws://…", env = "AIRLOCK_EXEC_URL")]
     url: Option<String>,
-    /// What opens it; without this, what the data directory holds, for a server on this machine.
+    /// The token for it; without this, the one in the data directory, for a server on this machine.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// What the terminal is called, so that it can be left and come back to.
+    /// The name of the terminal, so that it can be detached and attached again.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only looks: nothing that is typed goes there.
+    /// Only shows the terminal: no keys are sent.
     #[arg(long, requires = "name", conflicts_with = "command")]
     read_only: bool,
     /// Lists terminals with a name.
@@ -60,7 +60,7 @@ impl CommandVerb for Args {
     }
 }
 
-/// Runs it; the exit code is that of the command.
+/// Runs the command; the exit code is that of the command.
 pub(crate) fn exec(args: Args) -> VerbExit {
     print::start_tracing();
     let runtime = match crate::runtime::one_thread() {
@@ -70,7 +70,7 @@ pub(crate) fn exec(args: Args) -> VerbExit {
     let program = args.command.first().cloned();
     let has_cwd = args.cwd.is_some();
     let ended = runtime.block_on(visit(args));
-    // A thread that waits for somebody to type must not keep us.
+    // A thread that blocks in a read of the terminal must not delay the exit.
     runtime.shutdown_background();
     ended.unwrap_or_else(|error| match program.filter(|_| is_not_found(&error)) {
         Some(program) => {
@@ -85,7 +85,7 @@ pub(crate) fn exec(args: Args) -> VerbExit {
 /// The exit code of shells for a command that does not exist.
 const NOT_FOUND: u8 = 127;
 
-/// Whether the exec-server says that there is no such command, in the words of its system.
+/// Whether the exec-server reports that the command does not exist, in the words of its system.
 fn is_not_found(error: &anyhow::Error) -> bool {
     let text = format!("{error:#}");
     text.starts_with("start the command") && text.contains("No such file or directory")
@@ -98,7 +98,7 @@ fn report_error(error: &anyhow::Error) -> VerbExit {
 
 async fn visit(args: Args) -> anyhow::Result<VerbExit> {
     if args.command.is_empty() && args.name.is_none() && !args.list {
-        print::error("say what to run after --, or which terminal to come back to with --name");
+        print::error("give a command after --, or the name of a terminal with --name");
         return Ok(VerbExit::Usage);
     }
     if !args.command.is_empty() && args.name.is_some() && !is_terminal() {
@@ -118,7 +118,7 @@ async fn visit(args: Args) -> anyhow::Result<VerbExit> {
     let events = client.events();
     let visit = ExecVisit { client, id: "terminal".into(), can_leave: args.name.is_some() };
     match (args.command.is_empty(), is_terminal()) {
-        (true, false) => bail!("come back to a terminal without having one here"),
+        (true, false) => bail!("attach to a terminal without a terminal here"),
         (true, true) => visit.come_back(&args, events).await,
         (false, true) => visit.start_terminal(&args, events).await,
         (false, false) => visit.pipe(&args, events).await,
@@ -146,18 +146,18 @@ async fn list_terminals(client: &ExecServerClient, is_json: bool) -> anyhow::Res
 }
 
 impl Args {
-    /// Where the server is, with the token for it.
+    /// The URL of the server, with the token for it.
     fn address(&self) -> anyhow::Result<(String, Option<ServerToken>)> {
         let given = self.token.as_deref().map(str::trim).filter(|token| !token.is_empty());
         if let Some(url) = &self.url {
-            // Any exec-server can be there; most have no route for challenges.
+            // Any exec-server can listen there; most have no route for challenges.
             let has_token = url.contains("token=");
             return Ok((url.clone(), given.filter(|_| !has_token).map(ServerToken::unasked)));
         }
         let dir = self.data_dir.clone().or_else(data_directory::usual);
         let dir = dir.as_ref().context("find the data directory: HOME is not set")?;
         let note = owner_of(dir).filter(|note| note.starts_with("http://"));
-        let note = note.context("find a server: none runs here, and --url names none")?;
+        let note = note.context("find a server: none runs here, and --url is not given")?;
         let found = std::fs::read_to_string(server::auth::secret_file(dir, "admin")).ok();
         let found = found.as_deref().map(ServerToken::found);
         let url = format!("{}/exec", note.replacen("http", "ws", 1));

@@ -1,4 +1,4 @@
-//! `airlock exec-server`: processes for agents, over stdio or a WebSocket of its own.
+//! `airlock exec-server`: processes for agents, over stdio or a separate WebSocket.
 
 use crate::config_files::vault_key;
 use crate::housing::retention;
@@ -12,10 +12,10 @@ use server::exec_server::{ExecServerTransport, Options, WebSocketAccess, run_wit
 use sources::config::RETENTION_SECONDS_MAX;
 use std::path::PathBuf;
 
-/// Spawns and steers processes for a client, over pipes or terminals.
+/// Spawns and controls processes for a client, over pipes or terminals.
 ///
 /// Speaks the exec-server protocol of Codex, one JSON message per line of stdin and stdout, or per message of a
-/// WebSocket. Whatever a process starts ends with it, with its session, or with this server, however that ends.
+/// WebSocket. A process and its descendants end with it, with its session, or with this server, however that ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where to listen: stdio://, or ws://IP:PORT, where port 0 takes any that is free.
@@ -23,22 +23,22 @@ pub(crate) struct Args {
     /// A WebSocket needs a token: AIRLOCK_TOKEN if it is set, else a new one, printed as part of the URL.
     #[arg(long, value_name = "ADDRESS", default_value = "stdio://")]
     listen: ExecServerTransport,
-    /// Asks nobody for a token. On loopback only.
+    /// Requires no token. On loopback only.
     #[arg(long)]
     no_auth: bool,
-    /// What clients speak; auto looks at how they say hello.
+    /// The dialect of the clients; auto detects it from their first message.
     #[arg(long, value_name = "DIALECT", default_value = "auto")]
     dialect: DialectArg,
-    /// Keeps every process to this, such as {"writable": ["/work"], "network": "none"}.
+    /// Confines every process, such as {"writable": ["/work"], "network": "none"}.
     ///
-    /// All else can be read only; "hidden" names what cannot be read. "memoryBytes", "cpuMs" and "processes" limit what a
-    /// process and all that it starts may use. Requests about files and HTTP are then refused.
+    /// Everything else is read-only; "hidden" names what cannot be read. "memoryBytes", "cpuMs" and "processes" limit
+    /// what a process and its descendants may use. Requests about files and HTTP are then refused.
     #[arg(long, value_name = "JSON", value_parser = confines)]
     sandbox: Option<SandboxConfines>,
-    /// How long the processes of a client that was cut off wait for it to come back. Codex 0.166 had 30 seconds.
+    /// How long the processes of a disconnected client wait for it to reconnect. Codex 0.166 had 30 seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 80, value_parser = retention_seconds())]
     detached_seconds: u64,
-    /// How long a process is known to its client after its end. Codex 0.166 had 30 seconds.
+    /// How long a process remains known to its client after its end. Codex 0.166 had 30 seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 80, value_parser = retention_seconds())]
     ended_seconds: u64,
     /// Lets processes without a sandbox use the data directory of a server of this account, the key of its vault, and
@@ -84,7 +84,7 @@ impl From<DialectArg> for DialectChoice {
     }
 }
 
-/// What no process may use: there may be a server of this account.
+/// The paths that no process may use: there may be a server of this account.
 fn protected(args: &Args) -> ProtectedPaths {
     let scope = match args.show_server_files {
         true => ProtectionScope::CagedPrograms,
@@ -101,7 +101,7 @@ fn protected(args: &Args) -> ProtectedPaths {
     }
 }
 
-/// Serves, and tells how it ended.
+/// Serves until the end, and returns the exit.
 pub(crate) fn exec_server(args: &Args) -> VerbExit {
     if let (true, ExecServerTransport::WebSocket(at)) = (args.no_auth, args.listen) {
         if !at.ip().is_loopback() {
@@ -114,7 +114,7 @@ pub(crate) fn exec_server(args: &Args) -> VerbExit {
     }
     print::start_tracing();
     keep_memory();
-    // One thread, whoever listens: a message is never handed from one to another, and the programs have the other cores.
+    // One thread for any transport: a message never moves between threads, and the programs use the other cores.
     let runtime = one_thread();
     let access = if args.no_auth { WebSocketAccess::Everybody } else { WebSocketAccess::Token };
     let server = Config {

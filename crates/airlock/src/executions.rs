@@ -1,4 +1,4 @@
-//! `airlock executions`: what runs, what waits and what has ended.
+//! `airlock executions`: running, waiting and finished executions.
 
 pub(crate) mod asks;
 mod diff;
@@ -21,7 +21,7 @@ use futures_util::StreamExt as _;
 use lifecycle::{ExecutionId, Seq};
 use std::pin::pin;
 
-/// Executions in a list that nobody gave a length.
+/// The default length of a list.
 const LISTED_USUALLY: usize = 50;
 
 /// Lists, shows, follows and ends executions.
@@ -50,22 +50,22 @@ enum ExecutionsVerb {
     /// A table on a terminal; otherwise one line per execution, with tabs.
     #[command(after_help = LIST_HELP)]
     List(ExecutionsListArgs),
-    /// Shows how an execution stands: its value, its error, or what it asks.
+    /// Shows the state of an execution: its value, its error, or its question.
     Show {
         /// run_…, or the id of one of its questions.
         id: String,
-        /// What the server says, one line of JSON.
+        /// The server's reply, one line of JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Prints what happens, one line per event, until the execution is over.
+    /// Prints the events of an execution, one line each, until it ends.
     ///
-    /// A connection that drops is made again, and no event is missed or told twice.
+    /// A dropped connection is opened again; every event is printed exactly once.
     #[command(after_help = FOLLOW_HELP)]
     Follow {
         /// run_…, or the id of one of its questions.
         id: String,
-        /// Only what happened after the event with this number.
+        /// Only events after this number.
         #[arg(long, value_name = "N", default_value_t = 0)]
         after: u64,
         /// The whole event, one line of JSON each.
@@ -74,8 +74,8 @@ enum ExecutionsVerb {
     },
     /// Runs a finished execution again from its journal, in a jail and without tools: no call leaves it.
     ///
-    /// Prints what the program printed and handed out, calls and questions that are open, and how it
-    /// ended. Fails where the program does something else than is recorded.
+    /// Prints what the program printed and emitted, open calls and questions, and how it
+    /// ended. Fails where the program deviates from the journal.
     #[command(after_help = REPLAY_HELP)]
     Replay {
         /// run_…, or the id of one of its questions.
@@ -83,7 +83,7 @@ enum ExecutionsVerb {
         /// Stops after the event with this number.
         #[arg(long, value_name = "SEQ")]
         until: Option<u64>,
-        /// All of it in one line of JSON.
+        /// The whole result in one line of JSON.
         #[arg(long)]
         json: bool,
     },
@@ -97,11 +97,11 @@ enum ExecutionsVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Ends an execution. Its open questions are closed; one that is over stays as it is.
+    /// Cancels an execution. Its open questions are closed; a finished one does not change.
     Cancel {
         /// run_…, or the id of one of its questions.
         id: String,
-        /// What the server says, one line of JSON.
+        /// The server's reply, one line of JSON.
         #[arg(long)]
         json: bool,
     },
@@ -116,7 +116,7 @@ enum ExecutionsVerb {
         /// All that are parked because entries may be lost.
         #[arg(long, conflicts_with = "id")]
         all: bool,
-        /// What the server says, one line of JSON.
+        /// The server's reply, one line of JSON.
         #[arg(long)]
         json: bool,
     },
@@ -124,15 +124,15 @@ enum ExecutionsVerb {
 
 #[derive(Debug, clap::Args)]
 struct ExecutionsListArgs {
-    /// Only those that stand like this.
+    /// Only executions with this status.
     #[arg(long, value_enum)]
     status: Option<StatusFilter>,
     #[command(flatten)]
     filters: ExecutionFilters,
-    /// At most so many.
+    /// At most so many executions.
     #[arg(long, value_name = "N", default_value_t = LISTED_USUALLY)]
     limit: usize,
-    /// Those that are older than this one.
+    /// Only executions that are older than this one.
     #[arg(long, value_name = "ID")]
     after: Option<ExecutionId>,
     /// One line of JSON per execution.
@@ -140,7 +140,7 @@ struct ExecutionsListArgs {
     json: bool,
 }
 
-/// What can be asked for.
+/// The statuses that a list can be filtered by.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum StatusFilter {
     Running,
@@ -211,7 +211,7 @@ Exit codes:
   70   Airlock itself broke
   130  the execution was cancelled";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn executions(args: &Args) -> VerbExit {
     let reach = &args.reach;
     match &args.verb {
@@ -266,7 +266,7 @@ async fn list_executions(
     reach: &ServerArgs,
 ) -> Result<VerbExit, Error> {
     let (mut listed, mut after) = (vec![], which.after);
-    // The server gives as many at a time as it likes.
+    // The server returns as many per page as it chooses.
     while listed.len() < which.limit {
         let limit = which.limit - listed.len();
         let status = which.status.map(ExecutionStatus::from);
@@ -334,7 +334,7 @@ async fn follow_execution(
             return Ok(ending::exit(ended, n_declined));
         }
     }
-    // It was over before the first event that was asked for.
+    // It ended before the first event that was requested.
     Ok(match client.execution(id).await?.standing {
         ExecutionStanding::Failed { .. } => VerbExit::Failed,
         ExecutionStanding::Completed { .. }

@@ -1,18 +1,18 @@
-//! What the exit code says. Scripts go by it: a number keeps its meaning.
+//! Exit codes. Scripts depend on them: a number never changes its meaning.
 
 use lifecycle::FailureCode;
 use std::process::ExitCode;
 use store::StoreError;
 use store::sqlite::OpenError;
 
-/// How a verb ended.
+/// The outcome of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VerbExit {
-    /// All is well.
+    /// Success.
     Good,
-    /// The program failed, or the doctor found something wrong.
+    /// The program failed, or the doctor found a problem.
     Failed,
-    /// The command line made no sense, or named a file that cannot be read.
+    /// The command line is invalid, or names a file that cannot be read.
     Usage,
     /// A limit was reached: time, memory, calls or bytes.
     Limit,
@@ -22,16 +22,16 @@ pub(crate) enum VerbExit {
     Damaged,
     /// It waits for an answer that cannot be given here.
     Paused,
-    /// Airlock itself broke.
+    /// An internal error of Airlock.
     Fault,
     /// Ctrl-C.
     Interrupted,
-    /// As the command that was run says.
+    /// The exit code of the command that was run.
     Code(u8),
 }
 
 impl VerbExit {
-    /// What a program's failure means to a script, after so many of its calls were declined.
+    /// The exit for a program's failure, after so many of its calls were declined.
     pub(crate) const fn of_failure(code: FailureCode, n_declined: u32) -> Self {
         match code {
             FailureCode::Timeout | FailureCode::MemoryLimit | FailureCode::LimitExceeded => {
@@ -55,7 +55,7 @@ impl VerbExit {
     }
 }
 
-/// A mistake of the command line, of the environment or of a configuration file: exit code 2. The text says what to do.
+/// A mistake in the command line, the environment or a configuration file: exit code 2. The text contains advice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
@@ -79,7 +79,7 @@ impl VerbExit {
     }
 }
 
-/// The same, for `--help`.
+/// The exit codes of `airlock run`, for `--help`.
 pub(crate) const RUN_HELP: &str = "\
 Exit codes:
   0    the program ended; its value, if any, is on stdout

@@ -1,5 +1,5 @@
-//! `airlock export`: journals as JSON lines, of one execution, several, or all that match. Page by page: how long a journal
-//! is, and how many there are, makes no difference to the memory that it takes.
+//! `airlock export`: journals as JSON lines, of one execution, several, or all that match. Reads page by page: memory use
+//! does not depend on the length or number of the journals.
 
 use crate::executions::filters::ExecutionFilters;
 use crate::reach::ServerArgs;
@@ -16,17 +16,17 @@ use store::{Journal as _, ListFilter};
 /// Executions that are listed at a time.
 const LISTED_PER_PAGE_MAX: usize = 100;
 
-/// Entries that are read at a time where no server is asked; the store gives fewer where they are large.
+/// Entries that are read at a time without a server; the store returns fewer where they are large.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
 
-/// Prints journals as JSON lines: what is recorded of executions that are over, as it is recorded.
+/// Prints the journals of finished executions as JSON lines, exactly as recorded.
 ///
 /// Each line is an entry: execution, seq, at (milliseconds since 1970) and event. The entries of an execution follow each
-/// other, oldest first; executions come newest first. Without ids and options it prints all that are over.
+/// other, oldest first; executions come newest first. Without ids and options it prints all finished executions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
-    /// run_…, or the id of one of its questions; several, if wanted.
+    /// run_…, or the id of one of its questions; may be repeated.
     #[arg(conflicts_with_all = ["failed", "outcome", "caller", "tool", "since", "limit"])]
     ids: Vec<String>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// At most so many executions.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// The lines are JSON with and without this.
+    /// Accepted for consistency: the lines are always JSON.
     #[arg(long, hide = true)]
     json: bool,
     #[command(flatten)]
@@ -65,7 +65,7 @@ Exit codes:
   2    the command line made no sense
   70   Airlock itself broke";
 
-/// Prints them.
+/// Prints the journals.
 pub(crate) fn export(args: &Args) -> VerbExit {
     let ids = args.ids.iter().map(|id| id.parse()).collect::<Result<Vec<ExecutionRef>, _>>();
     let ids = match ids {
@@ -86,7 +86,7 @@ pub(crate) fn export(args: &Args) -> VerbExit {
 
 /// Why an export ended early.
 enum ExportStop {
-    /// Nobody reads any more.
+    /// The reader closed the pipe.
     Unread,
     Failed(Error),
 }
@@ -134,7 +134,7 @@ async fn matching(client: &AirlockClient, args: &Args) -> Result<VerbExit, Error
             match journal(client, listed.execution).await {
                 Ok(()) => {}
                 Err(ExportStop::Unread) => return Ok(VerbExit::Good),
-                // It was forgotten since it was listed.
+                // It was deleted since it was listed.
                 Err(ExportStop::Failed(Error::Refused { status: 404 | 410, message, .. })) => {
                     print::print_note(&print::tamed(&message));
                     exit = VerbExit::Failed;
@@ -164,7 +164,7 @@ async fn journal(client: &AirlockClient, execution: ExecutionId) -> Result<(), E
     }
 }
 
-/// An entry with its execution's id in front.
+/// An entry with its execution's id first.
 fn line(execution: ExecutionId, entry: &str) -> String {
     let members = entry.trim_start().trim_start_matches('{');
     format!("{{\"execution\":\"{execution}\",{members}")
@@ -175,7 +175,7 @@ fn from_directory(dir: &Path, ids: &[ExecutionRef], limit: Option<usize>) -> Ver
     let done = crate::runtime::one_thread().and_then(|runtime| {
         runtime.block_on(async {
             let shown = dir.display();
-            // Opening makes a directory where there is none: a typing mistake must not.
+            // Opening would create the directory: a typing mistake must not.
             anyhow::ensure!(dir.is_dir(), "there is no {shown}; name it with --data-dir");
             let store =
                 SqliteStore::open(dir).with_context(|| format!("could not open {shown}"))?;

@@ -47,7 +47,7 @@ mod tests {
     use clap::CommandFactory as _;
     use std::collections::BTreeSet;
 
-    /// Verbs whose options the page describes in prose of its own, in another place.
+    /// Verbs whose options the page describes in prose, in another place.
     const ELSEWHERE: [&str; 8] =
         ["mcp", "exec", "exec-server", "repl", "repl-server", "runner", "journal", "vault"];
 

@@ -1,4 +1,4 @@
-//! Where processes of clients and of programs live, as the configuration says.
+//! The processes of clients and of programs, as the configuration allows.
 
 use crate::doctor::hiding::finds;
 use crate::exit::UsageError;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tools::Catalogue;
 use tools::http::AddressRules;
 
-/// Where processes live; nowhere where nobody may start one.
+/// The service that runs processes; absent where nothing may start one.
 #[derive(Debug)]
 pub(crate) struct ProcessHost {
     said: sources::config::ProcessesConfig,
@@ -25,8 +25,8 @@ pub(crate) struct ProcessHost {
 }
 
 impl ProcessHost {
-    /// Reads the files, and makes room where clients or programs may start processes. None of these may use the files of the
-    /// server.
+    /// Reads the files, and creates the service where clients or programs may start processes. None of these may use
+    /// the files of the server.
     pub(crate) fn open(
         files: &ConfigFiles,
         vault_key: &Path,
@@ -50,7 +50,7 @@ impl ProcessHost {
         Ok(Self { said, processes })
     }
 
-    /// Lets programs run commands, where the configuration wants it.
+    /// Offers commands to programs, where the configuration allows it.
     pub(crate) fn offer(&self, catalogue: &Catalogue) -> anyhow::Result<()> {
         let Some(processes) = &self.processes else { return Ok(()) };
         let Some(run) = self.said.run.clone() else { return Ok(()) };
@@ -61,13 +61,13 @@ impl ProcessHost {
         Ok(())
     }
 
-    /// Why processes could read the files of the server; none where they cannot, or where nothing may start one.
+    /// Why processes could read the files of the server; `None` where they cannot, or where nothing may start one.
     pub(crate) async fn visible_files(&self, data_dir: &Path) -> Option<String> {
         let processes = self.processes.as_ref()?;
         if self.said.hide_server_files == Some(false) {
             return Some("[processes] hide_server_files = false".to_owned());
         }
-        // The owner of the directory has this file.
+        // The owner of the directory has created this file.
         match finds(processes, data_dir.join("owner.lock"), None).await {
             Ok(false) => None,
             Ok(true) => Some("this machine does not let the server hide files".to_owned()),
@@ -75,7 +75,7 @@ impl ProcessHost {
         }
     }
 
-    /// The door for clients, where there is room for it. Its requests follow these rules about addresses.
+    /// The exec-server for clients, where processes are allowed. Its requests follow these rules about addresses.
     pub(crate) fn exec_server(&self, rules: &AddressRules) -> Option<ExecServer> {
         let processes = self.processes.clone()?;
         let retention = retention(self.said.detached_seconds, self.said.ended_seconds);
@@ -88,12 +88,12 @@ impl ProcessHost {
         Some(ExecServer::new(processes, config))
     }
 
-    /// What every process is kept to, whoever starts it.
+    /// The confines of every process, for all starters.
     fn confines(&self) -> Option<SandboxConfines> {
         self.said.sandbox.clone().map(confines)
     }
 
-    /// Ends what is left.
+    /// Ends the remaining processes.
     pub(crate) async fn shutdown(&self) {
         if let Some(processes) = &self.processes {
             processes.shutdown().await;
@@ -101,7 +101,7 @@ impl ProcessHost {
     }
 }
 
-/// How long a server retains what clients may ask for, where that is set.
+/// How long a server retains data that clients may request, where that is set.
 pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> ProcessRetention {
     let usual = ProcessRetention::default();
     let seconds = |set: Option<u64>, usual| set.map_or(usual, Duration::from_secs);
@@ -111,7 +111,7 @@ pub(crate) fn retention(detached: Option<u64>, ended: Option<u64>) -> ProcessRet
     }
 }
 
-/// What the configuration keeps processes to, in the words of the door.
+/// Converts the configured confines to those of the exec-server.
 fn confines(said: ProcessSandbox) -> SandboxConfines {
     let network = match said.network {
         ProcessNetwork::All => NetworkReach::All,

@@ -1,4 +1,4 @@
-//! `airlock init`: writes a configuration to begin with.
+//! `airlock init`: writes an initial configuration.
 
 use crate::executor_cli::import;
 use crate::verb::{CommandVerb, HelpGroup};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Largest executor.jsonc that is read.
 const IMPORT_BYTES_MAX: u64 = 4 << 20;
 
-/// What is written. Its examples are checked with it.
+/// The file that is written. Tests check its examples.
 const TEMPLATE: &str = include_str!("init/airlock.toml");
 
 /// Writes an airlock.toml with a first tool and commented examples.
@@ -24,16 +24,16 @@ pub(crate) struct Args {
     /// Writes ~/.config/airlock/airlock.toml instead.
     #[arg(long)]
     user: bool,
-    /// Writes over a file that is there.
+    /// Overwrites an existing file.
     #[arg(long)]
     force: bool,
-    /// Only prints it.
+    /// Only prints the configuration.
     #[arg(long, conflicts_with_all = ["user", "force"])]
     print: bool,
-    /// Where it is written, as JSON.
+    /// Prints the path of the file, as JSON.
     #[arg(long)]
     json: bool,
-    /// Takes the sources of an executor.jsonc over, instead of the examples.
+    /// Imports the sources of an executor.jsonc instead of the examples.
     #[arg(long, value_name = "FILE")]
     from_executor: Option<PathBuf>,
 }
@@ -57,7 +57,7 @@ Exit codes:
   0    it is written
   1    there is one already, or it could not be written";
 
-/// Writes it, and tells where.
+/// Writes the file, and prints its path.
 pub(crate) fn init(args: &Args) -> VerbExit {
     let text = match args.from_executor.as_deref().map(imported) {
         None => TEMPLATE.to_owned(),
@@ -76,7 +76,9 @@ pub(crate) fn init(args: &Args) -> VerbExit {
         true => match sources::user_file() {
             Some(path) => path,
             None => {
-                print::error("neither HOME nor XDG_CONFIG_HOME says where the user's own is");
+                print::error(
+                    "the user's configuration folder is unknown: set HOME or XDG_CONFIG_HOME",
+                );
                 return VerbExit::Usage;
             }
         },
@@ -95,7 +97,7 @@ pub(crate) fn init(args: &Args) -> VerbExit {
             VerbExit::Good
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            print::error(&format!("{} is there already; --force writes over it", path.display()));
+            print::error(&format!("{} exists already; --force overwrites it", path.display()));
             VerbExit::Failed
         }
         Err(error) => {
@@ -105,7 +107,7 @@ pub(crate) fn init(args: &Args) -> VerbExit {
     }
 }
 
-/// The configuration that an executor.jsonc stands for; notes say what a person still has to do.
+/// The configuration that corresponds to an executor.jsonc; notes list what a person still has to do.
 fn imported(file: &Path) -> Result<String, String> {
     let shown = file.display();
     let open = std::fs::File::open(file);

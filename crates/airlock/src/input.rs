@@ -1,8 +1,8 @@
-//! Text that somebody hands to a verb: bounded, and refused in words.
+//! Text input of a verb: bounded, with errors for people.
 
 use std::io::Read;
 
-/// Reads all of `from`, which the person knows as `name`, if it is no longer than `bytes_max`.
+/// Reads all of `from`, which errors call `name`, if it is no longer than `bytes_max`.
 pub(crate) fn read(name: &str, from: impl Read, bytes_max: u64) -> Result<String, String> {
     let mut text = String::new();
     let read = from.take(bytes_max + 1).read_to_string(&mut text);

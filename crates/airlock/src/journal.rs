@@ -1,18 +1,18 @@
-//! `airlock journal`: what a REPL session did lately.
+//! `airlock journal`: the recent activity of a REPL session.
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print, repl, table};
 use client::repl::{JournalKind, ReplClient, ReplError};
 
-/// Shows what was evaluated and called in a REPL session lately, newest first.
+/// Shows the recent evaluations and calls of a REPL session, newest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     place: repl::ReplLocation,
-    /// How many entries.
+    /// The number of entries.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
-    /// Only these.
+    /// Only entries of this kind.
     #[arg(long, value_name = "KIND")]
     kind: Option<JournalKindArg>,
     /// One JSON object per line.
@@ -44,7 +44,7 @@ impl From<JournalKindArg> for JournalKind {
     }
 }
 
-/// Shows it.
+/// Prints the entries.
 pub(crate) fn journal(args: &Args) -> VerbExit {
     print::start_tracing();
     let shown =

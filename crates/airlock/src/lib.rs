@@ -1,6 +1,6 @@
-//! All that the binary does: one file per verb. Nothing async and nothing slow happens before the verb is known.
+//! The whole binary: one module per verb. Nothing async and nothing slow happens before the verb is known.
 //!
-//! A library, because those are built beside what they need; a program waits until all of it is built.
+//! A library, because cargo compiles a library in parallel with its dependencies; a binary waits for all of them.
 
 mod attend;
 mod autostart;
@@ -64,7 +64,7 @@ use exit::VerbExit;
 use std::path::PathBuf;
 use verb::{VERBS, VerbEntry};
 
-/// The command line without what depends on the name of the program: see [`command_line`].
+/// The command line without the parts that depend on the name of the program: see [`command_line`].
 struct CommandLine;
 
 impl CommandFactory for CommandLine {
@@ -82,7 +82,7 @@ impl CommandFactory for CommandLine {
     }
 }
 
-/// Does what the command line says.
+/// Runs the verb of the command line.
 pub fn main() -> std::process::ExitCode {
     // Runners are forked from a child that runs this same binary: before anything else is set up.
     sandbox::enter_if_asked();
@@ -117,13 +117,13 @@ fn read_verb() -> Result<VerbExit, clap::Error> {
     verb.expect("clap demands one of the verbs")
 }
 
-/// The name that this program was started by.
+/// The name by which this program was started.
 fn program_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The name under which the verbs of Executor are answered as Executor does.
+/// Under this name the verbs of Executor behave as they do in Executor.
 const EXECUTOR: &str = "executor";
 
 /// Verbs with `--server` on which `--base-url` could mean the address of an API.
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// What `--server` and the API's base URL are on this command line; none where it is refused.
+    /// The values of `--server` and the API's base URL on this command line; `None` where it is refused.
     fn read(program: &str, words: &[&str]) -> Option<(Option<String>, Option<String>)> {
         let words = std::iter::once(program).chain(words.iter().copied());
         let matches = command_line(program).try_get_matches_from(words).ok()?;

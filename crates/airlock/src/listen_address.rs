@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Reads an address. A port alone, and `localhost`, mean this machine only.
+/// Parses an address. A port alone, and `localhost`, mean this machine only.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
     let text = text.trim();
     if let Ok(address) = text.parse() {

@@ -1,4 +1,4 @@
-//! `airlock logs`: what a server that was started in the background has written.
+//! `airlock logs`: the log of a server that was started in the background.
 
 use crate::autostart::LOG_FILE;
 use crate::verb::{CommandVerb, HelpGroup};
@@ -10,32 +10,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::sqlite::directory_owner;
 
-/// How much of the end of the log is looked at for the last lines: more lines than a person reads.
+/// How much of the end of the log is searched for the last lines: more lines than a person reads.
 const TAIL_BYTES_MAX: u64 = 4 << 20;
 
 /// Longest part of a line that is printed in one piece.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// How often a log that is followed is looked at again.
+/// Poll interval while a log is followed.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Prints the log of the server that was started in the background.
 ///
-/// That is serve.log in the data directory. A server that a person or a supervisor started writes elsewhere: to its terminal,
-/// or to journalctl.
+/// That is serve.log in the data directory. A server that a person or a supervisor started writes elsewhere: to its
+/// terminal, or to journalctl.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
-    /// Goes on with what is written, until Ctrl-C.
+    /// Continues with new lines, until Ctrl-C.
     #[arg(long, short)]
     follow: bool,
-    /// How many of the last lines.
+    /// The number of lines from the end.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     lines: usize,
     /// Each line as JSON.
     #[arg(long)]
     json: bool,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -59,10 +59,10 @@ Exit codes:
   1    no server was ever started in the background there
   2    the command line made no sense";
 
-/// Prints the last lines, and perhaps what follows them.
+/// Prints the last lines, and new ones with `--follow`.
 pub(crate) fn logs(args: &Args) -> VerbExit {
     let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
-        print::error("neither HOME nor --data-dir says where the log is");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     let path = dir.join(LOG_FILE);
@@ -100,7 +100,7 @@ fn print_log(path: &Path, args: &Args) -> io::Result<()> {
             return Ok(());
         }
         std::thread::sleep(POLL_INTERVAL);
-        // A log that is too long is begun anew.
+        // A log that is too long is truncated.
         let length = file.metadata()?.len();
         at = if length < at { 0 } else { at };
     }
@@ -122,7 +122,7 @@ fn begin_of_lines(file: &mut File, n_lines: usize) -> io::Result<u64> {
     Ok(from + begin as u64)
 }
 
-/// Prints the whole lines from `at`, and returns where the next one begins. Without `--follow` also the last half of one.
+/// Prints the whole lines from `at`, and returns where the next one begins. Without `--follow` also the last partial line.
 fn print_from(file: &mut File, mut at: u64, args: &Args) -> io::Result<u64> {
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::new(file);

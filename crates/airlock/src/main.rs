@@ -1,4 +1,4 @@
-//! The program that users start. All of it is in the library beside.
+//! The program that users start. All of its code is in the library.
 
 fn main() -> std::process::ExitCode {
     verbs::main()

@@ -1,4 +1,4 @@
-//! `airlock man`: what `man` knows about the verbs, made from the verbs.
+//! `airlock man`: manual pages, generated from the table of verbs.
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{CommandLine, VerbExit, print};

@@ -1,4 +1,4 @@
-//! What `serve` and `doctor` tell about the review of management calls that earlier versions let through.
+//! The messages of `serve` and `doctor` about the review of management calls that earlier versions allowed.
 
 use crate::print;
 use engine::policies::PolicySet;
@@ -9,7 +9,7 @@ use server::auth::review::{
 use std::path::Path;
 use store::sqlite::SqliteStore;
 
-/// Reviews at the first start of this version, and lists what was found.
+/// Reviews at the first start of this version, and lists the findings.
 pub(crate) async fn review(store: &SqliteStore, now: Timestamp) -> anyhow::Result<()> {
     let Some(review) = review_management(store, now).await? else { return Ok(()) };
     for finding in &review.findings {
@@ -18,7 +18,7 @@ pub(crate) async fn review(store: &SqliteStore, now: Timestamp) -> anyhow::Resul
     Ok(())
 }
 
-/// What was found and still exists, a sentence each. Empty where the data directory cannot be read.
+/// The findings that still exist, a sentence each. Empty where the data directory cannot be read.
 pub(crate) fn remaining(data_dir: &Path) -> Vec<String> {
     let recorded = SqliteStore::read_records(data_dir, review::KIND).unwrap_or_default();
     let Some(review) = recorded_review(&recorded) else { return vec![] };

@@ -1,4 +1,4 @@
-//! `airlock mcp`: MCP on stdio, passed on to the server; and the configuration of clients for it.
+//! `airlock mcp`: forwards MCP on stdio to the server, and configures clients for it.
 
 mod bridge;
 mod client_token;
@@ -14,7 +14,7 @@ use client::AirlockClient;
 use server::auth::TokenName;
 use std::path::PathBuf;
 
-/// Lets an agent in: speaks MCP on stdin and stdout, and passes it on to the server.
+/// Connects an agent: speaks MCP on stdin and stdout, and forwards it to the server.
 ///
 /// Starts a server where none runs. Its token is the client's own, which `airlock mcp install` mints, or `tokens/run` of
 /// the data directory. Neither can administer anything, and by default neither can answer: a person does, on the page
@@ -43,11 +43,11 @@ enum McpVerb {
     Uninstall(install::UninstallArgs),
 }
 
-/// Which server, and on what terms.
+/// The server, and the options of the connection.
 #[derive(Debug, Clone, clap::Args)]
 struct McpLinkArgs {
-    /// How questions reach a person: the model asks, a page does, or the client's own form. Without this, as the token's
-    /// value of answers says: a page for person, the client's form for client, the model for model.
+    /// How questions reach a person: the model asks, a page does, or the client's own form. Default: as the token's
+    /// value of answers implies: a page for person, the client's form for client, the model for model.
     #[arg(long, value_name = "MODE", value_enum)]
     elicitation_mode: Option<ElicitationModeArg>,
     /// How long a call waits before it is answered with a handle, in milliseconds.
@@ -56,18 +56,18 @@ struct McpLinkArgs {
     /// Lists the catalogue's tools beside `execute`, if they are few.
     #[arg(long)]
     direct_tools: bool,
-    /// Where the server is, or a name that airlock server gave it; without this, the one in use, or the one
+    /// The server's address, or a name that airlock server gave it; without this, the one in use, or the one
     /// that owns the data directory.
     #[arg(long, value_name = "URL|NAME", env = "AIRLOCK_URL")]
     server: Option<String>,
-    /// The client for whom this runs: its token is in the file tokens/NAME of the data directory.
+    /// The client that this runs for: its token is in the file tokens/NAME of the data directory.
     #[arg(long = "as", value_name = "NAME", value_parser = token_name)]
     client_name: Option<TokenName>,
     /// The token for it; without this and without --as, the one in tokens/run of the data directory, for a server on this
     /// machine.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ enum ElicitationModeArg {
     Native,
 }
 
-/// Passes messages on until stdin ends, or configures a client.
+/// Forwards messages until stdin ends, or configures a client.
 pub(crate) fn mcp(args: Args) -> VerbExit {
     match args.verb {
         Some(McpVerb::Install(args)) => return install::install(&args),
@@ -96,7 +96,7 @@ pub(crate) fn mcp(args: Args) -> VerbExit {
             }
         };
     let ended = runtime.block_on(bridge::run(args.link));
-    // A read of stdin cannot be called off.
+    // A blocking read of stdin cannot be cancelled.
     runtime.shutdown_background();
     match ended {
         Ok(()) => VerbExit::Good,
@@ -108,7 +108,7 @@ pub(crate) fn mcp(args: Args) -> VerbExit {
 }
 
 impl McpLinkArgs {
-    /// What the URL says about how we want to be served.
+    /// The query parameters of the MCP endpoint.
     fn query(&self) -> String {
         let mode = self.elicitation_mode.map(|mode| match mode {
             ElicitationModeArg::Model => "elicitation_mode=model".to_owned(),
@@ -120,7 +120,7 @@ impl McpLinkArgs {
         mode.into_iter().chain(wait).chain(tools).collect::<Vec<_>>().join("&")
     }
 
-    /// The server, started if need be. Blocks.
+    /// Returns a client of the server; starts the server if none runs. Blocks.
     fn reach(&self) -> Result<AirlockClient, String> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
         let said = self.server.as_deref().map(str::trim).filter(|text| !text.is_empty());
@@ -132,11 +132,11 @@ impl McpLinkArgs {
                 NamedServer::at_url(url)
             }
             (ServerChoice::Ours, None) => {
-                return Err("neither HOME, --data-dir nor --server says where the server is".into());
+                return Err("the server is unknown: set HOME, or use --data-dir or --server".into());
             }
         };
         let client = AirlockClient::new(&named.url, None).map_err(|error| error.to_string())?;
-        // The secret of this machine goes to this machine only, and never the administrator's.
+        // The secret of this machine is sent to this machine only, and never the administrator's.
         let ours = data_dir.filter(|_| client.is_loopback());
         let read = |name: &str| stored_secret(ours.as_ref()?, name);
         let token = match &self.client_name {

@@ -1,5 +1,5 @@
-//! Tells people that something asks, by a program or a signed webhook, so that they hear of it where they
-//! are. It reads what is open and is never in the way of an execution; what it cannot deliver, it logs.
+//! Notifies people of open questions, by a program or a signed webhook. It reads the open questions and never delays an
+//! execution; it logs notices that it cannot deliver.
 
 mod deliver;
 mod news;
@@ -17,33 +17,33 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::http::ApiClient;
 
-/// Notices under way at the same time; what is asked beyond them is told when some are done.
+/// Notices in flight; further questions are notified when some of them are done.
 const UNDER_WAY_MAX: usize = 16;
 
-/// A storm of questions is looked at so far apart.
+/// Pause between two reads of the questions, which bounds the work of a burst.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
-/// Looks for questions until it is stopped.
+/// A task that watches for questions until it is stopped.
 #[derive(Debug)]
 pub(crate) struct QuestionNotifier {
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-/// What a notifier needs to know.
+/// The configuration of a notifier.
 pub(crate) struct Config {
-    /// Whose questions.
+    /// The engine whose questions are watched.
     pub(crate) engine: Engine,
-    /// Where it stands who is told; read again whenever there is something to tell.
+    /// The configuration files that name the recipients; read again before each notice.
     pub(crate) files: ConfigFiles,
-    /// Where the server listens.
+    /// The URL of the server.
     pub(crate) url: String,
-    /// What reaches webhooks.
+    /// The client for webhooks.
     pub(crate) http: ApiClient,
 }
 
 impl QuestionNotifier {
-    /// Begins to look.
+    /// Starts the task.
     pub(crate) fn start(config: Config) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let courier = NoticeSender::new(&config.http);
@@ -59,7 +59,7 @@ impl QuestionNotifier {
         Self { tasks, stopping }
     }
 
-    /// Stops looking, and gives up what is not delivered.
+    /// Stops the task, and drops the notices that are not delivered.
     pub(crate) async fn shutdown(self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -71,7 +71,7 @@ struct QuestionWatcher {
     config: Config,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    /// Open questions that somebody was told of, or will be.
+    /// Open questions that were notified, or will be.
     told: BTreeSet<QuestionId>,
     room: Arc<Semaphore>,
     courier: NoticeSender,
@@ -80,12 +80,12 @@ struct QuestionWatcher {
 impl QuestionWatcher {
     async fn run(mut self) {
         let mut changes = self.config.engine.question_changes();
-        // What was open when we started is told too: better twice than never.
+        // Questions that were open at the start are notified too: twice is better than never.
         changes.mark_changed();
         let stopping = self.stopping.clone();
         let looking = async {
             while changes.changed().await.is_ok() {
-                // Before the look: what changes meanwhile is seen by the next one.
+                // Before the read: the next read sees the changes that happen meanwhile.
                 changes.borrow_and_update();
                 if !self.poll_questions().await {
                     changes.mark_changed();
@@ -99,13 +99,13 @@ impl QuestionWatcher {
         }
     }
 
-    /// Tells what is new; whether that was all.
+    /// Sends notices for new questions; returns whether those were all.
     async fn poll_questions(&mut self) -> bool {
         let notify = match sources::notify(&self.config.files) {
             Ok(Some(notify)) => notify,
             Ok(None) => return true,
             Err(why) => {
-                tracing::warn!(why, "nobody is notified: the configuration cannot be read");
+                tracing::warn!(why, "no notifications are sent: the configuration cannot be read");
                 return true;
             }
         };

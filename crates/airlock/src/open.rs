@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 /// Opens the page where questions are decided.
 ///
 /// Prints a link that signs a browser in once, and opens it in the browser of this machine where there
-/// is one. The link is good for 15 minutes; whoever has it may answer questions.
+/// is one. The link is valid for 15 minutes; anyone who has it may answer questions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -48,7 +48,7 @@ Exit codes:
   2    the command line made no sense
   70   Airlock itself broke";
 
-/// Opens it, and tells where.
+/// Opens the page, and prints its address.
 pub(crate) fn open(args: &Args) -> VerbExit {
     let path = match args.id.as_deref().map(str::parse::<ExecutionRef>) {
         None => "/".to_owned(),
@@ -70,7 +70,7 @@ async fn link(client: AirlockClient, path: &str, args: &Args) -> Result<VerbExit
     Ok(VerbExit::Good)
 }
 
-/// Asks the desktop for its browser. Where there is none, the printed link is all there is.
+/// Opens the link in the desktop's browser. Where there is none, the link is only printed.
 #[expect(clippy::disallowed_methods, reason = "the desktop's own opener; nobody waits for it")]
 fn browse(link: &str) {
     let _ = Command::new("xdg-open")

@@ -1,4 +1,4 @@
-//! `airlock policy`: who may call what, in the store itself or through the server that owns it.
+//! `airlock policy`: policies for tool calls, in the store itself or through the server that owns it.
 
 mod over_http;
 mod stored;
@@ -10,7 +10,7 @@ use engine::policies::{PolicyOwner, RulePosition};
 use lifecycle::{PolicyAction, ToolPath, ToolPattern};
 use serde_json::Value;
 
-/// Says who may call what: rules about tools, which count as soon as they are added.
+/// Manages policies: rules about calls of tools, which apply as soon as they are added.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -36,23 +36,23 @@ impl CommandVerb for Args {
 enum PolicyVerb {
     /// Adds a rule, above all others of its owner, and prints its id.
     Add {
-        /// Which tools: *, a path, a.b.* for a subtree, a.*.c for any one name between.
+        /// The tools: *, a path, a.b.* for a subtree, a.*.c for any one name between.
         #[arg(value_parser = pattern)]
         pattern: ToolPattern,
-        /// What about them.
+        /// What happens to a call of such a tool.
         #[arg(value_enum)]
         action: PolicyActionArg,
-        /// Whose rule; a user's can tighten what the organisation says, never loosen it.
+        /// The owner of the rule; a user's can tighten the organisation's rules, never loosen them.
         #[arg(long, value_name = "org|user", default_value = "org", value_parser = owner)]
         owner: PolicyOwner,
-        /// With require_approval: whoever answers may change the arguments of the call.
+        /// With require_approval: an answer may change the arguments of the call.
         #[arg(long)]
         editable: bool,
-        /// Where it stands among its owner's rules, compared as text; at the top if not given.
+        /// Its position among its owner's rules, compared as text; at the top if not given.
         #[arg(long, value_name = "TEXT", value_parser = position)]
         position: Option<RulePosition>,
     },
-    /// Lists the rules in the order in which they are looked at: id, owner, pattern, action, position.
+    /// Lists the rules in evaluation order: id, owner, pattern, action, position.
     List,
     /// Removes a rule.
     Remove {
@@ -65,7 +65,7 @@ enum PolicyVerb {
         /// policy_…
         id: String,
     },
-    /// Says what would happen to a call of a tool, and which rule decides; exit code 1 where there is no such tool.
+    /// Shows the decision for a call of a tool, and the rule that decides; exit code 1 where the tool does not exist.
     Test {
         /// Its path, such as github.org.main.getRepo.
         #[arg(value_parser = tool)]
@@ -73,15 +73,15 @@ enum PolicyVerb {
     },
 }
 
-/// What can be said about tools.
+/// The actions of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 enum PolicyActionArg {
-    /// Runs without asking, also where the tool would ask.
+    /// Runs without a question, also where the tool would ask.
     Approve,
     /// Asks a person.
     RequireApproval,
-    /// Does not exist.
+    /// Hides the tool.
     Block,
 }
 
@@ -112,7 +112,7 @@ changed itself.";
 const UNCONFIRMED: &str = "a program added the rules marked unconfirmed, and no administrator has confirmed them: those that \
                            approve do not count; see airlock policy confirm";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn policy(args: &Args) -> VerbExit {
     match args.reach.unowned() {
         None => args.reach.visit(async |client| {
@@ -136,7 +136,7 @@ pub(crate) fn policy(args: &Args) -> VerbExit {
     }
 }
 
-/// Whether a test was about a tool that the server does not have.
+/// Whether a test named a tool that the server does not have.
 fn is_unknown_tool(told: &[Value]) -> bool {
     told.iter().any(|value| value["toolExists"] == false)
 }
@@ -172,7 +172,7 @@ fn row(rule: &Value) -> [String; 6] {
     [text("id"), text("owner"), text("pattern"), text("action"), text("position"), notes.join(",")]
 }
 
-/// What a person reads.
+/// The lines for people.
 fn lines(verb: &PolicyVerb, told: &Value) -> Vec<String> {
     let text = |name: &str| told[name].as_str().map(print::tamed);
     let joined = |names: &[&str]| {

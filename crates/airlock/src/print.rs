@@ -1,5 +1,5 @@
-//! The only place that prints. Values go to stdout, everything else to stderr; colours and the
-//! taming of control characters are for terminals.
+//! The only module that prints. Values go to stdout, everything else to stderr; colours and the escaping of control
+//! characters are for terminals.
 
 use crate::VerbExit;
 use clap::error::{ContextKind, ContextValue};
@@ -25,46 +25,46 @@ pub(crate) fn log(level: LogLevel, text: &str) {
     line(&mut io::stderr().lock(), &rendered_log(level, text, is_terminal));
 }
 
-/// Why a program on a server failed.
+/// The failure of a program on a server.
 pub(crate) fn failure(failure: &Failure) {
     let is_terminal = io::stderr().is_terminal();
     line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal, false));
 }
 
-/// Why a program failed that ran here, where options of the command line set its limits.
+/// The failure of a program that ran here, where options of the command line set its limits.
 pub(crate) fn local_failure(failure: &Failure) {
     let is_terminal = io::stderr().is_terminal();
     line(&mut io::stderr().lock(), &rendered_failure(failure, is_terminal, true));
 }
 
-/// A question, with the cursor left behind it.
+/// A question, with the cursor after it.
 pub(crate) fn question(message: &str, asks: &str) {
     prompt(&format!("\n{}\n\n{} ", tamed(message), bold(asks)));
 }
 
-/// Words of ours to a person at the terminal, with the cursor left behind them.
+/// A prompt of Airlock, with the cursor after it.
 pub(crate) fn prompt(text: &str) {
     let mut stderr = io::stderr().lock();
-    // Nobody is there to hear that stderr is closed.
+    // An error here means that stderr is closed, so it cannot be reported.
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Whether somebody can read a question and type an answer.
+/// Whether a person can read a question and type an answer.
 pub(crate) fn is_somebody_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Whether stderr is a terminal on which a line can be drawn over.
+/// Whether stderr is a terminal on which a line can be redrawn.
 pub(crate) fn can_redraw() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Puts a text into the line where the cursor is, in place of what is there.
+/// Replaces the line of the cursor with a text.
 pub(crate) fn redraw(text: &str) {
     prompt(&format!("\r\u{1b}[2K{text}"));
 }
 
-/// Columns of the terminal; the usual number where it does not say.
+/// The number of columns of the terminal; a default where it is unknown.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0.into())
 }
@@ -76,23 +76,23 @@ pub(crate) fn result(value: &Json) {
     output_line(&shown);
 }
 
-/// A word without our name before it, for scripts that match on it.
+/// A line without our name before it, for scripts that match on it.
 pub(crate) fn bare_note(text: &str) {
     line(&mut io::stderr().lock(), &tamed(text));
 }
 
-/// What went wrong, in the form of all errors: `error: ` and what happened; lines that begin with `hint: ` say what to do.
+/// An error in the common format: `error: ` and what happened; lines that begin with `hint: ` give advice.
 pub(crate) fn error(text: &str) {
     let word = if io::stderr().is_terminal() { bold("error") } else { "error".to_owned() };
     line(&mut io::stderr().lock(), &format!("{word}: {text}"));
 }
 
-/// A word from Airlock itself that is no error.
+/// A message from Airlock that is not an error.
 pub(crate) fn print_note(text: &str) {
     line(&mut io::stderr().lock(), &format!("airlock: {text}"));
 }
 
-/// What an evaluator printed, as it is but for what could steer the terminal.
+/// The output of an evaluator, without the control characters that could steer the terminal.
 pub(crate) fn printed(text: &str) {
     let is_terminal = io::stdout().is_terminal();
     let shown: Vec<String> = text.lines().map(tamed).collect();
@@ -100,13 +100,13 @@ pub(crate) fn printed(text: &str) {
     output_line(&shown);
 }
 
-/// A value of an evaluator's.
+/// A value of an evaluator.
 pub(crate) fn print_evaluated(json: &str) {
     let is_terminal = io::stdout().is_terminal();
     output_line(&rendered_value(json, is_terminal));
 }
 
-/// Why an evaluator has none.
+/// The error of an evaluation.
 pub(crate) fn complaint(text: &str) {
     let is_terminal = io::stderr().is_terminal();
     let shown: Vec<String> = text.lines().map(tamed).collect();
@@ -114,12 +114,12 @@ pub(crate) fn complaint(text: &str) {
     line(&mut io::stderr().lock(), &shown);
 }
 
-/// A word from Airlock itself that is the verb's result.
+/// A message from Airlock that is the verb's result.
 pub(crate) fn report(text: &str) {
     output_line(text);
 }
 
-/// A verb's result for programs, one line.
+/// A verb's result for programs, one line of JSON.
 pub(crate) fn json(value: &impl serde::Serialize) {
     report(&serde_json::to_string(value).expect("texts, numbers and lists can be written as JSON"));
 }
@@ -136,7 +136,7 @@ pub(crate) fn print_result<T: serde::Serialize>(
     }
 }
 
-/// Help and version on stdout, complaints about the command line on stderr.
+/// Help and version on stdout, errors of the command line on stderr.
 pub(crate) fn usage(mut refused: clap::Error) -> VerbExit {
     suggest_verbs(&mut refused);
     // As for a closed pipe below.
@@ -144,13 +144,13 @@ pub(crate) fn usage(mut refused: clap::Error) -> VerbExit {
     if refused.exit_code() == 0 { VerbExit::Good } else { VerbExit::Usage }
 }
 
-/// The same where Executor's command line is meant, which has one code for every error.
+/// Like `usage`, for Executor's command line, which has one code for every error.
 pub(crate) fn usage_as_executor(refused: &clap::Error) -> VerbExit {
     let _ = refused.print();
     if refused.exit_code() == 0 { VerbExit::Good } else { VerbExit::Failed }
 }
 
-/// Words that people type at other programs, with the verbs that do that here.
+/// Verbs of other programs, with the verbs that do the same here.
 const FOREIGN_VERBS: [(&[&str], &[&str]); 7] = [
     (&["ls", "list", "ps"], &["executions list", "tools sources"]),
     (&["login", "signin"], &["sign-in"]),
@@ -161,10 +161,10 @@ const FOREIGN_VERBS: [(&[&str], &[&str]); 7] = [
     (&["tool", "search"], &["tools search"]),
 ];
 
-/// A shorter word is like too many verbs: clap takes `ls` for `repl-server`.
+/// A shorter word resembles too many verbs: clap takes `ls` for `repl-server`.
 const LIKE_VERB_CHARS_MIN: usize = 3;
 
-/// Replaces clap's suggestions for a verb that does not exist where ours are better.
+/// Replaces clap's suggestions for an unknown verb where ours are better.
 fn suggest_verbs(refused: &mut clap::Error) {
     let Some(ContextValue::String(typed)) = refused.get(ContextKind::InvalidSubcommand) else {
         return;
@@ -182,11 +182,11 @@ fn suggest_verbs(refused: &mut clap::Error) {
     }
 }
 
-/// What broke. A client that leaves in mid-call is an error to rmcp; to us it is a client that left.
+/// Errors only. A client that leaves in mid-call is an error to rmcp; to us it is a client that left.
 const USUAL_LOG: &str = "error,rmcp=off";
 
-/// Sends our own log to stderr. `AIRLOCK_LOG` says how much of it; by default only what broke.
-/// `AIRLOCK_MCP_DEBUG=1`, or Executor's `EXECUTOR_MCP_DEBUG=1`, adds what the MCP door hears and does.
+/// Sends the log to stderr. `AIRLOCK_LOG` sets its level; by default only errors.
+/// `AIRLOCK_MCP_DEBUG=1`, or Executor's `EXECUTOR_MCP_DEBUG=1`, adds the messages and actions of the MCP endpoint.
 pub(crate) fn start_tracing() {
     let wanted = std::env::var("AIRLOCK_LOG").ok().and_then(|wanted| wanted.parse().ok());
     let filter: Targets = wanted.unwrap_or_else(|| USUAL_LOG.parse().expect("levels and targets"));
@@ -196,29 +196,30 @@ pub(crate) fn start_tracing() {
         true => filter.with_target("mcp", tracing::Level::DEBUG),
         false => filter,
     };
-    // What a panic says may hold anything.
+    // A panic message may contain secrets.
     std::panic::set_hook(Box::new(|panic| line(&mut io::stderr().lock(), &panic.to_string())));
     let lines = tracing_subscriber::fmt::layer().with_writer(|| ScrubbedWriter(io::stderr()));
     tracing_subscriber::registry().with(filter).with(lines).init();
 }
 
-/// A line of a result that may be long; after an error there is no use in writing more.
+/// A line of a result that may be long; after an error the caller should stop writing.
 pub(crate) fn write_line(text: &str) -> io::Result<()> {
     let written = io::stdout().lock().write_all(format!("{text}\n").as_bytes());
     written.inspect_err(note_output_error)
 }
 
-/// Why a part of the output is missing where its reader expects it, such as a disk that is full.
+/// Why a part of the output is missing where its reader expects it, such as a full disk.
 static OUTPUT_ERROR: OnceLock<String> = OnceLock::new();
 
-/// Remembers why a line is missing in stdout. A closed pipe (`airlock run … | head -1`) is the reader's way to say "enough".
+/// Records why a line is missing in stdout. A closed pipe (`airlock run … | head -1`) only means that the reader has
+/// enough.
 fn note_output_error(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
         OUTPUT_ERROR.get_or_init(|| error.to_string());
     }
 }
 
-/// How a verb ends whose output is not complete: scripts must not take a part for the whole.
+/// The exit of a verb whose output is incomplete: scripts must not take a part for the whole.
 pub(crate) fn checked_output(exit: VerbExit) -> VerbExit {
     let Some(why) = OUTPUT_ERROR.get() else { return exit };
     error(&format!("could not write the output: {why}"));
@@ -232,7 +233,7 @@ fn output_line(text: &str) {
 }
 
 fn line(to: &mut impl io::Write, text: &str) {
-    // Nobody could be told that stderr is closed.
+    // An error here means that stderr is closed, so it cannot be reported.
     let _ = write_text(to, text);
 }
 
@@ -261,11 +262,11 @@ fn rendered_value(text: &str, is_terminal: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON that is nested deeper stays on one line: nobody reads it, and indenting it would not end.
+/// Deeper JSON stays on one line: it would be unreadable, and the indentation would grow without bound.
 const INDENTED_DEPTH_MAX: usize = 50;
 
 fn rendered_result(text: &str) -> String {
-    // A string with half a surrogate pair has no plain text: it is shown as written.
+    // A string with half a surrogate pair has no plain text: its JSON is shown.
     if let Ok(plain) = serde_json::from_str::<String>(text) {
         return plain;
     }
@@ -316,7 +317,7 @@ pub(crate) fn failure_with_class(failure: &Failure) -> String {
 const INDENT_MAX: usize = 40;
 
 fn rendered_failure(failure: &Failure, is_terminal: bool, ran_here: bool) -> String {
-    // The plain class says nothing that the word in front does not.
+    // The plain class adds nothing to the prefix.
     let is_plain = failure.name.as_deref() == Some("Error");
     let named = if is_plain { failure.message.clone() } else { failure_with_class(failure) };
     let word = if is_terminal { bold("error") } else { "error".to_owned() };
@@ -335,7 +336,7 @@ fn rendered_failure(failure: &Failure, is_terminal: bool, ran_here: bool) -> Str
     shown
 }
 
-/// What a person at a terminal can do about it.
+/// Advice for a person at a terminal.
 fn hint(failure: &Failure, ran_here: bool) -> Option<&'static str> {
     match failure.code {
         FailureCode::Timeout if ran_here && failure.message.contains("of processor time") => {
@@ -344,7 +345,8 @@ fn hint(failure: &Failure, ran_here: bool) -> Option<&'static str> {
         FailureCode::Timeout if ran_here && failure.message.contains("ran longer than") => {
             Some("hint: --timeout gives it more time")
         }
-        // A program whose clock stands still, that was cancelled, or whose limits are a server's, which no option raises.
+        // The limit was not set by an option: the clock does not advance, the program was cancelled, or a server set
+        // the limit.
         FailureCode::Timeout => None,
         FailureCode::SourceUnavailable => {
             Some("hint: `airlock source list` shows what is wrong with its source; try again later")
@@ -372,14 +374,14 @@ pub(crate) fn bold(text: &str) -> String {
     }
 }
 
-/// What people and terminals that want no colours say about it.
+/// Whether the environment and the terminal allow colours.
 fn wants_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The text with everything shown that could move the cursor or turn the line around: a program
-/// must not be able to redraw the question that is asked about it.
+/// The text with escapes for characters that could move the cursor or reverse the line: a program must not be able to
+/// redraw the question that is asked about it.
 pub(crate) fn tamed(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -392,7 +394,7 @@ pub(crate) fn tamed(text: &str) -> String {
     shown
 }
 
-/// Control characters, and those that change the direction of writing or cannot be seen.
+/// Control characters, and characters that change the direction of writing or are invisible.
 fn is_wild(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -418,7 +420,7 @@ mod tests {
             scrub::learn(secret);
             panic!("broken by {secret}");
         }
-        // A process of its own: the hook is for the whole process.
+        // In a separate process: the hook is for the whole process.
         let name = "print::tests::what_a_crash_prints_holds_no_secret";
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command.args([name, "--exact", "--nocapture"]).env(CRASHES, "1").output();

@@ -1,4 +1,4 @@
-//! Servers that somebody gave a name, kept in the data directory for this user's eyes only.
+//! Named servers, stored in the data directory with access for this user only.
 
 use serde_json::{Map, Value, json};
 use std::fs::{self, DirBuilder};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "servers.json";
 
-/// Most servers that are kept: a list for one person.
+/// The largest number of stored servers: a list for one person.
 const SERVERS_MAX: usize = 100;
 
 /// Longest name.
@@ -20,45 +20,45 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// A server with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerProfile {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
-    /// Where it is.
+    /// Its URL.
     pub(crate) url: String,
     /// The token for it.
     pub(crate) token: Option<String>,
-    /// The server's own address, where a proxy or a tunnel leads to it.
+    /// The server's own address, where the URL is that of a proxy or a tunnel.
     pub(crate) address: Option<String>,
 }
 
-/// All of them, and the one that is meant where none is named.
+/// All named servers, and the default one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerProfiles {
-    /// In the order of their names.
+    /// Sorted by name.
     pub(crate) servers: Vec<ServerProfile>,
-    /// The name of the one in use.
+    /// The name of the default server.
     pub(crate) used: Option<String>,
 }
 
 /// Why the list cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProfileError {
-    /// The file.
+    /// The file cannot be read or written.
     #[error("use {0}: {1}")]
     File(PathBuf, io::Error),
-    /// What somebody wants of it.
+    /// The requested change is invalid.
     #[error("{0}")]
     Wrong(String),
 }
 
 impl ServerProfiles {
-    /// What is kept in a data directory; nothing, where there is none.
+    /// Loads the list of a data directory; an empty one where there is none.
     pub(crate) fn load(data_dir: &Path) -> Result<Self, ProfileError> {
         let path = data_dir.join(FILE);
         let trouble = |error| ProfileError::File(path.clone(), error);
         let text = match fs::File::open(&path) {
             Ok(file) => crate::input::read(FILE, file, FILE_BYTES_MAX)
                 .map_err(|why| trouble(io::Error::other(why)))?,
-            // Whoever needs the directory says better what is wrong with it.
+            // The code that needs the directory reports a better error.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -85,7 +85,7 @@ impl ServerProfiles {
         Ok(Self { servers: servers.collect(), used: text(&kept["use"]) })
     }
 
-    /// Writes all of it, or nothing.
+    /// Writes the whole list atomically.
     pub(crate) fn save(&self, data_dir: &Path) -> Result<(), ProfileError> {
         let path = data_dir.join(FILE);
         let servers: Map<_, _> = self
@@ -99,7 +99,7 @@ impl ServerProfiles {
         let text = format!("{:#}\n", json!({ "use": self.used, "servers": servers }));
         let write = || {
             DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
-            // Readable by nobody else from its first byte on.
+            // Readable by this user only, from its first byte on.
             let mut file = tempfile::NamedTempFile::new_in(data_dir)?;
             file.write_all(text.as_bytes())?;
             file.as_file().sync_all()?;
@@ -108,21 +108,21 @@ impl ServerProfiles {
         write().map_err(|error| ProfileError::File(path.clone(), error))
     }
 
-    /// The server of this name.
+    /// Returns the server of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&ServerProfile> {
         self.servers.iter().find(|server| server.name == name)
     }
 
-    /// The one that is meant where none is named.
+    /// Returns the default server.
     pub(crate) fn in_use(&self) -> Option<&ServerProfile> {
         self.used.as_deref().and_then(|name| self.find(name))
     }
 
-    /// Adds one, or changes the one of this name.
+    /// Adds a server, or replaces the one of this name.
     pub(crate) fn put(&mut self, profile: ServerProfile) -> Result<(), ProfileError> {
         if !is_name(&profile.name) {
             return Err(ProfileError::Wrong(format!(
-                "{} is no name for a server: it has 1 to {NAME_CHARS_MAX} letters, digits, _ and -",
+                "{} is not a valid server name: it has 1 to {NAME_CHARS_MAX} letters, digits, _ and -",
                 crate::print::tamed(&profile.name)
             )));
         }
@@ -135,7 +135,7 @@ impl ServerProfiles {
         Ok(())
     }
 
-    /// Means this one from now on; none is the server of this machine.
+    /// Sets the default server; `None` is the server of this machine.
     pub(crate) fn mean(&mut self, name: Option<&str>) -> Result<(), ProfileError> {
         if let Some(name) = name
             && self.find(name).is_none()
@@ -146,7 +146,7 @@ impl ServerProfiles {
         Ok(())
     }
 
-    /// Forgets one.
+    /// Removes a server.
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), ProfileError> {
         if self.find(name).is_none() {
             return Err(unknown_profile(name));
@@ -163,7 +163,7 @@ pub(crate) fn is_name(text: &str) -> bool {
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_good) && text != "localhost"
 }
 
-/// What to say of a name that nobody gave.
+/// The error for an unknown name.
 pub(crate) fn unknown_profile(name: &str) -> ProfileError {
     let name = crate::print::tamed(name);
     ProfileError::Wrong(format!(

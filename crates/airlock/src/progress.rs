@@ -1,4 +1,4 @@
-//! One line at the bottom of a terminal that says what an execution does now. In a pipe there is none.
+//! A progress line at the bottom of a terminal that shows what an execution does. In a pipe there is none.
 
 use crate::print;
 use client::EventKind;
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthChar as _;
 
-/// How often the line is drawn anew.
+/// How often the line is redrawn.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(100);
 
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// Tools under way that are named; more would push the clock off the line.
+/// The number of running tools that are named; more would push the clock off the line.
 const NAMED_MAX: usize = 2;
 
-/// What an execution does, as far as it was heard.
+/// The activity of an execution, according to its events.
 #[derive(Debug)]
 pub(crate) struct ProgressLine {
     is_shown: bool,
@@ -24,17 +24,17 @@ pub(crate) struct ProgressLine {
     doing: BTreeMap<CallId, String>,
     asking: BTreeMap<CallId, String>,
     n_done: u32,
-    /// The last line that a tool at work has said, and whose it is.
+    /// The last progress message of a running tool, with its call.
     words: Option<(CallId, String)>,
 }
 
 impl ProgressLine {
-    /// Nothing heard yet. The line is shown where stderr is a terminal that can redraw one.
+    /// Creates an empty line. It is shown where stderr is a terminal that can redraw one.
     pub(crate) fn new() -> Self {
         Self::if_wanted(true)
     }
 
-    /// The same, where it is wanted.
+    /// Like `new`, where progress is wanted.
     pub(crate) fn if_wanted(is_wanted: bool) -> Self {
         Self {
             is_shown: is_wanted && print::can_redraw(),
@@ -47,7 +47,7 @@ impl ProgressLine {
         }
     }
 
-    /// Takes note of what happened.
+    /// Applies an event.
     pub(crate) fn handle_event(&mut self, happened: &EventKind) {
         match happened {
             EventKind::Call { call, tool, .. } => self.called(*call, tool),
@@ -74,7 +74,7 @@ impl ProgressLine {
         }
     }
 
-    /// The same, of an execution that runs in this process.
+    /// Applies an event of an execution in this process.
     pub(crate) fn hear_event(&mut self, event: &Event) {
         match event {
             Event::CallMade { call, tool, .. } => self.called(*call, tool.as_str()),
@@ -128,7 +128,7 @@ impl ProgressLine {
         self.n_done += u32::from(self.doing.remove(&call).is_some());
     }
 
-    /// When to draw again; never where there is nobody to see it.
+    /// Resolves when the line should be redrawn; never where it is not shown.
     pub(crate) async fn due(&self) {
         match self.is_shown {
             true => tokio::time::sleep(BETWEEN_FRAMES).await,
@@ -136,7 +136,7 @@ impl ProgressLine {
         }
     }
 
-    /// Draws the line over the one before.
+    /// Draws the line over the previous one.
     pub(crate) fn draw(&mut self) {
         if self.is_shown {
             print::redraw(&cut(&self.line(), print::width()));
@@ -144,7 +144,7 @@ impl ProgressLine {
         }
     }
 
-    /// Takes the line away, so that something else can be printed.
+    /// Removes the line, so that something else can be printed.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
             print::redraw("");

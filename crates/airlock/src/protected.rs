@@ -26,7 +26,7 @@ pub(crate) fn protected_paths(
     ProtectedPaths { hidden, read_only, scope }
 }
 
-/// Each path once, absolute and without links. The root of the file system cannot be protected from anybody.
+/// Each path once, absolute and without links. The root of the file system cannot be protected.
 fn distinct<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let mut real: Vec<PathBuf> = paths
         .filter_map(|path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok())
@@ -54,7 +54,7 @@ mod tests {
         let found = protected_paths(Some(&link), Some(&key), &files, scope);
         assert!(found.hidden.contains(&data) && found.hidden.contains(&key));
         assert!(!found.hidden.contains(&link));
-        // What is hidden need not be read-only.
+        // A hidden path need not be read-only.
         assert_eq!(found.read_only, [root.join("airlock.toml")]);
         let root_only = protected_paths(Some(Path::new("/")), None, &[], scope);
         assert!(!root_only.hidden.contains(&PathBuf::from("/")));

@@ -1,4 +1,4 @@
-//! How a verb that is a client finds its server, and what it says when it does not.
+//! Finds the server of a client verb, and explains a failure.
 
 use crate::profiles::{self, ProfileError, ServerProfile, ServerProfiles};
 use crate::{VerbExit, autostart, data_directory, print};
@@ -7,11 +7,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 use store::sqlite::owner_of;
 
-/// Where the server is, and how to get in.
+/// The server's address, and the credential for it.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "The server")]
 pub(crate) struct ServerArgs {
-    /// Where it is, or a name that airlock server gave it; without this, the one in use, or the server
+    /// The server's address, or a name that airlock server gave it; without this, the one in use, or the server
     /// that owns the data directory.
     #[arg(long, value_name = "URL|NAME", env = SERVER, global = true)]
     server: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct ServerArgs {
     /// this machine that proves that it knows that token.
     #[arg(long, value_name = "TOKEN", env = TOKEN, hide_env_values = true, global = true)]
     token: Option<String>,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = DATA_DIR, global = true)]
     data_dir: Option<PathBuf>,
 }
@@ -29,7 +29,7 @@ const TOKEN: &str = "AIRLOCK_TOKEN";
 const DATA_DIR: &str = "AIRLOCK_DATA_DIR";
 
 impl ServerArgs {
-    /// One that was said elsewhere.
+    /// Arguments from other options.
     pub(crate) fn for_server(
         server: Option<&str>,
         token: Option<&str>,
@@ -42,7 +42,7 @@ impl ServerArgs {
         }
     }
 
-    /// Does an errand at the server; whatever comes in between is told.
+    /// Performs a request at the server, and prints any error.
     pub(crate) fn visit(
         &self,
         errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
@@ -51,8 +51,8 @@ impl ServerArgs {
         errand_at(self.client(owner), errand)
     }
 
-    /// The same for verbs that sign a browser in. The account of the server needs no token: where none is named and
-    /// no server either, the key of the running server counts.
+    /// Like `visit`, for verbs that sign a browser in. The account of the server needs no token: where neither a token
+    /// nor a server is named, the key of the running server is used.
     pub(crate) fn visit_to_sign_in(
         &self,
         errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
@@ -74,7 +74,7 @@ impl ServerArgs {
         }
     }
 
-    /// The same; a server is started where none is named and none runs.
+    /// Like `visit`; a server is started where none is named and none runs.
     pub(crate) fn visit_started(
         &self,
         errand: impl AsyncFnOnce(AirlockClient) -> Result<VerbExit, Error>,
@@ -88,7 +88,7 @@ impl ServerArgs {
         self.client(started).map_err(|unreached| unreached.why)
     }
 
-    /// Whether there is a server without starting one.
+    /// Whether a server is available without starting one.
     pub(crate) fn is_there(&self) -> bool {
         self.client(owner).is_ok()
     }
@@ -106,16 +106,16 @@ impl ServerArgs {
         matches!(self.server(Some(&dir)), Ok(ServerChoice::Ours)).then_some(dir)
     }
 
-    /// Which server is meant.
+    /// The server that the arguments select.
     fn server(&self, data_dir: Option<&Path>) -> Result<ServerChoice, UnreachableServer> {
         Ok(named_server(given(self.server.as_deref()), data_dir)?)
     }
 
-    /// What to add to a command that a person copies, so that it goes to the same server.
+    /// The flags that direct a copied command to the same server.
     pub(crate) fn flags(&self) -> String {
         let mut flags = String::new();
         let mut add = |name: &str, value: &str, variable: &str| {
-            // What the environment says here, it says to the next command too.
+            // A value from the environment also applies to the next command.
             if env::var_os(variable).is_none_or(|set| set != value) {
                 flags.push_str(&format!(" {name} {}", shell_word(value)));
             }
@@ -129,7 +129,7 @@ impl ServerArgs {
         flags
     }
 
-    /// A client; `find` says where the server of a data directory is.
+    /// A client; `find` locates the server of a data directory.
     fn client(&self, find: FindServer) -> Result<AirlockClient, UnreachableServer> {
         let data_dir = self.data_dir.clone().or_else(data_directory::usual);
         let (client, is_ours, named) = match self.server(data_dir.as_deref())? {
@@ -151,23 +151,23 @@ impl ServerArgs {
     }
 }
 
-/// Which server is meant.
+/// The selected server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ServerChoice {
     /// The one that owns the data directory.
     Ours,
-    /// One that was named.
+    /// A named server.
     At(NamedServer),
 }
 
 /// A server that was named by its URL or by its profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamedServer {
-    /// Where it is.
+    /// Its URL.
     pub(crate) url: String,
     /// The token of its profile.
     pub(crate) token: Option<String>,
-    /// Its own address, where its profile says that it is another than that of the URL.
+    /// Its own address, where its profile says that it differs from the URL.
     address: Option<String>,
 }
 
@@ -191,7 +191,7 @@ impl NamedServer {
     }
 }
 
-/// Which server is meant by an address or a name, or where nothing is said by what is in use.
+/// The server of an address or a name; without either, the one in use.
 pub(crate) fn named_server(
     said: Option<&str>,
     data_dir: Option<&Path>,
@@ -222,7 +222,7 @@ impl From<ProfileError> for UnreachableServer {
     }
 }
 
-/// How the server of a data directory is found.
+/// Locates the server of a data directory.
 type FindServer = fn(Option<&Path>) -> Result<String, UnreachableServer>;
 
 fn errand_at(
@@ -247,12 +247,12 @@ fn errand_at(
         print::error(&report_error(&error));
         exit(&error)
     });
-    // A thread that waits for somebody to type must not keep us.
+    // A thread that blocks in a read of the terminal must not delay the exit.
     runtime.shutdown_background();
     done
 }
 
-/// Why nobody was asked.
+/// Why no request was sent.
 #[derive(Debug, PartialEq, Eq)]
 struct UnreachableServer {
     why: String,
@@ -265,13 +265,13 @@ impl From<Error> for UnreachableServer {
     }
 }
 
-/// A variable that is set to nothing says nothing.
+/// An empty variable counts as unset.
 fn given(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|text| !text.is_empty())
 }
 
 fn shown_directory(data_dir: Option<&Path>) -> Result<&Path, UnreachableServer> {
-    let why = "neither HOME, --data-dir nor --server says where the server is";
+    let why = "the server is unknown: set HOME, or use --data-dir or --server";
     data_dir.ok_or_else(|| UnreachableServer { why: why.into(), exit: VerbExit::Usage })
 }
 
@@ -296,13 +296,13 @@ fn owner(data_dir: Option<&Path>) -> Result<String, UnreachableServer> {
     Err(UnreachableServer { why, exit: VerbExit::Failed })
 }
 
-/// The secret of a first token. Where it cannot be read, the server will say that it wants one.
+/// The secret of a first token. Where it cannot be read, the server will report that it needs one.
 pub(crate) fn stored_secret(data_dir: &Path, name: &str) -> Option<String> {
     std::fs::read_to_string(server::auth::secret_file(data_dir, name)).ok()
 }
 
 fn report_error(error: &Error) -> String {
-    // A server's words are shown as they are, but may not steer the terminal.
+    // The server's message is shown unchanged, but may not steer the terminal.
     let mut text = print::tamed(&error.to_string());
     if let Some(advice) = error.advice() {
         text.push_str("\nhint: ");
@@ -315,7 +315,7 @@ const fn exit(error: &Error) -> VerbExit {
     match error {
         Error::Unusable(_) => VerbExit::Usage,
         Error::Protocol(_) => VerbExit::Fault,
-        // 503 is a server that stops or has no room: nothing is broken.
+        // 503 is a server that is stopping or at capacity: nothing is broken.
         Error::Refused { status, .. } if *status >= 500 && *status != 503 => VerbExit::Fault,
         Error::CannotConnect { .. }
         | Error::BrokeOff { .. }
@@ -325,7 +325,7 @@ const fn exit(error: &Error) -> VerbExit {
     }
 }
 
-/// A text as one word of a shell.
+/// A text quoted as one word of a shell.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=@%+,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

@@ -1,8 +1,8 @@
-//! Options that have another name now. The old one works for one more version, with a warning.
+//! Options that were renamed. The old name works for one more version, with a warning.
 
 use crate::print;
 
-/// An option and what it is called now.
+/// An option's old and new name.
 struct RenamedOption {
     old: &'static str,
     new: &'static str,
@@ -22,7 +22,7 @@ const RENAMED: [RenamedOption; 2] = [
     },
 ];
 
-/// Warns of old names on a command line that was understood: what follows the program's name.
+/// Warns of old names on a command line that was parsed: the words after the program's name.
 pub(crate) fn warn(words: impl IntoIterator<Item = String>) {
     warnings(words).iter().for_each(|warning| print::print_note(warning));
 }
@@ -30,7 +30,7 @@ pub(crate) fn warn(words: impl IntoIterator<Item = String>) {
 fn warnings(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut words = words.into_iter();
     let Some(verb) = words.next() else { return vec![] };
-    // Behind it are the words of another program.
+    // After `--` are the words of another program.
     let words: Vec<_> = words.take_while(|word| word != "--").collect();
     let is_here = |option: &&RenamedOption| {
         let is_given = |word: &String| {

@@ -1,4 +1,4 @@
-//! `airlock repl`: a prompt at a session whose definitions stay, here or at any HotRepl server.
+//! `airlock repl`: a prompt at a session that retains its definitions, here or at any HotRepl server.
 
 mod dots;
 mod instance;
@@ -20,15 +20,15 @@ use store::sqlite::owner_of;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Evaluates what you type, in a session whose definitions stay.
+/// Evaluates what you type, in a session that retains its definitions.
 ///
-/// Without --url: at the server that owns the data directory, or in a jail of its own that is gone when you leave. With
-/// it: at any server that speaks HotRepl. `.help` lists what else there is.
+/// Without --url: at the server that owns the data directory, or in a separate jail that is removed when you leave. With
+/// it: at any server that speaks HotRepl. `.help` lists the other commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     place: ReplLocation,
-    /// Offers the demonstration tools, in a jail of its own.
+    /// Offers the demonstration tools, in a separate jail.
     #[arg(long)]
     demo: bool,
 }
@@ -42,22 +42,22 @@ impl CommandVerb for Args {
     }
 }
 
-/// Where a session is.
+/// The location of a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplLocation {
     /// A HotRepl server, such as ws://127.0.0.1:18590.
     #[arg(long, value_name = "ws://…", env = "HOTREPL_URL")]
     url: Option<String>,
-    /// At the one HotRepl server that runs on this machine, whoever started it; over HOTREPL_URL.
+    /// Connects to the one HotRepl server that runs on this machine; takes precedence over HOTREPL_URL.
     #[arg(long)]
     discover: bool,
-    /// What opens it; without this, what the data directory holds, for a server on this machine.
+    /// The token for it; without this, the one in the data directory, for a server on this machine.
     #[arg(long, value_name = "TOKEN", env = "AIRLOCK_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Which session; another client of the same one is sent away.
+    /// The session's name; another client of the same session is disconnected.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct ReplLocation {
 impl ReplLocation {
     /// The server that is named or found, or that owns the data directory; and the token for it.
     pub(crate) fn remote(&self) -> anyhow::Result<Option<(String, Option<ServerToken>)>> {
-        // Any HotRepl server can be named; others than ours have no route for challenges.
+        // Any HotRepl server can be named; other implementations have no route for challenges.
         let given = || self.token.as_deref().map(ServerToken::unasked);
         if self.discover {
             return Ok(Some((discovered()?, given())));
@@ -84,7 +84,7 @@ impl ReplLocation {
         Some((format!("{}/repl", note.replacen("http", "ws", 1)), token))
     }
 
-    /// A server's address with the session that is meant.
+    /// A server's address with the selected session.
     pub(crate) fn address(&self, url: &str) -> String {
         let url = rooted(url);
         let Some(name) = &self.session else { return url };
@@ -98,11 +98,11 @@ impl ReplLocation {
     }
 }
 
-/// The one server that says that it runs here. Never one of several: taking a session over sends its client away.
+/// The one server that advertises itself here. Never one of several: taking over a session disconnects its client.
 fn discovered() -> anyhow::Result<String> {
     let mut living = instance::living();
     match living.len() {
-        0 => anyhow::bail!("no HotRepl server on this machine says that it runs"),
+        0 => anyhow::bail!("no running HotRepl server was found on this machine"),
         1 => Ok(living.remove(0)),
         _ => anyhow::bail!("several servers run; name one with --url: {}", living.join(", ")),
     }
@@ -116,7 +116,7 @@ fn rooted(url: &str) -> String {
     if rest.starts_with('/') { url.to_owned() } else { format!("{server}/{rest}") }
 }
 
-/// A text as a value of a query.
+/// A text, encoded as a value of a query.
 fn form(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let escaped =
@@ -138,7 +138,7 @@ pub(crate) fn repl(args: &Args) -> VerbExit {
 
 fn run(args: &Args) -> anyhow::Result<VerbExit> {
     let runtime = crate::runtime::threads()?;
-    // From here on Ctrl-C ends what runs, and not us.
+    // From here on Ctrl-C cancels the evaluation, and not this process.
     let _interrupts = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
     let (url, token, local) = match args.place.remote()? {
         Some((url, token)) => (url, token, None),
@@ -155,7 +155,7 @@ fn run(args: &Args) -> anyhow::Result<VerbExit> {
     let host = &client.handshake().host;
     let evaluator = &client.handshake().evaluator.name;
     print::report(&format!(
-        "{} {} ({evaluator}). .help lists what there is.",
+        "{} {} ({evaluator}). .help lists the commands.",
         host.name, host.version
     ));
     let exit = converse(&runtime, &client, &mut prompt);
@@ -206,7 +206,7 @@ fn converse(
     }
 }
 
-/// Evaluates one text; Ctrl-C ends it and not us.
+/// Evaluates one text; Ctrl-C cancels the evaluation and not this process.
 async fn evaluate(client: &ReplClient, code: &str) -> Result<(), ReplError> {
     let mut interrupts = signal(SignalKind::interrupt()).map_err(|_| ReplError::Closed)?;
     let id = client.fresh("eval");

@@ -1,4 +1,4 @@
-//! `airlock repl-server`: the server with one door, for clients that know an address and no path.
+//! `airlock repl-server`: a server with the REPL only, for clients that know an address and no path.
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, listen_address, print, serve};
@@ -6,19 +6,19 @@ use server::DoorSelection;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where HotRepl's clients look.
+/// The default port of HotRepl's clients.
 const PORT: u16 = 18_590;
 
 /// Serves a persistent JavaScript REPL to HotRepl's clients, until SIGTERM or Ctrl-C.
 ///
-/// Definitions stay between connections; what was done is kept in the data directory. A client that can send no header
+/// Definitions persist between connections; the journal is stored in the data directory. A client that cannot send headers
 /// puts its token into the address: ws://127.0.0.1:18590/?token=…
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Where to listen; port 0 takes any that is free [default: ws://127.0.0.1:18590, or the port in HOTREPL_PORT].
     #[arg(long, value_name = "ws://IP:PORT|PORT", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Where Airlock keeps what must last.
+    /// The data directory.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Offers the demonstration tools, as commands too, and demo.artifact.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// A configuration file, instead of airlock.toml here or above and the user's own.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
     config: Option<PathBuf>,
-    /// Asks nobody for a token: whoever can reach the port may evaluate. On loopback only.
+    /// Requires no token: anyone who can reach the port may evaluate. On loopback only.
     #[arg(long)]
     no_auth: bool,
     #[command(flatten)]
@@ -43,7 +43,7 @@ impl CommandVerb for Args {
     }
 }
 
-/// Serves, and tells how it ended.
+/// Serves until the end, and returns the exit.
 pub(crate) fn repl_server(args: Args) -> VerbExit {
     let Args { listen, data_dir, demo, config, no_auth, repl } = args;
     let listen = listen.unwrap_or_else(|| usual(std::env::var("HOTREPL_PORT").ok().as_deref()));
@@ -63,7 +63,7 @@ pub(crate) fn repl_server(args: Args) -> VerbExit {
     })
 }
 
-/// On this machine, at the port that is said; as HotRepl's own servers do, we do not mind a text that is no port.
+/// The address on this machine with the given port; as in HotRepl's own servers, an invalid port is ignored.
 fn usual(port: Option<&str>) -> SocketAddr {
     let said = port.and_then(|port| port.trim().parse().ok()).filter(|port| *port > 0);
     SocketAddr::from(([127, 0, 0, 1], said.unwrap_or(PORT)))

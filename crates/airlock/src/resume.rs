@@ -1,4 +1,4 @@
-//! `airlock resume`: answers a question and tells what followed.
+//! `airlock resume`: answers a question and prints what followed.
 
 use crate::attend::{AttendOptions, follow_and_prompt};
 use crate::executions::{asks, ending};
@@ -11,31 +11,31 @@ use lifecycle::{Answer, AnswerExtras, Json};
 use std::fs::File;
 use std::io;
 
-/// Longest content of an answer: what the server takes, and no more.
+/// Longest content of an answer: the server's own limit.
 const CONTENT_BYTES_MAX: u64 = 2 << 20;
 
 /// Answers a question and waits for what follows.
 ///
-/// Prints the program's value as JSON when it ends, and what it printed to stderr. When it asks again,
-/// prints what, and the commands that answer it. Answering twice is harmless: the first answer stands,
-/// and the second one is told what followed it.
+/// Prints the program's value as JSON when it ends, and its output to stderr. When it asks again,
+/// prints the question, and the commands that answer it. Answering twice is harmless: the first answer counts,
+/// and the second one receives its outcome.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 #[command(group(ArgGroup::new("which").required(true).args(["id", "execution_id"])))]
 pub(crate) struct Args {
     /// The question's id, exec_…; or the execution's, run_…, for its oldest question.
     id: Option<String>,
-    /// The same.
+    /// The same id, as an option.
     #[arg(long, value_name = "ID")]
     execution_id: Option<String>,
-    /// What to say.
+    /// The answer.
     #[arg(long, value_enum, default_value_t = AnswerActionArg::Accept)]
     action: AnswerActionArg,
-    /// What the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
+    /// The content that the question asks for, a JSON object; @FILE reads it from a file, @- from stdin.
     #[arg(long, value_name = "JSON|@FILE", allow_hyphen_values = true)]
     content: Option<String>,
-    /// With accept, where the policy allows it: what the call gets instead of the program's own
-    /// arguments, a JSON object; @FILE and @- as above.
+    /// With accept, where the policy allows it: the arguments that replace the program's own,
+    /// a JSON object; @FILE and @- as above.
     #[arg(
         long,
         value_name = "JSON|@FILE",
@@ -43,10 +43,10 @@ pub(crate) struct Args {
         conflicts_with = "remember"
     )]
     arguments: Option<String>,
-    /// With accept: this execution may call this tool, as it is now, again without asking.
+    /// With accept: lets this execution call this tool, in its present version, again without a question.
     #[arg(long)]
     remember: bool,
-    /// What the server says, one line of JSON; nothing more is asked here.
+    /// The server's reply, one line of JSON; further questions are not asked here.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -62,12 +62,12 @@ impl CommandVerb for Args {
     }
 }
 
-/// What to say.
+/// The possible answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum AnswerActionArg {
-    /// Go on.
+    /// Lets the call proceed.
     Accept,
-    /// No.
+    /// Refuses the call.
     Decline,
     /// Neither yes nor no: the call fails.
     Cancel,
@@ -93,7 +93,7 @@ Exit codes:
   70   Airlock itself broke
   130  the execution was cancelled";
 
-/// Answers, and tells what followed.
+/// Answers, and prints what followed.
 pub(crate) fn resume(args: &Args) -> VerbExit {
     let (answer, rider) = match parse_answer(args) {
         Ok(said) => said,
@@ -141,14 +141,14 @@ async fn perform_resume(
             print::report(&asks::question_text(&asked, reply.execution, &origin, &reach.flags()));
             Ok(VerbExit::Paused)
         }
-        // We gave no time after which to be told this.
+        // The request had no timeout after which the server would reply this.
         ExecutionStanding::Running | ExecutionStanding::Parked => {
             Err(Error::Protocol("an answer that is neither a question nor the end".into()))
         }
     }
 }
 
-/// Answers, and asks what comes next right here.
+/// Answers, and asks later questions on this terminal.
 async fn stay(
     client: &AirlockClient,
     id: ExecutionRef,
@@ -190,7 +190,7 @@ fn parse_answer(args: &Args) -> Result<(Answer, AnswerExtras), String> {
     Ok((answer, rider))
 }
 
-/// A JSON object, given here or in a file.
+/// Parses a JSON object, given here or in a file.
 fn object(name: &str, given: &str) -> Result<Json, String> {
     let text = match given.strip_prefix('@') {
         None => given.to_owned(),

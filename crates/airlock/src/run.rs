@@ -1,4 +1,4 @@
-//! `airlock run`: one program, here and now, on a temporary journal.
+//! `airlock run`: runs one program in this process, on a temporary journal.
 
 mod ask;
 mod in_process;
@@ -18,18 +18,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a program may be active where nobody says otherwise.
+/// The default limit of a program's active time.
 const TIMEOUT_USUALLY: Duration = Duration::from_secs(300);
 
-/// Longest program that is read: more is data that should come by a tool.
+/// Longest program that is read: more is data that a tool should provide.
 const SOURCE_BYTES_MAX: u64 = 8 << 20;
 
 /// Runs a program and prints its value as JSON.
 ///
-/// JavaScript or TypeScript; the value is what it returns, or its last expression. What it prints
+/// JavaScript or TypeScript; the value is what it returns, or its last expression. Its output
 /// goes to stderr. It can call the demonstration tools: tools.demo.add, echo, sleep, fail, ask and
 /// append (which writes to demo-append.txt in the data directory), and the sources that airlock.toml
-/// names; policies in that file hold, and so do those that are kept in the data directory.
+/// names; policies in that file apply, and so do those that are stored in the data directory.
 ///
 /// It runs here, in this process, unless a server is named: by --server, AIRLOCK_URL or airlock server use. Where a
 /// server runs on the data directory and is not used, a line on stderr says so.
@@ -39,36 +39,36 @@ const SOURCE_BYTES_MAX: u64 = 8 << 20;
 pub(crate) struct Args {
     /// The program's file; - reads it from stdin.
     file: Option<PathBuf>,
-    /// The program itself.
+    /// The program's source text.
     #[arg(short = 'e', long = "eval", value_name = "CODE", allow_hyphen_values = true)]
     code: Option<String>,
-    /// How long it may be active; waiting for tools and people does not count.
-    /// 300s, unless a configuration file says otherwise.
+    /// The limit of its active time; waiting for tools and people does not count.
+    /// 300s, unless a configuration file sets another.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
-    /// Processor time it may use, if that is less than usual.
+    /// The limit of its processor time, if lower than the default.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     cpu: Option<Duration>,
-    /// Memory it may use, such as 32MiB, if that is less than usual.
+    /// The limit of its memory, such as 32MiB, if lower than the default.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     memory: Option<u64>,
     /// A configuration file, instead of airlock.toml here or above and the user's own.
     #[arg(long, value_name = "FILE", env = "AIRLOCK_CONFIG")]
     config: Option<PathBuf>,
-    /// Where demo.append writes and policies are kept; everything else of this run is temporary.
+    /// The directory for demo.append and for policies; everything else of this run is temporary.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// Approves every call that asks.
+    /// Approves every question.
     #[arg(long, short = 'y', conflicts_with = "no")]
     yes: bool,
-    /// Declines every call that asks.
+    /// Declines every question.
     #[arg(long)]
     no: bool,
-    /// How it ended, what it returned and what it printed, one line of JSON; nothing is asked here.
+    /// The outcome, value and output of the program, one line of JSON; questions are not asked here.
     #[arg(long)]
     json: bool,
-    /// Runs it on this server, with the tools that it has: an address, or a name that airlock server gave
-    /// one. The program is kept there, and gives a value with return.
+    /// Runs it on this server, with the server's tools: an address, or a name that airlock server gave
+    /// one. The server stores the program, which gives a value with return.
     #[arg(long, value_name = "URL|NAME", env = "AIRLOCK_URL")]
     server: Option<String>,
     /// Runs it here, also where a server is named by AIRLOCK_URL or airlock server use, or runs on the data directory.
@@ -94,11 +94,11 @@ pub(crate) struct LocalRunEnd {
     outcome: ExecutionOutcome,
     n_declined: u32,
     is_interrupted: bool,
-    /// What it printed, where that was not told as it came.
+    /// Its output, where that was not printed as it arrived.
     logs: Vec<String>,
 }
 
-/// Runs the program and tells how it ended.
+/// Runs the program and prints its outcome.
 pub(crate) fn run(args: Args) -> VerbExit {
     let source = match source(&args) {
         Ok(source) => source,
@@ -108,7 +108,7 @@ pub(crate) fn run(args: Args) -> VerbExit {
         }
     };
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::error("neither HOME nor --data-dir says where the demonstration tools may write");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     match place(&args, &data_dir) {
@@ -165,7 +165,7 @@ pub(crate) fn run(args: Args) -> VerbExit {
     }
 }
 
-/// Where a program runs.
+/// The place where a program runs.
 #[derive(Debug, PartialEq, Eq)]
 enum RunPlace {
     /// In this process; a server that runs on the data directory is not used.
@@ -174,7 +174,7 @@ enum RunPlace {
     Server(String),
 }
 
-/// Where it runs: on a server only where one is named. That one runs nearby does not change what a program means.
+/// Chooses the place: a server only where one is named. A server that happens to run must not change what a program means.
 fn place(args: &Args, data_dir: &Path) -> Result<RunPlace, String> {
     let unused = || {
         let note = store::sqlite::owner_of(data_dir);
@@ -199,9 +199,9 @@ fn place(args: &Args, data_dir: &Path) -> Result<RunPlace, String> {
     }
 }
 
-/// Runs it on a server, and stays with it.
+/// Runs the program on a server, and follows it.
 fn on_server(args: &Args, server: &str, source: &str) -> VerbExit {
-    // A profile in use comes with its token: it is named by nothing.
+    // A profile in use has its own token: no token is passed for it.
     let named = args.server.as_deref().filter(|named| !named.trim().is_empty()).map(|_| server);
     let reach = ServerArgs::for_server(named, args.token.as_deref(), args.data_dir.as_deref());
     reach.visit(async |client| {
@@ -217,8 +217,8 @@ fn on_server(args: &Args, server: &str, source: &str) -> VerbExit {
     })
 }
 
-/// How a program ended, as a server would put it. A result is passed on as it was written: not every parser takes how deep
-/// it is, or half a letter in it.
+/// How a program ended, in the format of a server. A result is passed on unchanged: not every parser accepts its
+/// depth, or half a surrogate pair in it.
 #[derive(Serialize)]
 struct RunReport<'e> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -249,7 +249,7 @@ fn run_locally(errand: in_process::LocalRun) -> anyhow::Result<LocalRunEnd> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ending = runtime.block_on(in_process::run(errand));
-    // A thread that waits for somebody to type must not keep us.
+    // A thread that blocks in a read of the terminal must not delay the exit.
     runtime.shutdown_background();
     ending
 }
@@ -274,11 +274,11 @@ fn exit(ending: &LocalRunEnd) -> VerbExit {
 
 fn limits(timeout: Duration) -> ExecutionLimits {
     let active_ms_max = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1);
-    // One number for the person at the terminal: a busy program may be busy until its time is up.
+    // One number for the person at the terminal: a program that only computes may use the processor until its timeout.
     ExecutionLimits { active_ms_max, cpu_ms_max: active_ms_max, ..ExecutionLimits::default() }
 }
 
-/// The limits that are named, which are lower than those that count anyway. Here, the timeout may also be higher.
+/// The limits that are named, which are lower than the defaults. In this process, the timeout may also be higher.
 fn asked_limits(args: &Args, is_on_server: bool) -> RequestedLimits {
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
     let named = [

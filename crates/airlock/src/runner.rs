@@ -1,4 +1,4 @@
-//! `airlock runner`: runs programs for an execbox host, which keeps their tools.
+//! `airlock runner`: runs programs for an execbox host, which executes their tools.
 
 use crate::runtime::{finish, one_thread, threads};
 use crate::verb::{CommandVerb, HelpGroup};
@@ -12,13 +12,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use transport::stdio;
 
-/// How long runners may take to end. They are killed, so this is reached by a stuck kernel only.
+/// How long runners may take to end. They are killed, so only a stuck kernel reaches this.
 const STOPPING_MAX: Duration = Duration::from_secs(2);
 
 /// Runs programs for an execbox host: JavaScript in, tool calls out, each program in a jail.
 ///
 /// Speaks the execbox protocol, one JSON message per line of stdin and stdout, or per frame of a WebSocket. A host that
-/// wants several executions on one channel at a time says so with `options.multiplex: true`.
+/// wants several concurrent executions on one channel sets `options.multiplex: true`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Listens instead of using stdin and stdout: ws://IP:PORT, tcp://127.0.0.1:PORT or unix:PATH.
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// A WebSocket needs a token: AIRLOCK_TOKEN if it is set, else a new one, printed as part of the URL.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<RunnerAddress>,
-    /// Asks nobody for a token. On loopback only.
+    /// Requires no token. On loopback only.
     #[arg(long, requires = "listen")]
     no_auth: bool,
 }
@@ -40,7 +40,7 @@ impl CommandVerb for Args {
     }
 }
 
-/// Runs, and tells how it ended.
+/// Serves hosts until the end, and returns the exit.
 pub(crate) fn runner(args: &Args) -> VerbExit {
     if let (true, Some(RunnerAddress::WebSocket(at))) = (args.no_auth, &args.listen)
         && !at.ip().is_loopback()
@@ -88,7 +88,7 @@ async fn serve(address: &RunnerAddress, no_auth: bool) -> anyhow::Result<()> {
     let sandbox = start().await?;
     let listening = execbox::listen(sandbox.clone(), address, secret).await?;
     let shown = &listening.address;
-    // A secret that was given is known; one that was minted is known to nobody yet.
+    // A secret that was given is known to the caller; one that was minted must be printed.
     print::report(&match &minted {
         Some(secret) => format!("Airlock's runner is ready at {shown}/?token={}", secret.as_text()),
         None => format!("Airlock's runner is ready at {shown}"),

@@ -31,7 +31,7 @@ use store::sqlite::SqliteStore;
 use tools::http::ApiClient;
 use url::Url;
 
-/// Whoever stops a service kills it soon after: what is not done by then is in the journal anyway.
+/// A service manager kills a service soon after its stop signal: unfinished work is in the journal anyway.
 const STOPPING_MAX: Duration = Duration::from_millis(4_500);
 
 impl CommandVerb for Args {
@@ -43,14 +43,14 @@ impl CommandVerb for Args {
     }
 }
 
-/// Serves, and tells how it ended.
+/// Serves until the end, and returns the exit.
 pub(crate) fn serve(args: Args) -> VerbExit {
     if let Some(listen) = args.listen.filter(|listen| args.no_auth && !listen.ip().is_loopback()) {
         print::error(&format!("--no-auth works on loopback only, and {} is not", listen.ip()));
         return VerbExit::Usage;
     }
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::error("neither HOME nor --data-dir says where to keep what must last");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
@@ -67,7 +67,7 @@ pub(crate) fn serve(args: Args) -> VerbExit {
 }
 
 async fn run(args: Args, data_dir: &Path) -> anyhow::Result<()> {
-    // From here on a signal means "stop in order", also while we start.
+    // From here on a signal means an orderly stop, also during the start.
     let mut signals = StopSignals::listen()?;
     settings::check_command_line(&args, data_dir)?;
     let store = takeover::open(&args, data_dir)?;
@@ -129,7 +129,7 @@ async fn serve_until_stopped(
         sources.listens_at(origin);
     }
     store.set_owner_note(&server.url()).context("could not say where we listen")?;
-    // HotRepl's clients look for documents; it goes when we do.
+    // HotRepl's clients search for instance files; the file is removed at the end.
     let _announced = (doors == DoorSelection::Repl).then(|| announce(server.local_addr()));
     report_ready(&server, doors, args.started_by_client, &settings).await;
     if let Some(why) = housing.visible_files(data_dir).await {
@@ -151,7 +151,7 @@ async fn serve_until_stopped(
     Ok(())
 }
 
-/// The recorded address; a REPL that serves alone may have another.
+/// The recorded address; a server with the REPL only may have another.
 fn listen_address(args: &Args, settings: &settings::StartSettings) -> anyhow::Result<SocketAddr> {
     match args.listen.filter(|_| args.doors == DoorSelection::Repl) {
         Some(listen) => Ok(listen),
@@ -159,7 +159,7 @@ fn listen_address(args: &Args, settings: &settings::StartSettings) -> anyhow::Re
     }
 }
 
-/// Says where the server listens, and where people decide.
+/// Prints where the server listens, and where people decide.
 async fn report_ready(
     server: &RunningServer,
     doors: DoorSelection,
@@ -171,7 +171,7 @@ async fn report_ready(
     if doors == DoorSelection::Repl {
         print::print_note(&format!("the REPL is at {}", url.replacen("http", "ws", 1)));
     } else if settings.is_operator_mode() || started_by_client {
-        // A log is read by others too: a person who needs a link asks for one.
+        // Other accounts may read a log: a person who needs a link requests one.
         print::print_note("sign in with airlock sign-in, under the account of this server");
     } else if let Ok(link) = server.sign_in_link().await {
         print::print_note(&format!("questions are decided at {link}"));
@@ -186,7 +186,7 @@ fn announce(listens: SocketAddr) -> Option<InstanceFile> {
     })
 }
 
-/// One line, because nothing else protects the server there.
+/// Warns in one line, because nothing else protects the server in that configuration.
 fn warn_of_shared_account(settings: &settings::StartSettings) {
     if let Some(why) = shared_account(&server_account()).filter(|_| !settings.is_operator_mode()) {
         print::print_note(&format!(

@@ -1,4 +1,4 @@
-//! `airlock server`: servers with names, so that other verbs can be pointed at them.
+//! `airlock server`: named servers, which other verbs can use.
 
 use crate::print::{self, tamed};
 use crate::profiles::{ProfileError, ServerProfile, ServerProfiles};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Longest token that is read.
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
 
-/// Names servers, and says which one other verbs talk to.
+/// Manages named servers, and selects the one that other verbs use.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// One line of JSON each.
     #[arg(long, global = true)]
     json: bool,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true)]
     data_dir: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ impl CommandVerb for Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum ServersVerb {
-    /// Gives a server a name, or changes what is kept under it.
+    /// Adds a named server, or changes it.
     Add {
         /// 1 to 64 letters, digits, _ and -.
         name: String,
@@ -50,18 +50,18 @@ enum ServersVerb {
         /// The server's own IP address and port, where the URL is that of a tunnel: see docs/cli.md.
         #[arg(long, value_name = "IP:PORT")]
         address: Option<SocketAddr>,
-        /// And talks to it from now on.
+        /// Also selects it.
         #[arg(long = "use")]
         is_used: bool,
     },
-    /// Lists servers: name, address, whether a token is kept, and which one is in use.
+    /// Lists servers: name, address, whether a token is stored, and which one is in use.
     List,
-    /// Talks to this one from now on; without a name, to the server of this machine.
+    /// Selects a server; without a name, the server of this machine.
     Use {
         /// Its name.
         name: Option<String>,
     },
-    /// Forgets a server.
+    /// Removes a server.
     Remove {
         /// Its name.
         name: String,
@@ -76,10 +76,10 @@ Examples:
 
 Names and tokens are kept in servers.json in the data directory, readable by nobody else.";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn server(args: &Args) -> VerbExit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::error("neither HOME nor --data-dir says where servers are kept");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     match change_profiles(args, &data_dir) {
@@ -100,7 +100,7 @@ fn change_profiles(args: &Args, data_dir: &Path) -> Result<(), ProfileError> {
     match &args.verb {
         ServersVerb::Add { name, url, token_file, address, is_used } => {
             let token = token_file.as_deref().map(token).transpose()?;
-            // Refused now rather than whenever it is used.
+            // An invalid URL or token is refused now rather than at its first use.
             let made = AirlockClient::new(url, token.as_deref());
             let url = made.map_err(|error| ProfileError::Wrong(error.to_string()))?;
             let url = url.base_url().to_owned();

@@ -1,4 +1,4 @@
-//! `airlock sessions`: the browsers that are signed in, and how to sign one out.
+//! `airlock sessions`: lists the browsers that are signed in, and signs them out.
 
 use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};

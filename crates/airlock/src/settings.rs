@@ -1,4 +1,4 @@
-//! `airlock settings`: what binds every server of a data directory, listed and changed.
+//! `airlock settings`: the settings that apply to every server of a data directory, listed and changed.
 
 use crate::exit::UsageError;
 use crate::reach::ServerArgs;
@@ -54,7 +54,7 @@ enum SettingsVerb {
         /// The new value; lists with commas, none for an empty one.
         value: String,
     },
-    /// Lists the changes: who changed what, and when.
+    /// Lists the changes: author, setting, value and time.
     History,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn settings(args: &Args) -> VerbExit {
     }
 }
 
-/// The directory itself says what is recorded, whether or not a server has it open.
+/// Reads the directory itself, whether or not a server has it open.
 fn list_settings(args: &Args) -> anyhow::Result<VerbExit> {
     let Some(dir) = args.reach.own_directory() else {
         return Ok(args.reach.visit(async |client| {
@@ -190,7 +190,7 @@ fn resolved(name: SettingName, value: &str) -> anyhow::Result<String> {
     Ok(value)
 }
 
-/// On the data directory itself, which is locked meanwhile.
+/// Works on the data directory itself, which is locked in the meantime.
 fn on_directory<T>(
     dir: &Path,
     act: impl AsyncFnOnce(&SettingsRegistry) -> Result<T, SettingsError>,

@@ -1,4 +1,4 @@
-//! `airlock sign-in`: a link that signs a browser in, or a code that raises one for an hour.
+//! `airlock sign-in`: a link that signs a browser in, or a code that raises a tab's rights for an hour.
 
 use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};

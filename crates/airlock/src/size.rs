@@ -1,6 +1,6 @@
 //! Sizes as people write them: `500MB`, `4GB`, `1GiB`.
 
-/// Reads a size in bytes; the error is a sentence for a person.
+/// Parses a size in bytes; the error is a sentence for a person.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let n_digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A size for people, in the largest unit that leaves a number of at least 1.
+/// Formats a size for people, in the largest unit that leaves a number of at least 1.
 pub(crate) fn shown_bytes(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let Some((unit, size)) = units.into_iter().find(|(_, size)| bytes >= *size) else {

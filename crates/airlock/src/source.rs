@@ -1,4 +1,4 @@
-//! `airlock source`: where tools come from. Asks the server that owns the data directory.
+//! `airlock source`: the sources of tools. Sends requests to the server that owns the data directory.
 
 use crate::progress::cut;
 use crate::reach::ServerArgs;
@@ -12,7 +12,7 @@ use tools::{SourceArguments, SourceConfig, SourceKinds};
 
 /// Adds, lists, refreshes and removes the sources of a running server.
 ///
-/// What stands in airlock.toml is changed there, and counts as soon as the file is saved.
+/// Sources in airlock.toml are changed there; a change applies as soon as the file is saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -38,9 +38,9 @@ impl CommandVerb for Args {
 enum SourceVerb {
     /// Adds an API or an MCP server by its address, or a program that speaks MCP after --.
     Add(NewSource),
-    /// Lists sources: name, kind, number of tools, and what is wrong.
+    /// Lists sources: name, kind, number of tools, and any error.
     List,
-    /// Reads a source anew and prints what changed.
+    /// Reads a source again and prints what changed.
     Refresh {
         /// Its name.
         name: String,
@@ -52,10 +52,10 @@ enum SourceVerb {
     },
 }
 
-/// What to add.
+/// The source to add.
 #[derive(Debug, clap::Args)]
 struct NewSource {
-    /// The address of an OpenAPI description or of an MCP server; what it is, is found out.
+    /// The address of an OpenAPI description or of an MCP server; its kind is detected.
     #[arg(required_unless_present = "program")]
     url: Option<String>,
     /// Its name in paths; made from its title or address if not given.
@@ -78,7 +78,7 @@ Examples:
   airlock source refresh example
   airlock source list | cut -f1,3";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn source(args: &Args) -> VerbExit {
     args.reach.visit(async |client| run_source_verb(&client, args).await)
 }
@@ -144,7 +144,7 @@ async fn add_source(
                 }
             };
             let Some(name) = name.clone().or(slug) else {
-                print::error("no name can be made from its title; give one with --name");
+                print::error("its title contains no valid name; give one with --name");
                 return Ok(VerbExit::Usage);
             };
             (name, source)
@@ -182,7 +182,7 @@ fn program_source(kinds: &SourceKinds, program: &[String]) -> Option<SourceConfi
     kind.config_from_arguments(&SourceArguments { program, ..SourceArguments::default() }).ok()
 }
 
-/// What must follow where calls of a new source need a credential.
+/// The next step where calls of a new source need a credential.
 fn credential_advice(name: &str, templates: &[String]) -> Option<String> {
     let (template, others) = templates.split_first()?;
     let how = match template.as_str() {
@@ -202,7 +202,7 @@ fn credential_advice(name: &str, templates: &[String]) -> Option<String> {
 /// How often the line with the elapsed time is drawn.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(500);
 
-/// Waits, and shows on a terminal what for, and for how long already.
+/// Awaits a future, and shows on a terminal what it waits for, with the elapsed time.
 async fn elapsed_line<T>(what: &str, waiting: impl Future<Output = T>) -> T {
     let mut waiting = pin!(waiting);
     if !print::can_redraw() {

@@ -1,4 +1,4 @@
-//! `airlock status`: how the server is.
+//! `airlock status`: the state of the server.
 
 use crate::reach::ServerArgs;
 use crate::size::shown_bytes;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 use store::sqlite::{DirectoryOwner, directory_owner};
 
-/// Says how the server is: where, since when, what waits for a person, and what is wrong.
+/// Shows the state of the server: address, uptime, open questions, and problems.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -40,7 +40,7 @@ Exit codes:
   1    no server runs, or its store is not sound
   2    the command line made no sense";
 
-/// Asks, and prints what the server says.
+/// Requests the status, and prints it.
 pub(crate) fn status(args: &Args) -> VerbExit {
     let dir = args.reach.own_directory();
     let owner = dir.as_deref().and_then(directory_owner);
@@ -71,7 +71,7 @@ async fn show_status(
             status.into_iter().for_each(|(name, value)| shown[name.as_str()] = value);
         }
         Ok(_) => return Err(Error::Protocol("no status".into())),
-        // It is there, and may say no more to us: without an administrator's token, or in an earlier version.
+        // It runs, but may not report more: without an administrator's token, or in an earlier version.
         Err(error @ (Error::Unauthorised { .. } | Error::Refused { status: 403 | 404, .. })) => {
             print::print_note(&format!(
                 "the server says no more: {}",
@@ -84,7 +84,7 @@ async fn show_status(
     Ok(if shown["store"]["ok"] == false { VerbExit::Failed } else { VerbExit::Good })
 }
 
-/// The same for a person, a line each.
+/// The status for a person, a line each.
 fn status_text(shown: &Value) -> String {
     let mut text = String::from("Server      running");
     let mut line = |name: &str, value: Option<String>| {

@@ -1,4 +1,4 @@
-//! `airlock stop`: asks the server that owns the data directory to end, and waits until it has.
+//! `airlock stop`: stops the server that owns the data directory, and waits for its end.
 
 use crate::autostart::is_supervised;
 use crate::verb::{CommandVerb, HelpGroup};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::sqlite::{DirectoryOwner, directory_owner, lock_file};
 
-/// Pause between two looks at the lock.
+/// Pause between two checks of the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Stops the server that owns the data directory, and waits until it has ended.
 ///
-/// What is under way goes on after the next start. A client verb, such as call, starts a server again.
+/// Unfinished executions continue after the next start. A client verb, such as call, starts a server again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// One line of JSON.
     #[arg(long)]
     json: bool,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -50,10 +50,10 @@ Exit codes:
   1    no server runs there, it may not be stopped from here, or it did not end in time
   2    the command line made no sense";
 
-/// Stops it, and says so.
+/// Stops the server, and reports it.
 pub(crate) fn stop(args: &Args) -> VerbExit {
     let Some(dir) = data_directory::absolute(args.data_dir.as_deref()) else {
-        print::error("neither HOME nor --data-dir says which server to stop");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     match stop_server(&dir, args.timeout) {
@@ -83,7 +83,7 @@ fn stop_server(dir: &Path, timeout: Duration) -> anyhow::Result<u32> {
     };
     if !owner.note.starts_with("http") {
         anyhow::bail!(
-            "{shown} is in use by process {}, which is no server, or one that is not ready yet; try again",
+            "{shown} is in use by process {}, which is not a server, or not ready yet; try again",
             owner.pid
         );
     }

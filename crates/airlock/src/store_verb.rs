@@ -1,4 +1,4 @@
-//! `airlock store`: whether a data directory holds everything that was acknowledged, and how to go on where it does not.
+//! `airlock store`: checks whether a data directory has lost acknowledged entries, and recovers it.
 
 mod report;
 
@@ -18,7 +18,7 @@ use store::sqlite::{OpenError, SqliteStore};
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: StoreVerb,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR", global = true, value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
     /// One line of JSON.
@@ -37,7 +37,7 @@ impl CommandVerb for Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum StoreVerb {
-    /// Reads all of it, and reports what is missing or damaged. Changes nothing.
+    /// Reads the whole store, and reports what is missing or damaged. Changes nothing.
     #[command(after_help = CHECK_HELP)]
     Check,
     /// Makes it usable with what can be read, after copying the files aside.
@@ -74,10 +74,10 @@ const RECOVER_HELP: &str = "\
 4. The next start parks every unfinished execution and ends browser sessions. Nothing is dispatched until a person
    says so: `airlock executions continue ID`, or `--all`. Calls that may have run become questions.";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn store(args: &Args) -> VerbExit {
     let Some(dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::error("neither HOME nor --data-dir says where to keep what must last");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     let dir = config_files::absolute(&dir);

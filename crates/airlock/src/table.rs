@@ -23,7 +23,7 @@ pub(crate) fn cell(text: &str) -> String {
     print::tamed(text).replace(['\t', '\n'], " ")
 }
 
-/// The same as [`lines`], where it is known whether somebody looks.
+/// Like [`lines`], with the choice between a terminal and programs as an argument.
 pub(crate) fn rendered<const N: usize>(
     head: &[&str; N],
     rows: &[[String; N]],

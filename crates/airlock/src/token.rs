@@ -40,7 +40,7 @@ enum TokenVerb {
         /// Its name: 1 to 64 letters, digits, `_`, `.` or `-`.
         #[arg(value_parser = name)]
         name: TokenName,
-        /// What it is good for: run, answer, process, admin; several with commas.
+        /// Its scopes: run, answer, process, admin; several with commas.
         #[arg(long = "scope", value_name = "SCOPES", value_parser = scopes)]
         scopes: TokenScopes,
         /// Who may answer questions with it at most: person, client (an MCP client's dialog too) or model (the agent
@@ -51,7 +51,7 @@ enum TokenVerb {
         #[arg(long)]
         take_over: bool,
     },
-    /// Lists names, scopes and who may answer.
+    /// Lists names, scopes and answer roles.
     List,
     /// Changes who may answer with a token.
     Set {
@@ -62,7 +62,7 @@ enum TokenVerb {
         #[arg(long, value_name = "WHO")]
         answers: AnswerRole,
     },
-    /// Removes a token: its secret opens nothing any more.
+    /// Removes a token: its secret is no longer valid.
     Remove {
         /// Its name.
         #[arg(value_parser = name)]
@@ -70,7 +70,7 @@ enum TokenVerb {
     },
 }
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn token(args: &Args) -> VerbExit {
     let Some(data_dir) = args.reach.unowned() else {
         return args.reach.visit(async |client| {
@@ -107,7 +107,7 @@ fn print_tokens(args: &Args, told: &[Value]) {
 
 const HEAD: [&str; 4] = ["NAME", "SCOPES", "ANSWERS", "CALLER"];
 
-/// The caller is named where it is not the token: one from before the names of built-in callers were refused.
+/// The caller is named where it differs from the token: such a token predates the refusal of built-in caller names.
 fn row(token: &Value) -> [String; 4] {
     let text = |value: &Value| table::cell(value.as_str().unwrap_or_default());
     let scopes = token["scopes"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -117,7 +117,7 @@ fn row(token: &Value) -> [String; 4] {
     [name, scopes.join(","), text(&token["answers"]), caller.unwrap_or_default()]
 }
 
-/// What a person reads.
+/// The line for people.
 fn line(verb: &TokenVerb, told: &Value) -> Option<String> {
     let text = |value: &Value| print::tamed(value.as_str().unwrap_or_default());
     match verb {
@@ -148,7 +148,7 @@ async fn over_http(client: &AirlockClient, verb: &TokenVerb) -> Result<Vec<Value
     })
 }
 
-/// On the data directory itself, while no server owns it.
+/// Works on the data directory itself, while no server owns it.
 fn perform_on_directory(verb: &TokenVerb, data_dir: &Path) -> anyhow::Result<Vec<Value>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(on_store(verb, data_dir))

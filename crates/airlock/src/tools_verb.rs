@@ -1,4 +1,4 @@
-//! `airlock tools`: finds tools, and says what they take. Asks the tools that find tools, as programs do.
+//! `airlock tools`: finds and describes tools. It calls the search tools, as programs do.
 
 use crate::call::{as_json, described};
 use crate::print::{self, tamed};
@@ -8,7 +8,7 @@ use crate::{VerbExit, table};
 use client::{AirlockClient, Error, ExecutionStanding};
 use serde_json::{Value, json};
 
-/// Searches and describes tools, and lists where they come from.
+/// Searches and describes tools, and lists their sources.
 ///
 /// A server is started where none runs.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ impl CommandVerb for Args {
 enum ToolVerb {
     /// Finds tools by what they do: path and description, best first.
     Search {
-        /// What to look for, in words.
+        /// The words to search for.
         query: Vec<String>,
         /// Only below this path.
         #[arg(long, value_name = "PATH")]
@@ -45,19 +45,19 @@ enum ToolVerb {
         #[arg(long, value_name = "N", default_value_t = 12)]
         limit: usize,
     },
-    /// Says what a tool takes and gives, in TypeScript.
+    /// Shows a tool's input and output, in TypeScript.
     Describe {
         /// Its path, with dots or spaces.
         #[arg(required = true)]
         path: Vec<String>,
     },
-    /// Lists where tools come from: name, kind, number of tools, description.
+    /// Lists sources: name, kind, number of tools, description.
     #[command(visible_alias = "integrations")]
     Sources {
-        /// Only those with these words.
+        /// Only sources with these words.
         #[arg(long, value_name = "WORDS")]
         query: Option<String>,
-        /// At most so many.
+        /// At most so many sources.
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: usize,
     },
@@ -76,7 +76,7 @@ Exit codes:
   2    the command line made no sense
   70   Airlock itself broke";
 
-/// Looks, and tells what was found.
+/// Runs the verb, and prints the result.
 pub(crate) fn tools(args: &Args) -> VerbExit {
     args.reach.visit_started(async |client| run_tools_verb(&client, args).await)
 }
@@ -122,7 +122,7 @@ async fn describe(client: &AirlockClient, path: &str, json: bool) -> Result<Verb
     Ok(VerbExit::Good)
 }
 
-/// What a tool that finds tools says.
+/// Calls a search tool and returns its result.
 async fn asked(client: &AirlockClient, call: &str) -> Result<Value, Error> {
     let reply = client.execute(&format!("return await {call};")).await?;
     match reply.standing {
@@ -159,7 +159,7 @@ fn print_hits<const N: usize>(
     Ok(VerbExit::Good)
 }
 
-/// A member in one line.
+/// A member as text in one line.
 fn line(value: &Value) -> String {
     let text = value.as_str().map_or_else(
         || if value.is_null() { String::new() } else { value.to_string() },

@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Args {
     /// The file; without it, airlock.toml here or above.
     file: Option<PathBuf>,
-    /// Trusts no version of the file any more.
+    /// Revokes the trust in every version of the file.
     #[arg(long)]
     forget: bool,
     /// One line of JSON.
     #[arg(long)]
     json: bool,
-    /// Where Airlock keeps what must last [default: ~/.airlock].
+    /// The data directory [default: ~/.airlock].
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -47,10 +47,10 @@ Exit codes:
   1    the file cannot be read, or is wrong
   2    the command line made no sense";
 
-/// Records the trust, and says in what.
+/// Records the trust, and prints its scope.
 pub(crate) fn trust(args: &Args) -> VerbExit {
     let Some(data_dir) = args.data_dir.clone().or_else(data_directory::usual) else {
-        print::error("neither HOME nor --data-dir says where to record this");
+        print::error("the data directory is unknown: set HOME, or name it with --data-dir");
         return VerbExit::Usage;
     };
     let data_dir = config_files::absolute(&data_dir);
@@ -98,7 +98,8 @@ fn remove_trust(data_dir: &Path, path: &Path) -> Result<String, String> {
     }
 }
 
-/// Asks the person at the terminal about each project file that is not trusted; elsewhere says what does not count.
+/// Asks the person at the terminal about each project file that is not trusted; without a terminal, prints what does
+/// not count.
 pub(crate) fn ask_about(files: &ConfigFiles) -> anyhow::Result<()> {
     if print::is_somebody_there() {
         for path in files.projects() {
@@ -113,7 +114,7 @@ pub(crate) fn ask_about(files: &ConfigFiles) -> anyhow::Result<()> {
             print::print_note(&record(&files.data_dir, path).map_err(anyhow::Error::msg)?);
         }
     }
-    // What is wrong with the files is said by those who read them.
+    // Errors in the files are reported by the code that reads them.
     for notice in sources::notices(files).unwrap_or_default() {
         print::print_note(&print::tamed(&notice));
     }

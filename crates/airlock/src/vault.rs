@@ -1,4 +1,4 @@
-//! `airlock vault`: where secrets are kept, in the data directory itself or through the server that owns it.
+//! `airlock vault`: the store of secrets, in the data directory itself or through the server that owns it.
 
 use crate::reach::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
@@ -18,10 +18,10 @@ use store::sqlite::SqliteStore;
 const PASSPHRASE_BYTES_MAX: u64 = 4_096;
 const EXPORT_BYTES_MAX: u64 = BACKUP_BYTES_MAX as u64;
 
-/// Shows, rotates, exports and imports the vault: where the secrets of connections are kept.
+/// Shows, rotates, exports and imports the vault, which stores the secrets of connections.
 ///
-/// Secrets are sealed with a key in vault.key of the data directory, which only its owner can read. Who loses that
-/// file loses the secrets: keep an export.
+/// Secrets are sealed with a key in vault.key of the data directory, which only its owner can read. Without that file
+/// the secrets are lost: store an export elsewhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Args {
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// One line of JSON.
     #[arg(long, global = true)]
     json: bool,
-    /// The file with the key, where no server runs; vault.key in the data directory where none is named.
+    /// The file with the key, where no server runs; default: vault.key in the data directory.
     #[arg(long, global = true, value_name = "FILE", env = "AIRLOCK_VAULT_KEY_FILE")]
     vault_key: Option<PathBuf>,
     #[command(flatten)]
@@ -48,19 +48,19 @@ impl CommandVerb for Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum VaultVerb {
-    /// Says whether the vault is open, and what to do if it is not.
+    /// Shows whether the vault is open, and what to do if it is not.
     Status,
-    /// Makes new keys, and seals every secret anew.
+    /// Generates new keys, and seals every secret again.
     Rotate,
     /// Writes every secret and connection to a new file, sealed with a passphrase.
     Export {
-        /// The file; it must not be there yet.
+        /// The file; it must not exist yet.
         file: PathBuf,
         /// A file with the passphrase; - is stdin.
         #[arg(long, value_name = "FILE", default_value = "-")]
         passphrase: String,
     },
-    /// Takes what an export has and this vault has not; what is here stays as it is.
+    /// Imports what an export has and this vault has not; existing entries do not change.
     Import {
         /// The file.
         file: PathBuf,
@@ -77,7 +77,7 @@ Examples:
   airlock vault export backup.json < passphrase.txt
   airlock vault import backup.json --passphrase passphrase.txt --data-dir /elsewhere";
 
-/// Does it, and tells how it went.
+/// Runs the verb, and prints the result.
 pub(crate) fn vault(args: &Args) -> VerbExit {
     let order = match VaultRequest::read(&args.verb) {
         Ok(order) => order,
@@ -102,7 +102,7 @@ pub(crate) fn vault(args: &Args) -> VerbExit {
     }
 }
 
-/// What to do, with everything read that must be read.
+/// A request to the vault, with all files and passphrases already read.
 enum VaultRequest {
     Status,
     Rotate,
@@ -155,7 +155,7 @@ async fn over_http(client: &AirlockClient, order: &VaultRequest) -> Result<Value
     }
 }
 
-/// On the data directory itself, while no server owns it.
+/// Works on the data directory itself, while no server owns it.
 fn perform_on_directory(
     order: &VaultRequest,
     data_dir: &Path,
@@ -218,13 +218,13 @@ fn lines(verb: &VaultVerb, told: &Value) -> Vec<String> {
             lines.extend(told["trouble"].as_str().map(str::to_owned));
             lines
         }
-        VaultVerb::Rotate => vec![format!("{} secrets sealed anew", told["resealed"])],
+        VaultVerb::Rotate => vec![format!("{} secrets sealed again", told["resealed"])],
         VaultVerb::Import { .. } => vec![format!("{} added, {} kept", told["added"], told["kept"])],
         VaultVerb::Export { .. } => vec![],
     }
 }
 
-/// Only its owner may read it, sealed or not; what is there is not written over.
+/// Only its owner may read it, sealed or not; an existing file is not overwritten.
 fn write(file: &Path, export: &str) -> VerbExit {
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let written = opened.and_then(|mut opened| {

@@ -1,5 +1,5 @@
-//! What a verb is, and the table of all verbs. A verb is a file with an `Args` that implements [`CommandVerb`], and its
-//! `mod` line in `lib.rs`; the build script makes the table of them. docs/extending.md shows an example.
+//! The trait of verbs, and the table of all verbs. A verb is a file with an `Args` that implements [`CommandVerb`], and its
+//! `mod` line in `lib.rs`; the build script generates the table. docs/extending.md shows an example.
 
 use crate::VerbExit;
 use clap::{ArgMatches, Command};
@@ -14,14 +14,14 @@ pub(crate) fn in_help_order() -> Vec<&'static VerbEntry> {
     verbs
 }
 
-/// Arguments of a verb, which know how to run it.
+/// The arguments of a verb, with the method that runs it.
 pub(crate) trait CommandVerb: clap::Args {
-    /// What a person types.
+    /// The name on the command line.
     const NAME: &'static str;
     /// Where `airlock --help` lists it: the group, and the place in the group.
     const HELP_PLACE: (HelpGroup, u8);
 
-    /// Does what the verb says, and tells how it ended.
+    /// Runs the verb, and returns the exit.
     fn run(self) -> VerbExit;
 }
 
@@ -50,7 +50,7 @@ impl HelpGroup {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 pub(crate) struct VerbEntry {
     pub(crate) name: &'static str,
     pub(crate) help_place: (HelpGroup, u8),
@@ -68,12 +68,12 @@ impl VerbEntry {
         }
     }
 
-    /// The verb as clap knows it.
+    /// The verb as a clap command.
     pub(crate) fn command(&self) -> Command {
         (self.define)(Command::new(self.name))
     }
 
-    /// Runs it with what clap has read.
+    /// Runs the verb with the arguments that clap has parsed.
     pub(crate) fn run(&self, matches: &ArgMatches) -> Result<VerbExit, clap::Error> {
         (self.run)(matches)
     }

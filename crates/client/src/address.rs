@@ -1,15 +1,15 @@
-//! Where a server is.
+//! The address of a server.
 
 use crate::Error;
 use hyper::Uri;
 use std::net::IpAddr;
 
-/// Where a server is: scheme, host and port, and a prefix where a proxy added one. No slash at its end.
+/// The base URL of a server: scheme, host and port, and a path prefix where a proxy added one. No trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BaseAddress(String);
 
 impl BaseAddress {
-    /// Reads a URL; without a scheme it is `http`.
+    /// Parses a URL; without a scheme it is `http`.
     pub(crate) fn parse(url: &str) -> Result<Self, Error> {
         let url = url.trim().trim_end_matches('/');
         let bad =
@@ -37,27 +37,27 @@ impl BaseAddress {
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Host and port in lowercase, without the port that `http` has by default.
+    /// Host and port in lowercase, without the default port of `http`.
     pub(crate) fn authority(&self) -> Option<String> {
         let uri = self.0.parse::<Uri>().ok()?;
         let authority = uri.authority()?.as_str().to_ascii_lowercase();
         Some(authority.strip_suffix(":80").map_or(authority.clone(), str::to_owned))
     }
 
-    /// What the header `Host` says.
+    /// The value of the `Host` header.
     pub(crate) fn host_header(&self) -> String {
         let uri = self.0.parse::<Uri>().ok();
         uri.and_then(|uri| uri.authority().map(ToString::to_string)).unwrap_or_default()
     }
 
-    /// A path on it with the prefix that a proxy added; `path` begins with a slash.
+    /// The path on the server with the prefix that a proxy added; `path` begins with a slash.
     pub(crate) fn path(&self, path: &str) -> String {
         let prefix =
             self.0.parse::<Uri>().ok().map(|uri| uri.path().trim_end_matches('/').to_owned());
         format!("{}{path}", prefix.unwrap_or_default())
     }
 
-    /// A place on it; `path` begins with a slash.
+    /// The URI of `path` on the server; `path` begins with a slash.
     pub(crate) fn join_path(&self, path: &str) -> Result<Uri, Error> {
         let bad = |error| Error::Unusable(format!("{}{path} is no URL: {error}", self.0));
         format!("{}{path}", self.0).parse().map_err(bad)

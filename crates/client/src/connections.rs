@@ -7,20 +7,20 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A connection as the server lists it. It never says what it proves itself with, only how.
+/// A connection as the server lists it. It names the kind of credential, never its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLine {
-    /// Where its tools are.
+    /// The path prefix of its tools.
     pub address: String,
-    /// How it proves who calls.
+    /// The kind of credential: `none`, `bearer`, `oauth` and others.
     pub template: String,
-    /// What people read.
+    /// A description for people.
     pub description: String,
-    /// The same as the server put it.
+    /// The server's JSON, unchanged.
     pub json: Value,
 }
 
-/// A connection to make.
+/// The parameters of a new connection.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "the members are those of the protocol")]
 pub struct NewConnection {
@@ -44,25 +44,25 @@ pub struct NewConnection {
 }
 
 impl std::fmt::Debug for NewConnection {
-    /// Without what it holds: that is a secret.
+    /// Omits the credential, which is a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NewConnection").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl AirlockClient {
-    /// Every connection.
+    /// Lists all connections.
     pub async fn connections(&self) -> Result<Vec<ConnectionLine>, Error> {
         let listed: Vec<Value> = self.asked(Method::GET, "/api/connections", None).await?;
         Ok(listed.into_iter().map(line).collect())
     }
 
-    /// Makes a connection.
+    /// Creates a connection.
     pub async fn add_connection(&self, new: &NewConnection) -> Result<ConnectionLine, Error> {
         self.asked(Method::POST, "/api/connections", Some(&body(new)?)).await.map(line)
     }
 
-    /// Removes a connection; whether it was there.
+    /// Removes a connection; returns whether it existed.
     pub async fn remove_connection(
         &self,
         owner: &str,
@@ -75,7 +75,7 @@ impl AirlockClient {
         Ok(said["removed"] == true)
     }
 
-    /// Does something with a connection: `refresh`, `health` or `handoff`.
+    /// Performs an action on a connection: `refresh`, `health` or `handoff`.
     pub async fn about_connection(
         &self,
         [owner, integration, name]: [&str; 3],
@@ -85,7 +85,7 @@ impl AirlockClient {
         self.asked(Method::POST, &format!("/api/connections/{}", path.join("/")), None).await
     }
 
-    /// Where a person agrees that a connection is used.
+    /// Returns the page on which a person authorizes the connection.
     pub async fn authorize_connection(
         &self,
         owner: &str,
@@ -97,25 +97,25 @@ impl AirlockClient {
         Ok(said["url"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// How the vault is.
+    /// Returns the state of the vault.
     pub async fn vault(&self) -> Result<Value, Error> {
         self.asked(Method::GET, "/api/vault", None).await
     }
 
-    /// Does something with the vault: `rotate`, `export` or `import`.
+    /// Performs an action on the vault: `rotate`, `export` or `import`.
     pub async fn about_vault(&self, what: &str, members: &Value) -> Result<Value, Error> {
         self.asked(Method::POST, &format!("/api/vault/{}", escaped(what)), Some(&body(members)?))
             .await
     }
 
-    /// The settings that bind every server of the data directory.
+    /// Returns the settings that apply to every server of the data directory.
     pub async fn settings(&self) -> Result<Vec<Value>, Error> {
         let reply: Value = self.asked(Method::GET, "/api/settings", None).await?;
         let settings = reply["settings"].as_array().cloned();
         settings.ok_or_else(|| Error::Protocol("no list of settings".into()))
     }
 
-    /// The changes of settings, the oldest first.
+    /// Returns the changes of settings, oldest first.
     pub async fn setting_changes(&self) -> Result<Vec<Value>, Error> {
         let reply: Value = self.asked(Method::GET, "/api/settings/history", None).await?;
         let changes = reply["changes"].as_array().cloned();
@@ -128,14 +128,14 @@ impl AirlockClient {
         self.asked(Method::POST, "/api/settings", Some(&body)).await
     }
 
-    /// Every token, without its secret.
+    /// Lists all tokens, without their secrets.
     pub async fn tokens(&self) -> Result<Vec<Value>, Error> {
         let said: Value = self.asked(Method::GET, "/api/tokens", None).await?;
         let tokens = said["tokens"].as_array().cloned();
         tokens.ok_or_else(|| Error::Protocol("no list of tokens".into()))
     }
 
-    /// Mints a token; its secret is told this once.
+    /// Mints a token. Only this reply contains its secret.
     pub async fn add_token(
         &self,
         name: &str,
@@ -146,13 +146,14 @@ impl AirlockClient {
         self.asked(Method::POST, "/api/tokens", Some(&body)).await
     }
 
-    /// Changes who may answer with a token.
+    /// Changes the answer role of a token.
     pub async fn set_token(&self, name: &str, answers: AnswerRole) -> Result<Value, Error> {
         let body = body(&json!({ "answers": answers }))?;
         self.asked(Method::PATCH, &format!("/api/tokens/{}", escaped(name)), Some(&body)).await
     }
 
-    /// The same for a name that an earlier caller had: the token gets the executions that are retained of it.
+    /// Like `add_token`, for a name that an earlier caller had: the token gets the executions that are retained of that
+    /// caller.
     pub async fn take_over_token(
         &self,
         name: &str,
@@ -164,7 +165,7 @@ impl AirlockClient {
         self.asked(Method::POST, "/api/tokens", Some(&body(&token)?)).await
     }
 
-    /// Removes a token: its secret opens nothing any more.
+    /// Removes a token: its secret is no longer valid.
     pub async fn remove_token(&self, name: &str) -> Result<(), Error> {
         self.send_request(Method::DELETE, &format!("/api/tokens/{}", escaped(name)), None)
             .await
@@ -174,7 +175,7 @@ impl AirlockClient {
 
 fn new_token(name: &str, scopes: &[&str], answers: AnswerRole) -> Value {
     let mut token = json!({ "name": name, "scopes": scopes });
-    // An older server knows no such member, and refuses none.
+    // Servers of earlier versions do not know this member and would not refuse it.
     if !answers.is_person() {
         token["answers"] = answers.name().into();
     }

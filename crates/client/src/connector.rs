@@ -1,5 +1,5 @@
-//! Connections of the HTTP client. Where the client has a token that must be proven first, each new connection begins with
-//! the proof.
+//! Connections of the HTTP client. Where the server must prove that it knows the token, each new connection begins with the
+//! proof.
 
 use crate::address::BaseAddress;
 use crate::proof::{ServerToken, prove_server};
@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// A machine that is there answers sooner, also across the world.
+/// A machine that is reachable answers sooner, also across the world.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// A program may take hours to answer; a machine that is gone is noticed all the same.
+/// A program may take hours to answer; keep-alive probes detect a machine that has gone in the meantime.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Any error of a connection.
@@ -34,7 +34,7 @@ pub(crate) struct ProvenConnector {
 impl ProvenConnector {
     pub(crate) fn new(server: BaseAddress, token: Option<ServerToken>) -> Self {
         let mut tcp = HttpConnector::new();
-        // A request is one small write: waiting for more to send would only delay it.
+        // A request is one small write: Nagle's algorithm would only delay it.
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME_MAX));
         tcp.set_keepalive(Some(KEEP_ALIVE));

@@ -1,67 +1,67 @@
-//! Every way in which a request comes to nothing, with what a person can do about it.
+//! The errors of a request, with advice for a person.
 
 use crate::proof::ProofError;
 use std::error::Error as StdError;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nobody answers there.
+    /// No server answered at this address.
     #[error("cannot connect to {url}: {why}")]
     CannotConnect {
-        /// Where.
+        /// The URL of the server.
         url: String,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
-    /// Somebody was there, and left before the answer was complete.
+    /// The server closed the connection before the answer was complete.
     #[error("the connection to {url} broke off: {why}")]
     BrokeOff {
-        /// Where.
+        /// The URL of the server.
         url: String,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
-    /// The server did not show that it knows the token, and got nothing.
+    /// The server did not prove that it knows the token, and the client sent nothing.
     #[error("no token for {url}: {why}")]
     Unproven {
-        /// Where.
+        /// The URL of the server.
         url: String,
-        /// What it did not show.
+        /// What the proof lacked.
         why: ProofError,
     },
-    /// The token is missing, or opens nothing there.
+    /// The token is missing, or the server does not accept it.
     #[error("{url} does not know this token")]
     Unauthorised {
-        /// Where.
+        /// The URL of the server.
         url: String,
     },
-    /// The server's no, in its own words.
+    /// The server refused the request, with its own message.
     #[error("{message}")]
     Refused {
         /// The HTTP status.
         status: u16,
         /// For programs, such as `ExecutionNotFoundError`; empty where there is none.
         tag: String,
-        /// A sentence.
+        /// A message for people.
         message: String,
     },
-    /// Whoever answered does not speak as Airlock does.
+    /// The answer does not conform to Airlock's protocol.
     #[error("not what an Airlock server says: {0}")]
     Protocol(String),
-    /// The URL or the token cannot be used at all.
+    /// The URL or the token is invalid.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl Error {
-    /// What a person at a terminal can do about it.
+    /// Advice for a person at a terminal.
     pub const fn advice(&self) -> Option<&'static str> {
         match self {
             Self::CannotConnect { .. } => {
                 Some("is a server running? Start one with: airlock serve")
             }
-            Self::BrokeOff { .. } => Some("what was under way is kept: ask again"),
+            Self::BrokeOff { .. } => Some("executions continue on the server; try again"),
             Self::Unauthorised { .. } => Some(
                 "give one with --token or AIRLOCK_TOKEN; the first start of a server writes the \
                  administrator's to tokens/admin in its data directory, and airlock token add mints more",
@@ -78,7 +78,7 @@ impl Error {
         }
     }
 
-    /// Whether the same request may fare better in a moment.
+    /// Whether a retry of the same request may succeed soon.
     pub(crate) const fn is_passing(&self) -> bool {
         match self {
             Self::CannotConnect { .. } | Self::BrokeOff { .. } => true,
@@ -91,7 +91,7 @@ impl Error {
     }
 }
 
-/// What was behind it all: the words of the library in front say less.
+/// The innermost cause: the messages of the outer libraries carry less information.
 pub(crate) fn root_cause(error: &dyn StdError) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -1,24 +1,24 @@
-//! What happened to an execution, one numbered event after the other.
+//! The numbered events of an execution.
 
 use crate::{Error, reply::read, wire};
 use lifecycle::{
     AnswerRole, CallId, Failure, FailureCode, Json, LogLevel, QuestionId, Seq, TimerId, Timestamp,
 };
 
-/// Something that happened.
+/// An event of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionEvent {
-    /// Its number; each is heard once.
+    /// Its sequence number; a follower delivers each number once.
     pub seq: Seq,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What.
+    /// The kind of event, with its data.
     pub happened: EventKind,
-    /// The same as the server put it.
+    /// The server's JSON, unchanged.
     pub json: Json,
 }
 
-/// What happened.
+/// The kind of an event, with its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the members are those of the protocol")]
 pub enum EventKind {
@@ -50,9 +50,9 @@ pub enum EventKind {
         action: String,
         content: Option<Json>,
         by: String,
-        /// As whom; a person where the server names none.
+        /// The role of the answer's author; `person` where the server names none.
         role: AnswerRole,
-        /// What the call got instead of the program's own.
+        /// The arguments that replaced those of the program.
         arguments: Option<Json>,
     },
     Deferred {
@@ -94,7 +94,7 @@ pub enum EventKind {
         ended: EventOutcome,
         active_ms: u64,
     },
-    /// Something that only a newer server knows.
+    /// An event of a kind that only a newer server knows.
     Other {
         kind: String,
     },
@@ -103,19 +103,19 @@ pub enum EventKind {
 /// How a call or an execution ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventOutcome {
-    /// Well.
+    /// It completed.
     Completed {
         /// Its value, if it has one.
         result: Option<Json>,
     },
-    /// Not well.
+    /// It failed.
     Failed(Failure),
-    /// Somebody ended it.
+    /// It was cancelled.
     Cancelled {
-        /// Who.
+        /// The name of the caller that cancelled it.
         by: String,
     },
-    /// Nobody knows: the server died, and it was given up.
+    /// Its outcome is not known: the server died during the call, and the call was given up.
     Unknown,
 }
 
@@ -128,13 +128,13 @@ impl ExecutionEvent {
         Ok(Self { seq, at, happened, json })
     }
 
-    /// Whether nothing follows.
+    /// Whether this is the last event of the execution.
     pub const fn is_last(&self) -> bool {
         matches!(self.happened, EventKind::Finished { .. })
     }
 }
 
-/// A member that is missing.
+/// The name of a member that is missing.
 type MissingMember = &'static str;
 
 fn happened(event: wire::EventBody) -> Result<EventKind, MissingMember> {

@@ -8,19 +8,19 @@ use hyper::body::{Bytes, Incoming};
 use lifecycle::{Json, Seq};
 use std::time::Duration;
 
-/// How often, and how soon, to come again while nothing new is heard.
+/// How often, and after what delay, to reconnect while no new event arrives.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryPolicy {
     pub(crate) n_attempts_max: u32,
-    /// Before the second attempt; the first is made at once. Doubles from one to the next.
+    /// Delay before the second attempt; the first is made immediately. Doubles from one attempt to the next.
     pub(crate) delay: Duration,
     pub(crate) delay_max: Duration,
-    /// The server gives a sign of life more often than this.
+    /// The longest silence before the connection counts as lost: the server sends a keep-alive more often than this.
     pub(crate) silence_max: Duration,
 }
 
 impl RetryPolicy {
-    /// About half a minute: time for a server to be stopped, replaced and started.
+    /// About half a minute: enough for a server to be stopped, replaced and started.
     pub(crate) const USUAL: Self = Self {
         n_attempts_max: 12,
         delay: Duration::from_millis(100),
@@ -34,22 +34,22 @@ impl RetryPolicy {
     }
 }
 
-/// Somebody who follows an execution.
+/// A follower of one execution's events.
 #[derive(Debug)]
 pub(crate) struct EventFollower {
     client: AirlockClient,
     id: ExecutionRef,
     last: Seq,
     state: FollowState,
-    /// Attempts since something new was heard.
+    /// Attempts since the last new event.
     n_attempts: u32,
 }
 
 #[derive(Debug)]
 enum FollowState {
-    /// Nothing was asked yet: what fails now would fail again.
+    /// No request was sent yet: an error now would occur again.
     New,
-    /// The connection is gone.
+    /// The connection was lost.
     Cut(Error),
     Hearing(Box<OpenStream>),
     Over,
@@ -66,7 +66,7 @@ impl EventFollower {
         Self { client, id, last: after, state: FollowState::New, n_attempts: 0 }
     }
 
-    /// The next event; none after the last.
+    /// Returns the next event; `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<ExecutionEvent>, Error> {
         loop {
             match &mut self.state {
@@ -79,7 +79,7 @@ impl EventFollower {
                 FollowState::Hearing(hearing) => {
                     let silence_max = self.client.patience.silence_max;
                     match hearing.next(&self.client, silence_max).await {
-                        Ok(event) if event.seq <= self.last => {} // heard on another connection
+                        Ok(event) if event.seq <= self.last => {} // received on an earlier connection
                         Ok(event) => return Ok(Some(self.heard(event))),
                         Err(why) if why.is_passing() => self.state = FollowState::Cut(why),
                         Err(why) => return Err(why),

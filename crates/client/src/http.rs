@@ -1,4 +1,4 @@
-//! The client of `/api`: ask, and read what is said.
+//! The HTTP client of `/api`.
 
 use crate::address::BaseAddress;
 use crate::connector::ProvenConnector;
@@ -23,7 +23,7 @@ use std::fmt;
 /// Longest answer that is read: the largest value of a program, twice over, and its log.
 const BODY_BYTES_MAX: usize = 128 << 20;
 
-/// Longest part of a foreign error page that is shown.
+/// Longest part of another server's error page that is shown.
 const SHOWN_CHARS_MAX: usize = 300;
 
 /// A client of an Airlock server. Clones share their connections.
@@ -35,27 +35,27 @@ pub struct AirlockClient {
     pub(crate) patience: RetryPolicy,
 }
 
-/// Which executions to list.
+/// Selects executions in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionFilter {
-    /// Those that stand like this; all, if none is given.
+    /// Only those with this status; all, if none is given.
     pub status: Option<ExecutionStatus>,
-    /// At most so many; the server has its own maximum and its own habit.
+    /// At most so many; the server has its own maximum and default.
     pub limit: Option<usize>,
-    /// Those that are older than this one.
+    /// Only those that are older than this one.
     pub after: Option<ExecutionId>,
-    /// Those of this caller.
+    /// Only those of this caller.
     pub caller: Option<String>,
-    /// Those that ended like this: `completed`, `failed` or `cancelled`.
+    /// Only those that ended like this: `completed`, `failed` or `cancelled`.
     pub outcome: Option<String>,
-    /// Those that called such a tool: a path or a pattern.
+    /// Only those that called such a tool: a path or a pattern.
     pub tool: Option<String>,
-    /// Those that began since then: a time before now by the server's clock, a date, or milliseconds.
+    /// Only those that began since then: a time before now by the server's clock, a date, or milliseconds.
     pub since: Option<String>,
 }
 
 impl AirlockClient {
-    /// A client of the server at `base_url`. Nothing is sent yet.
+    /// Creates a client of the server at `base_url`. Sends nothing yet.
     pub fn new(base_url: &str, token: Option<&str>) -> Result<Self, Error> {
         let address = BaseAddress::parse(base_url)?;
         let bearer = token.map(bearer).transpose()?;
@@ -63,35 +63,35 @@ impl AirlockClient {
         Ok(Self { http, address, bearer, patience: RetryPolicy::USUAL })
     }
 
-    /// The same with another token.
+    /// Sets the token.
     pub fn with_token(self, token: &str) -> Result<Self, Error> {
         Ok(Self { bearer: Some(bearer(token)?), ..self })
     }
 
-    /// The same with a token that the server gets when it has shown what the token asks for.
+    /// Sets the token; the server gets it once it has given the proof that the token requires.
     pub fn with_server_token(self, token: ServerToken) -> Result<Self, Error> {
         let bearer = Some(bearer(&token.secret)?);
         let http = http_client(&self.address, Some(token));
         Ok(Self { bearer, http, ..self })
     }
 
-    /// Whether the server is on this machine, where what only this user can read may be sent.
+    /// Whether the server is on this machine, so that data which only this user may read may be sent to it.
     pub fn is_loopback(&self) -> bool {
         self.address.is_loopback()
     }
 
-    /// Where the server is.
+    /// The URL of the server.
     pub fn base_url(&self) -> &str {
         self.address.as_str()
     }
 
-    /// Answers a question and waits for what follows: the next one, or the end. To send an answer again
-    /// is harmless: the first one stands, and whoever comes later is told the same.
+    /// Answers a question and waits for the next question or the end of the execution. Sending an answer again is harmless:
+    /// the first one counts, and later ones receive its outcome.
     pub async fn resume(&self, id: ExecutionRef, answer: &Answer) -> Result<ExecutionReply, Error> {
         self.resume_with(id, answer, &AnswerExtras::Nothing).await
     }
 
-    /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
+    /// Like `resume`, with the extras of an accept: the tool need not ask again, or other arguments.
     pub async fn resume_with(
         &self,
         id: ExecutionRef,
@@ -102,12 +102,12 @@ impl AirlockClient {
         self.reply(Method::POST, &format!("/api/executions/{id}/resume"), Some(&body)).await
     }
 
-    /// How an execution stands.
+    /// Returns the current state of an execution.
     pub async fn execution(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
         self.reply(Method::GET, &format!("/api/executions/{id}"), None).await
     }
 
-    /// Ends an execution and waits until it is over.
+    /// Cancels an execution and waits for its end.
     pub async fn cancel(&self, id: ExecutionRef) -> Result<ExecutionReply, Error> {
         self.reply(Method::POST, &format!("/api/executions/{id}/cancel"), None).await
     }
@@ -117,13 +117,13 @@ impl AirlockClient {
         self.asked(Method::POST, &format!("/api/executions/{id}/continue"), None).await
     }
 
-    /// Lets all continue that are parked because entries may be lost, and returns how many do. For administrators.
+    /// Lets all continue that are parked because entries may be lost, and returns their number. For administrators.
     pub async fn continue_all(&self) -> Result<u64, Error> {
         let reply: Value = self.asked(Method::POST, "/api/executions/continue", None).await?;
         reply["continued"].as_u64().ok_or_else(|| Error::Protocol("no number of executions".into()))
     }
 
-    /// Executions, newest first.
+    /// Lists executions, newest first.
     pub async fn list_executions(&self, which: ExecutionFilter) -> Result<ExecutionPage, Error> {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if let Some(status) = which.status {
@@ -151,7 +151,7 @@ impl AirlockClient {
         ExecutionPage::read(&body)
     }
 
-    /// What is recorded of an execution that is over, as it is recorded.
+    /// Returns the recorded entries of a finished execution.
     pub async fn journal(&self, id: ExecutionRef) -> Result<Vec<Entry>, Error> {
         let mut entries: Vec<Entry> = vec![];
         loop {
@@ -168,8 +168,8 @@ impl AirlockClient {
         }
     }
 
-    /// A page of what is recorded of an execution that is over, after this number: each entry as the server wrote it, and
-    /// the number of the last one. Empty at the end.
+    /// Returns a page of the recorded entries of a finished execution, after this number: each entry as the server
+    /// wrote it, and the number of the last one. Empty at the end.
     pub async fn journal_page(
         &self,
         id: ExecutionRef,
@@ -182,13 +182,13 @@ impl AirlockClient {
         Ok((page.entries, page.last))
     }
 
-    /// How the server is. For administrators.
+    /// Returns the status of the server. For administrators.
     pub async fn status(&self) -> Result<Value, Error> {
         self.asked(Method::GET, "/api/status", None).await
     }
 
-    /// Every event after `after`, once, as it happens, until the execution is over. Connects again by
-    /// itself when the connection drops, for as long as a server needs to come back.
+    /// Returns every event after `after`, once, as it happens, until the execution ends. Reconnects when the connection
+    /// drops, for as long as a server needs to restart.
     pub fn follow(
         &self,
         id: ExecutionRef,
@@ -200,7 +200,7 @@ impl AirlockClient {
         })
     }
 
-    /// Asks for the events as a stream; none where the execution is over and nothing is left to hear.
+    /// Requests the events as a stream; `None` where the execution has ended and no event is left.
     pub(crate) async fn stream(
         &self,
         id: ExecutionRef,
@@ -224,7 +224,7 @@ impl AirlockClient {
         }
     }
 
-    /// A connection that ended too early.
+    /// The error for a connection that ended too early.
     pub(crate) fn broke_off(&self, why: impl Into<String>) -> Error {
         Error::BrokeOff { url: self.base_url().to_owned(), why: why.into() }
     }
@@ -267,12 +267,12 @@ impl AirlockClient {
         request
     }
 
-    /// A request that brings JSON.
+    /// Builds a POST request with a JSON body.
     pub(crate) fn post_to(&self, path: &str, body: &Json) -> Result<Request<Full<Bytes>>, Error> {
         Ok(self.request(Method::POST, self.address.join_path(path)?, Some(body)))
     }
 
-    /// What the server answers, whatever its status.
+    /// Returns the server's answer with any status.
     pub(crate) async fn raw(
         &self,
         request: Request<Full<Bytes>>,
@@ -334,7 +334,7 @@ fn http_client(
     Client::builder(TokioExecutor::new()).build(ProvenConnector::new(address.clone(), token))
 }
 
-/// Why the server at the other end of a connection got no token. A connection that broke is none of these.
+/// Returns why the server at the other end of a connection got no token. A broken connection is not such a reason.
 fn proof_error(error: &(dyn StdError + 'static)) -> Option<ProofError> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -1,4 +1,4 @@
-//! An id as clients have it: an execution's, or that of one of its questions.
+//! References to an execution: its own id, or that of one of its questions.
 
 use lifecycle::{ExecutionId, QuestionId};
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum ExecutionRef {
     Question(QuestionId),
 }
 
-/// A text that is neither.
+/// A text that is not a valid execution or question id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is no id: an execution's looks like run_<uuid>, a question's like exec_<uuid>")]
 pub struct InvalidExecutionRef(String);

@@ -1,4 +1,4 @@
-//! Rust clients of Airlock's doors. They know what crosses the wire and nothing of the engine.
+//! Rust clients of Airlock's protocols. They know the wire formats and nothing of the engine.
 //!
 //! hyper and not reqwest: the server links it already, it streams bodies, and nothing else of reqwest is needed.
 

@@ -1,5 +1,5 @@
-//! `/mcp` for those who pass messages on: bytes in, messages out. What they say is not looked at
-//! beyond what the headers repeat.
+//! A client of `/mcp` for programs that forward messages. It does not interpret a message beyond the fields that the
+//! headers repeat.
 
 use crate::Error;
 use crate::error::root_cause;
@@ -19,7 +19,7 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Passes messages to `/mcp`.
+/// Forwards messages to `/mcp`.
 #[derive(Debug, Clone)]
 pub struct McpClient {
     http: AirlockClient,
@@ -31,16 +31,16 @@ pub struct McpClient {
 pub struct McpHead {
     /// The session, where there is one.
     pub session: Option<String>,
-    /// The revision that was agreed upon; a message that names its own counts.
+    /// The negotiated protocol revision; a message that names its own takes precedence.
     pub version: Option<String>,
 }
 
-/// What a server says to one message.
+/// The server's response to one message.
 #[derive(Debug)]
 pub struct McpSaid {
     /// The session that it opened.
     pub session: Option<String>,
-    /// The status; messages may come with any.
+    /// The HTTP status; messages may come with any.
     pub status: u16,
     body: McpBody,
 }
@@ -52,7 +52,7 @@ enum McpBody {
 }
 
 impl McpClient {
-    /// A client on these terms, such as `elicitation_mode=browser`.
+    /// Creates a client with these query parameters, such as `elicitation_mode=browser`.
     pub fn new(http: AirlockClient, query: &str) -> Self {
         let path = if query.is_empty() { "/mcp".into() } else { format!("/mcp?{query}") };
         Self { http, path }
@@ -83,7 +83,7 @@ impl McpClient {
 }
 
 impl McpSaid {
-    /// The next message; none when that was all.
+    /// Returns the next message; `None` at the end of the response.
     pub async fn next(&mut self) -> Result<Option<String>, String> {
         let (incoming, messages) = match &mut self.body {
             McpBody::Whole(text) => return Ok(text.take()),
@@ -107,9 +107,9 @@ impl McpSaid {
     }
 }
 
-/// What the protocol wants repeated in the head.
+/// Sets the headers that the protocol requires to repeat parts of the message.
 fn describe(message: &Json, head: &McpHead, headers: &mut HeaderMap) {
-    // What is nested too deep for us has no headers; the server will say what it misses.
+    // A message that is nested too deep to parse gets no headers; the server reports what it misses.
     let message: Value = serde_json::from_str(message.as_text()).unwrap_or_default();
     let (method, params) = (message["method"].as_str(), &message["params"]);
     let named = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
@@ -131,7 +131,7 @@ fn describe(message: &Json, head: &McpHead, headers: &mut HeaderMap) {
     }
 }
 
-/// A text as a header can carry it.
+/// The text as a valid header value.
 fn plain(text: &str) -> String {
     let is_visible = |c: char| (' '..='~').contains(&c);
     let is_plain = text.chars().all(is_visible) && text.trim() == text && !text.starts_with("=?");

@@ -26,64 +26,64 @@ const PROOF_TIME_MAX: Duration = Duration::from_secs(10);
 /// Largest answer to a challenge.
 const ANSWER_BYTES_MAX: usize = 16 << 10;
 
-/// How minted secrets begin, and how long they are: others may be weak and take no part in proofs.
+/// The prefix of minted secrets, and their length: other secrets may be weak and take no part in proofs.
 const MINTED_PREFIX: &str = "alk_";
 const MINTED_BYTES: usize = 47;
 
-/// A token, and what a server must show before it gets the token.
+/// A token, and what a server must prove before it gets the token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerToken {
     pub(crate) secret: String,
     rule: ProofRule,
-    /// The server's own address, where it is not the one that we connect to.
+    /// The server's own address, where it differs from the address that we connect to.
     address: Option<String>,
 }
 
 /// Which servers get a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProofRule {
-    /// Those that prove that they know it.
+    /// Servers that prove that they know it.
     Required,
-    /// Those, and servers of earlier versions, which cannot prove anything.
+    /// Servers that prove that they know it, and servers of earlier versions, which have no proof.
     WhereSupported,
-    /// The one that is named, without a proof.
+    /// The server that is named, without a proof.
     NotAsked,
 }
 
 /// Why a server got no token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// It has no route for challenges.
+    /// The server has no route for challenges.
     #[error(
         "it cannot prove that it knows the token: it is an earlier version of Airlock, or another program. Nothing \
          was sent"
     )]
     Unsupported,
-    /// It does not know the token.
+    /// The server does not know the token.
     #[error("it does not know this token. Nothing was sent")]
     UnknownToken,
-    /// It is reached through something else.
+    /// The server is reached through a proxy or another process.
     #[error(
         "what listens there passes requests on to the server at {0}. Nothing was sent. If that is your proxy or \
          tunnel, start the server with --public-url, or name its own address: airlock server add NAME URL --address {0}"
     )]
     OtherAddress(String),
-    /// What it sent is not the proof.
+    /// The response is not a valid proof.
     #[error("it did not prove that it knows the token. Nothing was sent")]
     WrongProof,
-    /// The connection, or an answer that makes no sense.
+    /// The connection broke, or the answer was malformed.
     #[error("{0}")]
     Broken(String),
 }
 
 impl ServerToken {
-    /// For a token that was found and not given: only a server that proves that it knows it gets it.
+    /// For a token that was found on this machine and not given: only a server that proves that it knows it gets it.
     pub fn found(secret: &str) -> Self {
         Self::new(secret, ProofRule::Required)
     }
 
-    /// For a token that a person gave for this server. A server of an earlier version, which cannot prove anything, gets it
-    /// all the same. A secret that was not minted is sent without asking: the challenge could be used to guess it.
+    /// For a token that a person gave for this server. A server of an earlier version, which has no proof, gets it as well.
+    /// A secret that was not minted is sent without a challenge: the challenge could be used to guess it.
     pub fn given(secret: &str) -> Self {
         let secret = secret.trim();
         let is_minted = secret.len() == MINTED_BYTES && secret.starts_with(MINTED_PREFIX);
@@ -101,13 +101,12 @@ impl ServerToken {
         }
     }
 
-    /// For the server that is named, which is asked for nothing: a listener that has no route for challenges.
+    /// For a server that is named and gets no challenge: a listener that has no route for challenges.
     pub fn unasked(secret: &str) -> Self {
         Self::new(secret, ProofRule::NotAsked)
     }
 
-    /// The same for a server whose own address is `address`: behind a proxy or a tunnel it is another than the one that we
-    /// connect to.
+    /// Sets the server's own address: behind a proxy or a tunnel it differs from the address that we connect to.
     #[must_use]
     pub fn of_server_at(self, address: Option<&str>) -> Self {
         Self { address: address.map(str::to_owned), ..self }
@@ -121,7 +120,7 @@ impl ServerToken {
         Sha256::digest(self.secret.as_bytes()).into()
     }
 
-    /// The addresses under which we know the server at the other end of `stream`.
+    /// The addresses by which the server at the other end of `stream` is known.
     fn addresses(
         &self,
         server: &BaseAddress,
@@ -144,8 +143,8 @@ impl fmt::Debug for ServerToken {
     }
 }
 
-/// Returns the connection when the server at its other end may get the token. None where that server is of an earlier
-/// version and may get it all the same: what refused the challenge may have closed the connection, so connect again.
+/// Returns the connection when the server at its other end may get the token. `None` where that server is of an earlier
+/// version and may get it without a proof: it may have closed the connection, so the caller connects again.
 pub(crate) async fn prove_server(
     server: &BaseAddress,
     token: &ServerToken,
@@ -163,7 +162,7 @@ pub(crate) async fn prove_server(
     }
 }
 
-/// Sends a challenge and gives the connection back when the answer proves that the server knows the token.
+/// Sends a challenge and returns the connection when the answer proves that the server knows the token.
 async fn challenge(
     server: &BaseAddress,
     token: &ServerToken,
@@ -191,7 +190,7 @@ async fn challenge(
     if is_proven { Ok(stream) } else { Err(ProofError::WrongProof) }
 }
 
-/// An address from a stranger, short and plain.
+/// An address from an untrusted peer, short and without control characters.
 fn format_address(addresses: &[String]) -> String {
     let plain = |c: &char| c.is_ascii_alphanumeric() || ".:-[]".contains(*c);
     addresses
@@ -200,7 +199,7 @@ fn format_address(addresses: &[String]) -> String {
         .unwrap_or_default()
 }
 
-/// One request and its answer, after which the connection is as new.
+/// Performs one request on the connection, which can be used again afterwards.
 async fn exchange(
     server: &BaseAddress,
     challenge: &ProofChallenge,
@@ -222,7 +221,7 @@ async fn exchange(
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
         Ok(body.ok().map(|body| (status, body.to_bytes())))
     };
-    // The connection ends, and returns its stream, when the sender is gone.
+    // The connection ends, and returns its stream, when the sender is dropped.
     let (parts, answered) = tokio::join!(connection.without_shutdown(), asking);
     let (status, body) = answered?.ok_or(ProofError::WrongProof)?;
     match status {
@@ -230,7 +229,7 @@ async fn exchange(
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             return Err(ProofError::Unsupported);
         }
-        // A server that stops, or a proxy without one.
+        // A server that stops, or a proxy without a server.
         status if status.is_server_error() => {
             return Err(ProofError::Broken(format!("it answered a challenge with {status}")));
         }
@@ -238,7 +237,7 @@ async fn exchange(
     }
     let answer = serde_json::from_slice(&body).map_err(|_| ProofError::WrongProof)?;
     let parts = parts.map_err(broken)?;
-    // Bytes that nobody asked for would be taken for the next answer.
+    // Surplus bytes would be taken for the next answer.
     if !parts.read_buf.is_empty() {
         return Err(ProofError::WrongProof);
     }

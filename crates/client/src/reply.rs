@@ -1,23 +1,23 @@
-//! How an execution stands, and lists of them.
+//! The state of an execution, and lists of executions.
 
 use crate::{Error, wire};
 use lifecycle::{ExecutionId, Json, QuestionId, Seq, Timestamp};
 
-/// What the server says of one execution.
+/// The server's reply about one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionReply {
-    /// Which; none where the server did not say.
+    /// Its id; `None` where the server did not send one.
     pub execution: Option<ExecutionId>,
-    /// How it stands.
+    /// Its state.
     pub standing: ExecutionStanding,
-    /// The same as the server put it.
+    /// The server's JSON, unchanged.
     pub json: Json,
 }
 
-/// How an execution stands.
+/// The state of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecutionStanding {
-    /// It ended well.
+    /// It completed.
     Completed {
         /// Its value; `null` where it has none.
         result: Json,
@@ -26,89 +26,89 @@ pub enum ExecutionStanding {
     },
     /// It failed or was cancelled.
     Failed {
-        /// Why, for a person.
+        /// The error message for a person.
         error: String,
         /// `[level] line`, in order.
         logs: Vec<String>,
     },
-    /// Somebody must decide.
+    /// It waits for an answer.
     Asks(OpenQuestion),
-    /// It is under way.
+    /// It is running.
     Running,
-    /// It could not be brought back after a restart.
+    /// It could not be recovered after a restart.
     Parked,
 }
 
-/// What must be decided.
+/// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenQuestion {
-    /// What an answer is sent to.
+    /// The id that an answer is sent to.
     pub question: QuestionId,
-    /// For the person who decides.
+    /// The message for the person who decides.
     pub message: String,
-    /// The tool that is held.
+    /// The tool whose call waits.
     pub address: String,
-    /// What it is called with.
+    /// The arguments of the call.
     pub args: Option<Json>,
-    /// What an answer's content looks like.
+    /// The schema of an answer's content.
     pub schema: Option<Json>,
-    /// A page to visit.
+    /// A page that the person is asked to visit.
     pub url: Option<String>,
     /// The page where a person decides, if an answer of this caller does not count.
     pub approval_url: Option<String>,
-    /// Whether an answer may bring other arguments.
+    /// Whether an answer may replace the arguments.
     pub editable: bool,
 }
 
-/// A part of the list, newest first.
+/// A page of the list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionPage {
     /// The executions.
     pub executions: Vec<ExecutionRow>,
-    /// Where the next part begins.
+    /// The position of the next page.
     pub next: Option<ExecutionId>,
 }
 
-/// An execution's line in the list.
+/// An execution's row in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionRow {
-    /// Which.
+    /// Its id.
     pub execution: ExecutionId,
-    /// How it stands.
+    /// Its status.
     pub status: ExecutionStatus,
-    /// Whose it is.
+    /// The caller that started it.
     pub caller: String,
-    /// When it began.
+    /// The time of its start.
     pub created: Timestamp,
-    /// Its newest event.
+    /// The number of its newest event.
     pub last: Seq,
-    /// How it ended: `completed`, `failed` or `cancelled`; none before its end.
+    /// How it ended: `completed`, `failed` or `cancelled`; `None` before its end.
     pub outcome: Option<String>,
-    /// The kind of its failure.
+    /// The code of its failure.
     pub code: Option<String>,
-    /// From its start to its end, or to now; none where the server is of an earlier version.
+    /// From its start to its end, or to now; `None` where the server is of an earlier version.
     pub duration_ms: Option<u64>,
     /// The first tools that it called.
     pub tools: Vec<String>,
-    /// The same as the server put it.
+    /// The server's JSON, unchanged.
     pub json: Json,
 }
 
-/// How an execution stands, in one word.
+/// The status of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecutionStatus {
-    /// Under way.
+    /// It is running.
     Running,
-    /// Somebody must decide.
+    /// It waits for an answer.
     Paused,
-    /// Could not be brought back after a restart.
+    /// It could not be recovered after a restart.
     Parked,
-    /// Over.
+    /// It has ended.
     Finished,
 }
 
 impl ExecutionStatus {
-    /// The word.
+    /// The status on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",

@@ -1,4 +1,4 @@
-//! Starting a program and staying with it: the parts of a conversation that do not wait.
+//! Starts programs without waiting for their end, and answers their questions.
 
 use crate::{AirlockClient, Error, ExecutionRef, ExecutionReply, OpenQuestion, reply, wire};
 use hyper::Method;
@@ -6,12 +6,12 @@ use lifecycle::{Answer, AnswerExtras, ExecutionId, Json, RequestedLimits};
 use serde_json::json;
 
 impl AirlockClient {
-    /// Starts a program and does not wait for what comes of it.
+    /// Starts a program without waiting for its end.
     pub async fn start(&self, code: &str) -> Result<ExecutionId, Error> {
         self.start_within(code, RequestedLimits::default()).await
     }
 
-    /// Starts a program that may use less than the server would let it, and does not wait for what comes of it.
+    /// Starts a program with lower limits than the server's, without waiting for its end.
     pub async fn start_within(
         &self,
         code: &str,
@@ -28,7 +28,7 @@ impl AirlockClient {
             .await
     }
 
-    /// Answers a question and does not wait for what follows. The first answer stands.
+    /// Answers a question without waiting for the consequences. The first answer counts.
     pub async fn answer_question(
         &self,
         id: ExecutionRef,
@@ -40,7 +40,7 @@ impl AirlockClient {
         self.send_request(Method::POST, &path, Some(&body)).await.map(drop)
     }
 
-    /// What an execution asks now, oldest first.
+    /// Returns the open questions of an execution, oldest first.
     pub async fn questions(&self, id: ExecutionRef) -> Result<Vec<OpenQuestion>, Error> {
         let (_, body) = self
             .send_request(Method::GET, &format!("/api/executions/{id}/questions"), None)

@@ -1,4 +1,4 @@
-//! `/api/sign-in` and `/api/sessions`: how a person's browser signs in, and which browsers did.
+//! `/api/sign-in` and `/api/sessions`: signs a person's browser in, and lists the browsers that are signed in.
 
 use crate::{AirlockClient, Error};
 use hyper::Method;
@@ -31,7 +31,7 @@ pub struct BrowserSessionLine {
     pub expires: i64,
     /// `browser` where all tabs share it, `tab` where it is one tab's.
     pub kind: String,
-    /// What the browser calls itself.
+    /// The browser's user agent.
     pub agent: String,
 }
 
@@ -42,7 +42,7 @@ struct SessionList {
 
 #[derive(Deserialize)]
 struct SessionAnswer {
-    /// Not named by servers of earlier versions.
+    /// Servers of earlier versions do not send it.
     origin: Option<String>,
 }
 
@@ -53,21 +53,21 @@ impl AirlockClient {
         Ok(session.origin.unwrap_or_else(|| self.base_url().to_owned()))
     }
 
-    /// The address of a page with a code that signs a browser in, once. `path` begins with `/`.
+    /// Returns the address of a page with a single-use code that signs a browser in. `path` begins with `/`.
     pub async fn sign_in_link(&self, path: &str) -> Result<String, Error> {
         let minted: SignInCode = self.asked(Method::POST, CODES, None).await?;
         let origin = minted.origin.as_deref().unwrap_or_else(|| self.base_url());
         Ok(format!("{origin}{path}#code={}", minted.code))
     }
 
-    /// A code that raises a signed-in browser's tab for an hour, once.
+    /// Returns a single-use code that raises the rights of a signed-in browser's tab for an hour.
     pub async fn elevation_code(&self) -> Result<SignInCode, Error> {
         let body = Json::from_value(&json!({ "admin": true }));
         let body = body.map_err(|error| Error::Unusable(error.to_string()))?;
         self.asked(Method::POST, CODES, Some(&body)).await
     }
 
-    /// The browsers that are signed in, newest first.
+    /// Lists the browsers that are signed in, newest first.
     pub async fn browser_sessions(&self) -> Result<Vec<BrowserSessionLine>, Error> {
         let list: SessionList = self.asked(Method::GET, "/api/sessions", None).await?;
         Ok(list.sessions)

@@ -1,4 +1,4 @@
-//! Where tools come from, for administrators.
+//! Sources of tools, for administrators.
 
 use crate::{AirlockClient, Error};
 use hyper::Method;
@@ -14,23 +14,23 @@ pub struct SourceLine {
     pub slug: String,
     /// `openapi`, `mcp`, `command` or `built-in`.
     pub kind: String,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
-    /// How many tools it has.
+    /// The number of its tools.
     pub tool_count: usize,
     /// Why it cannot be read now.
     pub trouble: Option<String>,
 }
 
-/// What reading a source changed.
+/// The changes that a refresh of a source found.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceChange {
-    /// Tools that were not there before.
+    /// Tools that are new.
     pub added_tools: Vec<String>,
-    /// Tools that are gone.
+    /// Tools that were removed.
     pub removed_tools: Vec<String>,
-    /// Tools that are not what they were.
+    /// Tools that changed.
     pub changed_tools: Vec<String>,
     /// Those of them that earlier approvals no longer cover.
     #[serde(default)]
@@ -40,12 +40,12 @@ pub struct SourceChange {
 }
 
 impl AirlockClient {
-    /// Every source.
+    /// Lists all sources.
     pub async fn sources(&self) -> Result<Vec<SourceLine>, Error> {
         self.asked(Method::GET, "/api/integrations", None).await
     }
 
-    /// What is at an address, and a name for it; none where nothing is recognised.
+    /// Detects what kind of source is at an address, and proposes a name; `None` where no kind is recognised.
     pub async fn detect_source(
         &self,
         url: &str,
@@ -67,7 +67,7 @@ impl AirlockClient {
         self.asked(Method::POST, "/api/sources", Some(&body)).await
     }
 
-    /// The kinds of credential that a source's own description asks for, the usual one first.
+    /// The kinds of credential that a source's own description names, the usual one first.
     pub async fn auth_templates(&self, slug: &str) -> Result<Vec<String>, Error> {
         let path = format!("/api/integrations/{}", escaped(slug));
         let source: Value = self.asked(Method::GET, &path, None).await?;
@@ -76,13 +76,13 @@ impl AirlockClient {
         Ok(templates.map(str::to_owned).collect())
     }
 
-    /// Reads a source anew.
+    /// Reads the source's description again.
     pub async fn refresh_source(&self, slug: &str) -> Result<SourceChange, Error> {
         let path = format!("/api/integrations/{}/refresh", escaped(slug));
         self.asked(Method::POST, &path, None).await
     }
 
-    /// Removes a source and its connections. The route itself takes one that does not exist for removed.
+    /// Removes a source and its connections. The route also reports a source that does not exist as removed.
     pub async fn remove_source(&self, slug: &str) -> Result<(), Error> {
         if !self.sources().await?.iter().any(|source| source.slug == slug) {
             let message =

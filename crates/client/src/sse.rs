@@ -1,25 +1,25 @@
-//! `text/event-stream`, from bytes in whatever pieces they come. Only the data is kept: our events
-//! carry their numbers inside.
+//! Parses `text/event-stream` from chunks of any size. Only the data fields are used: the server's events contain their
+//! numbers.
 
 use std::collections::VecDeque;
 
-/// Longest message: the largest value of a program, escaped, and room to spare.
+/// Longest message: the largest value of a program, escaped, with some reserve.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// Takes bytes and gives messages.
+/// Parses bytes into messages.
 #[derive(Debug)]
 pub(crate) struct SseParser {
     line: Vec<u8>,
-    /// The data lines of the message under way, each with a line end behind it.
+    /// The data lines of the incomplete message, each with a line end.
     data: Vec<u8>,
-    /// A carriage return ended the last line: a line feed right behind it belongs to it.
+    /// The last line ended with a carriage return: a line feed that follows directly belongs to it.
     was_return: bool,
     is_begun: bool,
     complete: VecDeque<Vec<u8>>,
     bytes_max: usize,
 }
 
-/// A message that is longer than any of ours.
+/// A message that exceeds the length limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseMessageTooLong;
 
@@ -35,12 +35,12 @@ impl SseParser {
         }
     }
 
-    /// The next message that is complete.
+    /// Returns the next complete message.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         self.complete.pop_front()
     }
 
-    /// Hears what came in.
+    /// Parses a chunk of bytes.
     pub(crate) fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<(), SseMessageTooLong> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.was_return) && first == b'\n' {
@@ -80,7 +80,7 @@ impl SseParser {
         self.line.clear();
     }
 
-    /// A message without data is a sign of life and nothing else.
+    /// A message without data is a keep-alive.
     fn end_message(&mut self) {
         if self.data.pop().is_some() {
             self.complete.push_back(std::mem::take(&mut self.data));
@@ -88,7 +88,7 @@ impl SseParser {
     }
 }
 
-/// What a data line says; none for comments and other fields.
+/// The content of a data line; `None` for comments and other fields.
 fn data_of(line: &[u8]) -> Option<&[u8]> {
     match line.strip_prefix(b"data")? {
         [] => Some(&[]),

@@ -1,4 +1,4 @@
-//! The client against a server that says what it was told to say.
+//! The client against a scripted server.
 
 use crate::follow::RetryPolicy;
 use crate::{
@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 const RUN: &str = "run_00000000-0000-0000-0000-000000000001";
 const ASKED: &str = "exec_00000000-0000-0000-0000-000000000002";
 
-/// A server that gives one answer per connection and then hangs up. Returns what it was asked.
+/// Runs a server that gives one answer per connection and then closes it. Returns the requests.
 async fn speak(listener: TcpListener, answers: &[String]) -> Vec<String> {
     let mut requests = vec![];
     for answer in answers {
         let (mut stream, _) = listener.accept().await.unwrap();
         requests.push(request(&mut stream).await);
-        // In small pieces, as a slow network would.
+        // In small pieces, as on a slow network.
         for piece in answer.as_bytes().chunks(7) {
             stream.write_all(piece).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Where a WebSocket begins: a TCP connection, and a request that carries the token in a header, where no log stores it.
+//! Opens WebSockets: a TCP connection, and a request that carries the token in a header, where no log stores it.
 
 use crate::address::BaseAddress;
 use crate::connector::ConnectorError;
@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use transport::{ClientReader, ClientWriter, connect_web_socket};
 
-/// Opens the WebSocket at a `ws://` URL. The server gets the token when it has shown what the token asks for.
+/// Opens the WebSocket at a `ws://` URL. The server gets the token once it has given the proof that the token requires.
 pub(crate) async fn open(
     url: &str,
     token: Option<&ServerToken>,
@@ -39,7 +39,7 @@ async fn connect(
             None => TcpStream::connect(&address).await?,
         };
     }
-    // A keystroke must not wait for the next one.
+    // Nagle's algorithm would delay a keystroke until the next one.
     stream.set_nodelay(true)?;
     Ok((stream, request))
 }

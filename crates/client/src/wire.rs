@@ -1,4 +1,4 @@
-//! What the server says, as it stands on the wire. Members that a newer server adds are ignored.
+//! The wire format of the server's answers. Members that a newer server adds are ignored.
 
 use crate::Error;
 use lifecycle::{Answer, AnswerExtras, ExecutionId, Json, LogLevel, QuestionId, Seq, Timestamp};
@@ -39,7 +39,7 @@ pub(crate) struct JournalBody {
     pub(crate) entries: Vec<lifecycle::Entry>,
 }
 
-/// The same with its entries unread.
+/// A page of the journal with its entries unparsed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct JournalPage {
     pub(crate) entries: Vec<Box<RawValue>>,
@@ -106,7 +106,7 @@ pub(crate) struct ExecutionRowBody {
     pub(crate) caller: String,
     pub(crate) created: Timestamp,
     pub(crate) last: Seq,
-    // Servers of earlier versions say nothing of these.
+    // Servers of earlier versions do not send these.
     #[serde(default)]
     pub(crate) outcome: Option<String>,
     #[serde(default)]
@@ -117,8 +117,8 @@ pub(crate) struct ExecutionRowBody {
     pub(crate) tools: Vec<String>,
 }
 
-/// Any event: which members there are goes by its type. One struct, because payloads inside tagged
-/// enums could not be passed on unparsed.
+/// Any event: its type determines which members are present. One struct, because payloads inside tagged enums could not
+/// be passed on unparsed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EventBody {
@@ -129,7 +129,7 @@ pub(crate) struct EventBody {
     pub(crate) caller: Option<String>,
     pub(crate) code: Option<String>,
     pub(crate) level: Option<LogLevelName>,
-    /// What was printed; of a call, the number of the line that made it.
+    /// The printed line; of a call, the number of the source line that made it.
     pub(crate) line: Option<Value>,
     #[serde(default, deserialize_with = "present")]
     pub(crate) item: Option<Json>,
@@ -157,7 +157,7 @@ pub(crate) struct EventBody {
     pub(crate) active_ms: Option<u64>,
 }
 
-/// How loud a line was; one that we do not know is an ordinary one.
+/// The level of a log line; an unknown level counts as an ordinary one.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevelName {
@@ -181,7 +181,7 @@ impl From<LogLevelName> for LogLevel {
     }
 }
 
-/// A `null` that is there is a value, apart from one that is absent.
+/// Distinguishes a `null` that is present from a member that is absent.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(from).map(Some)
 }

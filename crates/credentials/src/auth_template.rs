@@ -1,25 +1,25 @@
-//! Templates of credentials: a template and its values make a credential, and an offer makes a connection. Pure.
+//! Authentication templates: a template and its values form a credential, and an offer becomes a connection. Pure.
 
 use crate::{BasicConfig, ConnectionConfig, OAuthConfig, SecretText};
 use std::collections::BTreeMap;
 use tools::{AuthKind, AuthMethod, CredentialPlacement, PlacementKind, ToolCredential};
 
-/// The proof that a request offers for a new connection.
+/// The credential that a request offers for a new connection.
 #[derive(Debug, Clone, Default)]
 pub struct CredentialOffer {
-    /// One of the source's own ways, or `none`, `bearer`, `basic`, `header`, `query`, `cookie` or `oauth`.
+    /// One of the source's methods, or `none`, `bearer`, `basic`, `header`, `query`, `cookie` or `oauth`.
     pub template: Option<String>,
-    /// The only value, where there is only one.
+    /// The value, if the method needs only one.
     pub value: Option<SecretText>,
-    /// Values by their names.
+    /// The values by name.
     pub values: BTreeMap<String, SecretText>,
-    /// What is known about the authorization server.
+    /// The OAuth settings.
     pub oauth: Option<OAuthConfig>,
     /// Whether values may be missing: a person enters them later.
     pub is_handed_off: bool,
 }
 
-/// The connection that an offer makes, by the ways that its source knows.
+/// The connection for an offer, by the authentication methods of its source.
 pub fn connection_from_offer(
     own: &[AuthMethod],
     offer: CredentialOffer,
@@ -93,7 +93,7 @@ fn unknown_template(own: &[AuthMethod], template: &str) -> String {
     format!("The template \"{template}\" is not known; there are {}.", names.join(", "))
 }
 
-/// A way to prove who calls: the source's own, or one that every API may take.
+/// An authentication method: one of the source's, or a generic one.
 pub(crate) fn method(own: &[AuthMethod], template: &str) -> Option<AuthMethod> {
     let known = own.iter().find(|method| method.template == template).cloned();
     known.or_else(|| match template {
@@ -103,7 +103,7 @@ pub(crate) fn method(own: &[AuthMethod], template: &str) -> Option<AuthMethod> {
     })
 }
 
-/// What a way wants to be told, each once.
+/// The names of the values that a method needs, without duplicates.
 pub(crate) fn variables(method: &AuthMethod) -> Vec<String> {
     if method.kind == AuthKind::Basic {
         return vec!["user".into(), "password".into()];
@@ -114,7 +114,7 @@ pub(crate) fn variables(method: &AuthMethod) -> Vec<String> {
     names
 }
 
-/// The credential that a way makes of its values; the names of those that are missing.
+/// The credential that a method forms of its values, or the names of the missing values.
 pub(crate) fn fill(
     method: &AuthMethod,
     values: &BTreeMap<String, String>,
@@ -135,7 +135,7 @@ pub(crate) fn fill(
     Ok(ToolCredential::new(method.placements.iter().map(placement).collect()))
 }
 
-/// Where the values of a connection will go, without them.
+/// Where the values of a connection will go, without the values.
 pub(crate) fn outline(own: &[AuthMethod], connection: &ConnectionConfig) -> ToolCredential {
     let hole = |place: PlacementKind, name: &str| CredentialPlacement {
         place,

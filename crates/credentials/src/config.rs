@@ -1,4 +1,4 @@
-//! The configuration of a connection: which values prove who calls, where they are, and where they go.
+//! The configuration of a connection: its secret values, where they are stored, and where they go.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use tools::ConnectionOwner;
 /// Longest value that a variable or a file may hold.
 const SECRET_BYTES_MAX: u64 = crate::VALUE_BYTES_MAX as u64;
 
-/// One credential. Exactly one way to prove who calls, or none.
+/// One connection, with at most one authentication method.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionConfig {
-    /// `org`, unless it says `user`.
+    /// `org` (the default) or `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// What people read.
+    /// A description for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `Authorization: Bearer …`.
@@ -34,19 +34,19 @@ pub struct ConnectionConfig {
     /// Cookies of each request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cookies: BTreeMap<String, SecretText>,
-    /// Variables of a program that is started.
+    /// Environment variables of a program that is started.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, SecretText>,
-    /// One of the source's own ways to prove who calls, such as `apikey-0`; `values` has what it wants.
+    /// One of the source's authentication methods, such as `apikey-0`; `values` has its values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// What the template wants, by its names. What is missing is asked of a person when it is needed.
+    /// The values of the template, by name. A person is asked for missing values when they are needed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, SecretText>,
-    /// Tokens that an authorization server gives.
+    /// Tokens of an authorization server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OAuthConfig>,
-    /// A tool without arguments that shows whether the credential is good.
+    /// A tool without arguments whose success shows that the credential is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health: Option<String>,
 }
@@ -55,108 +55,108 @@ pub struct ConnectionConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BasicConfig {
-    /// Who.
+    /// The user name.
     pub user: SecretText,
-    /// The proof.
+    /// The password.
     pub password: SecretText,
 }
 
-/// Where tokens come from. What is not said is found out.
+/// OAuth settings. Missing settings are discovered.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OAuthConfig {
-    /// How they are got; as the source's description says, or by code, where it is not said.
+    /// The flow; by default the one in the source's description, else the authorization code flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<OAuthFlow>,
-    /// Which of the source's own ways it is, as they are listed; the first that is OAuth 2 where it is not said.
+    /// The source's security scheme, by its name; by default the first one of OAuth 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// Who gives them.
+    /// The authorization server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// A client that was registered there beforehand, by its name: `slug`, or `owner/slug`.
+    /// A client that was registered beforehand, by its name: `slug`, or `owner/slug`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// Where a person agrees.
+    /// The authorization endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
-    /// Where tokens are given.
+    /// The token endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
-    /// Where they are renewed, if that is elsewhere.
+    /// The refresh endpoint, if it is a different one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_url: Option<String>,
-    /// Where devices begin.
+    /// The device authorization endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_url: Option<String>,
-    /// Who we are there; we introduce ourselves where it is not said.
+    /// Our client id; registered dynamically if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// What proves that.
+    /// Our client secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<SecretText>,
-    /// What we want to be allowed.
+    /// The requested scopes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// What the tokens are for; the source's own address where it is not said.
+    /// The resource that the tokens are for; by default the address of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
 }
 
-/// How tokens are got.
+/// A grant type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OAuthFlow {
-    /// A person agrees in a browser that comes back to us.
+    /// Authorization code: a person agrees in a browser that is redirected back.
     #[default]
     Code,
-    /// A person agrees in any browser, and we ask until they have.
+    /// Device code: a person agrees in any browser while the server polls.
     Device,
-    /// We ask for ourselves: nobody has to agree.
+    /// Client credentials: no person is involved.
     ClientCredentials,
 }
 
-/// A text, or where it is.
+/// A text, or a reference to one.
 #[derive(Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum SecretText {
-    /// Here.
+    /// The text itself.
     Plain(String),
-    /// In a variable of our own environment.
+    /// A variable of the server's environment.
     Env {
-        /// Its name.
+        /// The name of the variable.
         env: String,
     },
-    /// In a file; a line break at its end does not count.
+    /// A file; a line break at its end is ignored.
     File {
-        /// Its path.
+        /// The path of the file.
         file: PathBuf,
     },
-    /// What a program prints, such as `op`, `vault` or `pass`; a line break at its end does not count.
+    /// The output of a program such as `op`, `vault` or `pass`; a line break at its end is ignored.
     Cmd {
-        /// Its name and arguments.
+        /// The program and its arguments.
         cmd: CommandWords,
     },
-    /// Sealed, in the vault.
+    /// A secret in the vault.
     Vault {
-        /// Its name there.
+        /// The name in the vault.
         vault: String,
     },
 }
 
-/// Name and arguments of a program: a list, or words with spaces between them. No shell sees them; quotes hold a word with
-/// spaces together.
+/// Name and arguments of a program: a list, or words separated by spaces. No shell is involved; quotes group a word with
+/// spaces.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum CommandWords {
-    /// As they are.
+    /// A list of words.
     List(Vec<String>),
-    /// With spaces between them.
+    /// Words separated by spaces.
     Line(String),
 }
 
 impl CommandWords {
-    /// Name and arguments.
+    /// The name and the arguments.
     pub fn argv(&self) -> Vec<String> {
         match self {
             Self::List(words) => words.clone(),
@@ -165,7 +165,7 @@ impl CommandWords {
     }
 }
 
-/// The words of a line. What stands in quotes, single or double, is part of one word as it is.
+/// Splits a line into words. Text in quotes, single or double, is taken literally as part of one word.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (vec![], None::<String>, None);
     for c in line.chars() {
@@ -196,13 +196,13 @@ impl std::fmt::Debug for SecretText {
 }
 
 impl SecretText {
-    /// Where `env:NAME`, `file:PATH` or `cmd:WORDS` says that a text is; none where it says nothing of the kind.
+    /// The reference that `env:NAME`, `file:PATH` or `cmd:WORDS` denotes; none for other texts.
     pub fn referring(text: &str) -> Option<Self> {
         let (provider, id) = text.split_once(':')?;
         Self::from_provider(provider, id)
     }
 
-    /// The text that a provider knows under `id`.
+    /// The text that a secret provider has under `id`.
     pub fn from_provider(provider: &str, id: &str) -> Option<Self> {
         match provider {
             "env" => Some(Self::Env { env: id.to_owned() }),
@@ -212,8 +212,8 @@ impl SecretText {
         }
     }
 
-    /// Takes a text that says where it is at its word. Only for what an operator wrote: what others type is meant
-    /// as it is.
+    /// Replaces a text by the reference that it denotes. Only for texts of an operator: those of other people are
+    /// literal.
     pub fn refer(&mut self) {
         if let Self::Plain(text) = self
             && let Some(elsewhere) = Self::referring(text)
@@ -222,7 +222,7 @@ impl SecretText {
         }
     }
 
-    /// Reads what is near: the rest needs a vault or a program.
+    /// Reads a local text. Vault entries and programs are resolved elsewhere.
     pub fn read(&self) -> Result<String, String> {
         match self {
             Self::Plain(text) => Ok(text.clone()),
@@ -252,19 +252,19 @@ impl SecretText {
 }
 
 impl ConnectionConfig {
-    /// Whose it is.
+    /// The owner.
     pub fn owner(&self) -> Result<ConnectionOwner, String> {
         let owner = self.owner.as_deref().unwrap_or("org");
         ConnectionOwner::parse(owner)
             .ok_or_else(|| format!("owner is \"org\" or \"user\", not \"{owner}\""))
     }
 
-    /// Whose it is, as it stands in a path.
+    /// The owner, in the form used in paths.
     pub fn owner_name(&self) -> &str {
         self.owner.as_deref().unwrap_or("org")
     }
 
-    /// Refuses a configuration that contradicts itself or is too large.
+    /// Rejects a configuration that contradicts itself or is too large.
     pub fn check_members(&self) -> Result<(), String> {
         self.owner()?;
         let ways = [
@@ -283,7 +283,7 @@ impl ConnectionConfig {
         }
     }
 
-    /// Every secret of it.
+    /// Every secret text of it.
     pub fn texts(&mut self) -> impl Iterator<Item = &mut SecretText> {
         let basic = self.basic.iter_mut().flat_map(|basic| [&mut basic.user, &mut basic.password]);
         let client = self.oauth.iter_mut().filter_map(|oauth| oauth.client_secret.as_mut());
@@ -293,7 +293,7 @@ impl ConnectionConfig {
         single.chain(placed).chain(self.values.values_mut())
     }
 
-    /// Names of what it has in the vault.
+    /// Names of its vault entries.
     pub fn sealed_names(&self) -> Vec<String> {
         let mut copy = self.clone();
         let names = copy.texts().filter_map(|text| match text {
@@ -306,7 +306,7 @@ impl ConnectionConfig {
         names.collect()
     }
 
-    /// The name of its way to prove who calls, for lists.
+    /// The name of its authentication method, for lists.
     pub fn template_name(&self) -> &str {
         match (&self.bearer, &self.basic, &self.template) {
             (Some(_), _, _) => "bearer",

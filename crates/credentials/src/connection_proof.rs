@@ -1,5 +1,5 @@
-//! The proof of one connection, resolved when a call needs it: values from the vault, from variables, files and
-//! programs, or a token. A value that is missing is asked of a person, and the same call continues.
+//! Resolves the credential of one connection when a call needs it: values from the vault, variables, files and
+//! programs, or a token. A person is asked for a missing value, and the same call continues.
 
 use crate::secret_values::{self, MissingValue};
 use crate::{ConnectionConfig, ConnectionKey, Credentials, auth_template, handoff, oauth};
@@ -12,21 +12,22 @@ use tools::http::RequestReach;
 use tools::{CredentialProvider, NoProof, ProofRefused, ToolCredential, ToolRequest};
 use url::Url;
 
-/// How often a call asks a person for what it needs: a person who agrees and enters nothing is asked again, not for ever.
+/// How often a call asks a person for what it needs: a person who accepts without entering anything is asked again, up
+/// to this limit.
 pub(crate) const ASKS_MAX: usize = 3;
 
-/// The proof of one connection.
+/// The credential provider of one connection.
 #[derive(Clone)]
 pub struct ConnectionProof {
-    /// What all proofs share.
+    /// The state that all connections share.
     pub credentials: Arc<Credentials>,
     /// The connection.
     pub key: ConnectionKey,
     /// How the connection is configured.
     pub connection: Arc<ConnectionConfig>,
-    /// Where its source is, if that is an address.
+    /// The address of its source, if it has one.
     pub address: Option<Url>,
-    /// Where its description was found; none where its operator wrote it down.
+    /// Where its description came from; none if the operator wrote it.
     pub described_at: Option<Url>,
 }
 
@@ -37,13 +38,13 @@ impl fmt::Debug for ConnectionProof {
 }
 
 impl ConnectionProof {
-    /// How far an address that its description names may lead.
+    /// The reach of addresses that its description names.
     pub(crate) fn reach_of_description(&self) -> RequestReach {
         self.described_at.as_ref().map_or(RequestReach::Anywhere, RequestReach::granted_to)
     }
 
-    /// How far a request to `target` may lead, where calls of the source go by what the source says: a description on
-    /// the internet sends nobody into our networks.
+    /// The reach of a request to `target`, if the source's description determines its calls: a description on
+    /// the internet cannot lead into private networks.
     pub fn reach_of_target(&self, target: &Url) -> RequestReach {
         self.address
             .as_ref()
@@ -51,7 +52,7 @@ impl ConnectionProof {
             .within(target)
     }
 
-    /// The credential, if it can be had without asking a person.
+    /// The credential, if it is available without asking a person.
     pub async fn available(&self) -> Result<ToolCredential, ToolFailure> {
         let proof = oauth::with_registered_client(self.clone()).await?;
         match &proof.connection.oauth {

@@ -1,4 +1,4 @@
-//! What the proofs of all connections share: the vault, the network, and where browsers find the server.
+//! The state that all connections share: the vault, the network, and where browsers reach the server.
 
 use crate::{ConnectionConfig, Vault};
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ use tools::http::ApiClient;
 use tools::{AuthMethod, CatalogueSnapshot, ChildSupervision, IntegrationSlug};
 use url::Url;
 
-/// How long a call that needs a person waits until the server knows where it listens: it has just started.
+/// How long a call that needs a person waits until the server knows its address, directly after the start.
 const ORIGIN_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Identifies a connection.
@@ -42,7 +42,7 @@ impl ConnectionKey {
     }
 }
 
-/// What credentials need of the server around them.
+/// What credentials need of the surrounding server.
 pub trait CredentialHost: Send + Sync {
     /// The present time.
     fn now(&self) -> Timestamp;
@@ -50,7 +50,7 @@ pub trait CredentialHost: Send + Sync {
     /// How often the clock was set back since the data directory was made.
     fn clock_generation(&self) -> u64;
 
-    /// The tools and sources at this moment.
+    /// The current tools and sources.
     fn catalogue(&self) -> Arc<CatalogueSnapshot>;
 
     /// Answers the question of `execution` that sends a person to `url`. Waits until the question is open or the
@@ -63,17 +63,17 @@ pub trait CredentialHost: Send + Sync {
     ) -> BoxFuture<'static, ()>;
 }
 
-/// What [`Credentials`] are made of.
+/// The dependencies of [`Credentials`].
 pub struct CredentialSetup {
-    /// Where secrets are sealed.
+    /// Seals secrets.
     pub vault: Vault,
-    /// What reaches authorization servers.
+    /// The HTTP client for authorization servers.
     pub http: ApiClient,
-    /// The server around them.
+    /// The surrounding server.
     pub host: Arc<dyn CredentialHost>,
-    /// Who looks after programs that print secrets.
+    /// How programs that print secrets are supervised.
     pub minding: ChildSupervision,
-    /// Whether browsers will find the server: see [`Credentials::listens_at`].
+    /// Whether browsers can reach the server: see [`Credentials::listens_at`].
     pub serves: bool,
     /// Ends the tasks.
     pub closing: CancellationToken,
@@ -87,19 +87,19 @@ impl fmt::Debug for CredentialSetup {
     }
 }
 
-/// What the proofs of all connections share.
+/// The state that all connections share.
 pub struct Credentials {
     pub(crate) vault: Vault,
     pub(crate) http: ApiClient,
     pub(crate) host: Arc<dyn CredentialHost>,
     pub(crate) minding: ChildSupervision,
-    /// Where browsers find this server; none until it listens.
+    /// Where browsers reach this server; none until it listens.
     origin: watch::Sender<Option<Url>>,
     /// Whether it will ever listen.
     serves: bool,
     /// The newest configuration of each connection. A call that waited for a person holds an older one.
     current: Mutex<HashMap<ConnectionKey, Arc<ConnectionConfig>>>,
-    /// One lock per connection: a caller that waits for it finds what the first one got.
+    /// One lock per connection: a caller that waits for it uses the result of the first one.
     locks: Mutex<HashMap<ConnectionKey, Arc<sync::Mutex<()>>>>,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -130,12 +130,12 @@ impl Credentials {
         }
     }
 
-    /// Sets the address where browsers find the server.
+    /// Sets the address where browsers reach the server.
     pub fn listens_at(&self, origin: Url) {
         self.origin.send_replace(Some(origin));
     }
 
-    /// Where browsers find the server; none where they never do.
+    /// Where browsers reach the server; none if they never can.
     pub(crate) async fn origin(&self) -> Option<Url> {
         if !self.serves {
             return None;
@@ -145,7 +145,7 @@ impl Credentials {
         known.await.ok()?.ok()?.clone()
     }
 
-    /// The source's own ways to prove who calls.
+    /// The authentication methods of the source.
     pub(crate) fn methods(&self, key: &ConnectionKey) -> Vec<AuthMethod> {
         let integration = self.host.catalogue().integration(key.slug.as_str());
         integration.map(|integration| integration.auth_methods()).unwrap_or_default()
@@ -162,7 +162,7 @@ impl Credentials {
         current.insert(key.clone(), Arc::clone(connection));
     }
 
-    /// The newest configuration of a connection; none where it was never bound.
+    /// The newest configuration of a connection; none if it was never bound.
     pub(crate) fn current(&self, key: &ConnectionKey) -> Option<Arc<ConnectionConfig>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
@@ -172,10 +172,10 @@ impl Credentials {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
-    /// The lock of a connection, for those who get it a token.
+    /// The lock of a connection, held while a token is obtained.
     pub(crate) fn connection_lock(&self, key: &ConnectionKey) -> Arc<sync::Mutex<()>> {
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Locks that nobody holds or waits for are made again when they are needed.
+        // Unused locks are dropped, and created again on demand.
         locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(locks.entry(key.clone()).or_default())
     }

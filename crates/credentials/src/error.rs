@@ -1,8 +1,8 @@
-//! Why something was not done with a credential.
+//! Errors of operations on credentials.
 
 use crate::VaultError;
 
-/// Why something was not done with a credential.
+/// Why an operation on a credential failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CredentialError {
     /// The request contradicts itself, or the other side refused it.

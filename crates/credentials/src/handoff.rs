@@ -21,16 +21,16 @@ struct HandoffPurpose {
     handoff: bool,
 }
 
-/// What a person is asked to enter.
+/// The form of a hand-off page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffForm {
     /// The connection, in the form that people read.
     pub connection: String,
     /// The title of the source.
     pub api: String,
-    /// The host that receives what is entered; none where the source is no address.
+    /// The host that receives the values; none if the source has no address.
     pub host: Option<String>,
-    /// The source's label of its way to prove who calls.
+    /// The source's label of its authentication method.
     pub label: String,
     /// The names of the values.
     pub fields: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) async fn ask_for_secret(
 ) -> Result<(), NoProof> {
     let url = begin_handoff(proof, Some(call)).await?;
     let message = format!(
-        "The connection {} has no secret yet. Enter it on the page behind this link; nobody but the server sees it.",
+        "The connection {} has no secret yet. Enter it on the page behind this link; only the server sees it.",
         proof.key.display_name()
     );
     Ok(oauth_flows::ask_to_sign_in(call, message, url).await?)
@@ -65,7 +65,7 @@ async fn begin_handoff(proof: &ConnectionProof, call: WaitingCall<'_>) -> Result
 }
 
 impl Credentials {
-    /// The connection of a hand-off; none where the state is unknown or has expired.
+    /// The connection of a hand-off; none if the state is unknown or has expired.
     pub async fn handoff_key(&self, state: &str) -> Result<Option<ConnectionKey>, VaultError> {
         let flow = self.flow(state).await?;
         Ok(flow.and_then(|flow| {
@@ -86,7 +86,7 @@ impl ConnectionProof {
         begin_handoff(self, None).await.map_err(|none| invalid(oauth::sentence(none)))
     }
 
-    /// What a person is asked to enter.
+    /// The form of a hand-off page.
     pub fn handoff_form(&self) -> HandoffForm {
         let method = method(&self.credentials.methods(&self.key), self.connection.template_name());
         let fields = method.as_ref().map(variables).unwrap_or_default();

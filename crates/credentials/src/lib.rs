@@ -1,6 +1,6 @@
-//! The secrets of connections: the vault that seals them, what proves to a source who calls, and the OAuth client.
-//! Knows the tools that need a credential, and neither executions nor doors: [`CredentialHost`] is all that it wants of
-//! the server around it.
+//! The secrets of connections: the vault that seals them, the credentials that authenticate calls, and the OAuth client.
+//! Knows the tools that need a credential, and neither executions nor protocols: [`CredentialHost`] is its only
+//! interface to the surrounding server.
 
 mod auth_template;
 mod config;

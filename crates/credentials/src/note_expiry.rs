@@ -14,12 +14,12 @@ pub(crate) struct NoteExpiry {
 }
 
 impl NoteExpiry {
-    /// `ms` milliseconds from now.
+    /// Expires `ms` milliseconds from now.
     pub(crate) fn after(host: &dyn CredentialHost, ms: i64) -> Self {
         Self::for_expiry(host.now().0.saturating_add(ms), host)
     }
 
-    /// At a time of the present clock.
+    /// Expires at a time of the present clock.
     pub(crate) fn for_expiry(expires_at: i64, host: &dyn CredentialHost) -> Self {
         Self { expires_at, generation: host.clock_generation() }
     }

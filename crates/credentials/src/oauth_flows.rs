@@ -1,6 +1,6 @@
 //! Flows in which a person opens a page in a browser: at an authorization server, or a page of this server where they
-//! enter a secret. Each is sealed in the vault under the hash of its secret `state`, so that a person who comes back
-//! after a restart is recognised. A flow ends once. Executions that need the same share one flow.
+//! enter a secret. Each is sealed in the vault under the hash of its secret `state`, so that a person who returns
+//! after a restart is recognised. A flow ends once. Executions that need the same flow share it.
 
 use crate::note_expiry::NoteExpiry;
 use crate::oauth::vault_trouble;
@@ -19,7 +19,7 @@ use tools::{IntegrationSlug, NoProof, ToolRequest};
 /// How long a person may take. Calls that wait for the person wait longer, and then receive another link.
 const FLOW_MS_MAX: i64 = 30 * 60 * 1_000;
 
-/// Executions that share one flow; others get a flow of their own.
+/// Maximum number of executions that share one flow; further ones start another.
 const SHARED_MAX: usize = 100;
 
 /// How long a question may take to appear after its flow has ended: the journal was still appending it.
@@ -33,15 +33,15 @@ pub struct BrowserFlow {
     name: String,
     /// The address that the person opens.
     pub(crate) url: String,
-    /// The executions that wait for its end.
+    /// The executions that wait for the end of the flow.
     executions: Vec<ExecutionId>,
     #[serde(flatten)]
     expiry: NoteExpiry,
-    /// What its end needs: a JSON text of the module that began it.
+    /// The data for completing the flow: a JSON text of the module that began it.
     pub(crate) purpose: String,
 }
 
-/// The call that waits for a flow; none where a person began it by hand.
+/// The call that waits for a flow; none if a person started it directly.
 pub(crate) type WaitingCall<'c> = Option<&'c ToolRequest>;
 
 impl BrowserFlow {
@@ -175,7 +175,7 @@ pub(crate) async fn ask_to_sign_in(
     call.ask_person(ToolPrompt::Link { message, url, is_prior: true }).await.map(drop)
 }
 
-/// Why a call fails that needs a person, where no browser can reach this program.
+/// Why a call that needs a person fails if no browser can reach this program.
 pub(crate) fn no_browser(proof: &ConnectionProof) -> NoProof {
     let why = format!(
         "The connection {} needs a person in a browser, and this program serves none: use `airlock serve`.",
@@ -189,7 +189,7 @@ fn flow_name(state: &str) -> String {
     format!("visit/{}", hash_of_state(state))
 }
 
-/// A state as names of the vault contain it.
+/// The hash of a state, as used in names of the vault.
 pub(crate) fn hash_of_state(state: &str) -> String {
     Sha256::digest(state.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -86,7 +86,7 @@ pub async fn remove(
     }
 }
 
-/// All records of a kind, by their keys. One that cannot be read is left out.
+/// All records of a kind, by their keys. Unreadable records are skipped.
 pub async fn all<T: DeserializeOwned>(
     records: &dyn RecordStore,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! Values from where they are, at the moment in which they are needed; bounded in time and size.
+//! Resolves secret values when they are needed; bounded in time and size.
 
 use crate::{
     CommandWords, ConnectionProof, Credentials, SecretText, VALUE_BYTES_MAX, VaultError,
@@ -9,17 +9,17 @@ use std::time::Duration;
 use tools::envelope::ToolFailure;
 use tools::{ChildProgram, CredentialPlacement, PlacementKind, ToolCredential, command, scrub};
 
-/// How long a program may take to print a secret: some ask the network, some a finger.
+/// How long a program may take to print a secret: some use the network, some wait for a fingerprint.
 const PROGRAM_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Why a connection's value is missing.
 #[derive(Debug)]
 pub(crate) enum MissingValue {
-    /// Nobody has entered it yet.
+    /// No value has been entered yet.
     Unentered,
-    /// It is not where it should be.
+    /// It is not at its location.
     Missing(String),
-    /// The vault does not open.
+    /// The vault is locked.
     Locked(String),
 }
 
@@ -34,7 +34,7 @@ impl MissingValue {
                 "connection_value_missing",
                 format!("The connection has no proof: {why}."),
             ),
-            // What to do about it is for the operator: it names files of the host.
+            // The remedy is for the operator only: it names files of the host.
             Self::Locked(why) => {
                 tracing::error!("a call needs a secret, and the vault is locked: {why}");
                 ToolFailure::new(
@@ -47,7 +47,7 @@ impl MissingValue {
     }
 }
 
-/// Every value of a connection, each where it belongs.
+/// Resolves every value of a connection and places it.
 pub(crate) async fn credential(proof: &ConnectionProof) -> Result<ToolCredential, MissingValue> {
     let connection = &proof.connection;
     let mut placements = vec![];
@@ -113,7 +113,7 @@ fn placed(credential: &ToolCredential) -> Vec<CredentialPlacement> {
 }
 
 impl Credentials {
-    /// The value behind a text. From then on it leaves in no other way.
+    /// Resolves the value of a text, and registers it for redaction.
     pub(crate) async fn value(&self, text: &SecretText) -> Result<String, MissingValue> {
         let value = match text {
             SecretText::Plain(_) | SecretText::Env { .. } => {
@@ -121,7 +121,7 @@ impl Credentials {
             }
             SecretText::File { .. } => {
                 let text = text.clone();
-                // A file may lie on a disk that is far away.
+                // A file may be on a slow network disk.
                 let read = tokio::task::spawn_blocking(move || text.read()).await;
                 read.unwrap_or_else(|_| Err("it could not be read".into()))
                     .map_err(MissingValue::Missing)?
@@ -130,7 +130,7 @@ impl Credentials {
             SecretText::Vault { vault } => match self.vault.get(vault).await {
                 Ok(Some(value)) => value,
                 Ok(None) => {
-                    return Err(MissingValue::Missing("its secret is gone; enter it anew".into()));
+                    return Err(MissingValue::Missing("its secret is gone; enter it again".into()));
                 }
                 Err(VaultError::Locked(why)) => return Err(MissingValue::Locked(why)),
                 Err(error @ VaultError::Damaged(_)) => {
@@ -146,12 +146,12 @@ impl Credentials {
         }
     }
 
-    /// The same, for those who can only tell a call about it.
+    /// The same, with the error as a tool failure.
     pub(crate) async fn secret(&self, text: &SecretText) -> Result<String, ToolFailure> {
         self.value(text).await.map_err(MissingValue::trouble)
     }
 
-    /// What the operator's own program prints. It runs as we do, with our variables but for our tokens.
+    /// The output of the operator's program. It runs with the server's environment, except for the server's tokens.
     async fn printed(&self, words: &CommandWords) -> Result<String, String> {
         let env = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

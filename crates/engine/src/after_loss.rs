@@ -1,5 +1,5 @@
-//! What is unfinished after the store lost entries, or may have: it is parked until a person lets it continue, also where
-//! its journal cannot be read.
+//! Parks unfinished executions after the store lost entries, or may have, until a person lets them continue, also if
+//! their journal cannot be read.
 
 use crate::actor::ActorRequest;
 use crate::engine::{Engine, EngineShared};
@@ -15,25 +15,25 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use store::{ExecutionOverview, JournalAppend, ListedExecution, StoreError};
 use uuid::Uuid;
 
-/// How many entries are read at once.
+/// Entries per read.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
 
-/// What came of parking an execution.
+/// The outcome of parking an execution.
 enum ParkingOutcome {
     Parked,
-    /// It was parked before, or is over.
+    /// It was parked before, or has ended.
     Unneeded,
     /// Its journal cannot be read.
     Unreadable,
 }
 
-/// Parks everything unfinished, where the store lost entries or may have: among those may be dispatches, and nothing may be
-/// sent twice. They continue when a person says so.
+/// Parks everything unfinished if the store lost entries or may have: dispatches may be among them, and no call may be
+/// sent twice. They continue when a person requests it.
 pub(crate) async fn park_after_loss(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     let journal = &shared.config.journal;
     let Some(loss) = journal.data_loss().await? else { return Ok(()) };
     let mut n_parked = 0;
-    // Those that are parked already first: the others join them.
+    // Those that are already parked come first: the others join them.
     for phase in [ExecutionPhase::Parked, ExecutionPhase::Running, ExecutionPhase::Paused] {
         let mut after = None;
         loop {
@@ -78,8 +78,8 @@ async fn park(shared: &Arc<EngineShared>, execution: ExecutionId) -> Result<Park
     Ok(ParkingOutcome::Parked)
 }
 
-/// Parks an unfinished execution whose journal cannot be read: what it did is not known, and it cannot be replayed. The
-/// index lists it from then on as parked, and no timer wakes it.
+/// Parks an unfinished execution whose journal cannot be read: its effects are unknown, and it cannot be replayed. From
+/// then on the index lists it as parked, and no timer wakes it.
 pub(crate) async fn park_unread(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let parked = async {
         let journal = &shared.config.journal;
@@ -108,7 +108,7 @@ pub(crate) async fn park_unread(shared: &Arc<EngineShared>, execution: Execution
     shared.unreadable().insert(execution);
 }
 
-/// The same beside everything else. What cannot be read now cannot be read in a moment either.
+/// The same, in the background: what cannot be read now cannot be read a moment later either.
 pub(crate) fn park_unread_later(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let parking = Arc::clone(shared);
     shared.tracker.spawn(async move { park_unread(&parking, execution).await });
@@ -129,7 +129,7 @@ fn append_after(
     JournalAppend { execution, expected, entries, standing, strength: WriteStrength::Synced }
 }
 
-/// Lets every execution continue that is parked because entries may be lost, and returns how many do.
+/// Lets every execution continue that was parked because entries may be lost, and returns their number.
 pub(crate) async fn continue_all(
     shared: &Arc<EngineShared>,
     by: &CallerName,
@@ -150,7 +150,7 @@ pub(crate) async fn continue_all(
                 .await
             {
                 Ok(()) => n_continued += 1,
-                // Another request continued it, or ended it.
+                // Another request continued or ended it.
                 Err(Error::Rejected(Rejection::NotParked | Rejection::AlreadyFinished)) => {}
                 Err(error) => return Err(error),
             }
@@ -158,7 +158,7 @@ pub(crate) async fn continue_all(
     }
 }
 
-/// Whether an execution was parked because of a loss. One that cannot be read does not keep the others from continuing.
+/// Whether an execution was parked because of a loss. An unreadable one does not prevent the others from continuing.
 async fn lost_entries(shared: &Arc<EngineShared>, execution: ExecutionId) -> Result<bool, Fault> {
     let mut last = Seq(0);
     loop {

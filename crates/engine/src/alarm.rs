@@ -1,4 +1,4 @@
-//! Wakes executions that sleep in the journal when one of their timers or their total time is due.
+//! Wakes executions without an actor when one of their timers or their total time is due.
 
 use crate::actor::ActorRequest;
 use crate::engine::EngineShared;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long to wait after the store failed before asking it again.
+/// Delay before the store is queried again after an error.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Tells the watcher that an execution has gone to sleep.
+/// Notifies the watcher that an execution has left its actor.
 #[derive(Debug, Default)]
 pub(crate) struct WakeAlarm(Notify);
 

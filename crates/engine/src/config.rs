@@ -1,4 +1,4 @@
-//! What an engine is made of, and the times it keeps.
+//! The configuration of an engine, and its default times.
 
 use crate::policies::PolicySet;
 use crate::{Clock, QuotaSettings, RetentionPolicy};
@@ -10,36 +10,36 @@ use tools::Catalogue;
 /// How long a call waits for a source that is not available.
 pub const SOURCE_WAIT_MS: u64 = 30_000;
 
-/// What an engine is made of.
+/// The configuration of an engine.
 #[derive(Clone)]
 pub struct Config {
-    /// Where everything is written down.
+    /// Stores everything that happens.
     pub journal: Arc<dyn Journal>,
     /// What programs can call.
     pub catalogue: Catalogue,
-    /// Who may call what.
+    /// The policies for calls.
     pub policies: Arc<PolicySet>,
-    /// What programs may use where nobody says otherwise.
+    /// Default limits of programs.
     pub limits: ExecutionLimits,
-    /// Where programs run.
+    /// The sandbox that runs programs.
     pub sandbox: sandbox::Config,
-    /// What time it is.
+    /// The source of time.
     pub clock: Clock,
-    /// How long a program that waits for people keeps its runner.
+    /// How long a program that waits for people retains its runner.
     pub warm_pause_ms: u64,
     /// How long a call waits for a source that is not available before it fails.
     pub source_wait_ms: u64,
     /// How long finished executions stay readable.
     pub retention: RetentionPolicy,
-    /// What each caller may use at a time.
+    /// Quotas of callers.
     pub quotas: QuotaSettings,
-    /// Where the engine notes what it saw of the clock and how much processor time callers used. Without it, each start
-    /// takes the wall clock as it is and counts processor time from 0.
+    /// Records the state of the clock and the callers' processor time. Without it, each start
+    /// trusts the wall clock and counts processor time from 0.
     pub records: Option<Arc<dyn RecordStore>>,
 }
 
 impl Config {
-    /// The usual engine on this journal and catalogue.
+    /// The default configuration with this journal and catalogue.
     pub fn new(journal: impl Journal + 'static, catalogue: Catalogue) -> Self {
         Self {
             journal: Arc::new(journal),

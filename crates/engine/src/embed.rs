@@ -1,5 +1,5 @@
-//! For programs that embed the engine: run code and answer its questions inline, or stop at each question and
-//! resume; and tell a model what there is.
+//! For programs that embed the engine: runs code and answers its questions inline, or stops at each question and
+//! resumes; and describes the tools for a model.
 
 use crate::engine::Engine;
 use crate::fault::Error;
@@ -10,48 +10,48 @@ use lifecycle::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Connections that a description names: a model reads them every time.
+/// Maximum number of connections in a description: models read them every time.
 const CONNECTIONS_MAX: usize = 50;
 
-/// An execution that is over.
+/// An execution that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddedOutcome {
-    /// Which.
+    /// The id of the execution.
     pub execution: ExecutionId,
     /// How it ended.
     pub outcome: ExecutionOutcome,
     /// What it printed, in order.
     pub logs: Vec<(LogLevel, String)>,
-    /// What it handed out beside its result, in order.
+    /// What it emitted besides its result, in order.
     pub emitted: Vec<Json>,
 }
 
-/// A question that an execution stops at.
+/// An open question at which an execution stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddedPause {
-    /// What to resume.
+    /// The id to resume.
     pub id: QuestionId,
-    /// Which execution asks.
+    /// The execution that asks.
     pub execution: ExecutionId,
-    /// What is asked, and why.
+    /// The question.
     pub question: Question,
-    /// The tool that is held.
+    /// The tool whose call is held.
     pub tool: ToolPath,
-    /// With what arguments.
+    /// The arguments of the call.
     pub args: Json,
 }
 
-/// How far an execution came.
+/// The progress of an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmbeddedProgress {
-    /// It is over.
+    /// It has ended.
     Completed(EmbeddedOutcome),
-    /// Somebody is asked; [`Engine::resume`] goes on.
+    /// A question is open; [`Engine::resume`] continues.
     Paused(EmbeddedPause),
 }
 
 impl Engine {
-    /// Runs a program to its end. Whatever it asks, `answers` answers.
+    /// Runs a program to its end. `answers` answers all its questions.
     pub async fn execute(
         &self,
         code: &str,
@@ -69,15 +69,15 @@ impl Engine {
         }
     }
 
-    /// Runs a program to its end or to its first question, which may be answered by anybody and at any time, also
+    /// Runs a program to its end or to its first question, which can be answered by any client at any time, also
     /// after a restart.
     pub async fn execute_with_pause(&self, code: &str) -> Result<EmbeddedProgress, Error> {
         let execution = self.run(code).await?;
         self.progress(execution, None).await
     }
 
-    /// Answers a question and waits for what follows: the next question or the end. To answer again is harmless: the
-    /// first answer stands, and whoever comes later is told the same.
+    /// Answers a question and waits for the next question or the end. To answer again is harmless: the
+    /// first answer wins, and later ones receive its outcome.
     pub async fn resume(&self, id: QuestionId, answer: Answer) -> Result<EmbeddedProgress, Error> {
         let execution = self.asked_by(id).await?;
         match self.answer_question(id, answer, CallerName::from(BuiltinCaller::Embedder)).await {
@@ -88,7 +88,7 @@ impl Engine {
         self.progress(execution, Some(id)).await
     }
 
-    /// How to work with the tools there are, for a model to read: find, read, call; and the first connections.
+    /// Describes for a model how to find, read and call tools, with the first connections.
     pub fn describe(&self) -> String {
         let policy = self.policies().live();
         let snapshot = self.catalogue().snapshot();
@@ -123,10 +123,10 @@ impl Engine {
     }
 }
 
-/// Hears a journal until there is something to tell.
+/// Follows a journal until there is a result to return.
 struct OutcomeListener {
     execution: ExecutionId,
-    /// The question whose answer must come first.
+    /// The question that must be answered first.
     after: Option<QuestionId>,
     calls: BTreeMap<CallId, (ToolPath, Json)>,
     open: Vec<EmbeddedPause>,
@@ -173,7 +173,7 @@ impl OutcomeListener {
     }
 
     fn record_question(&mut self, question: Question) {
-        // The journal never asks about a call that was not made.
+        // The journal never contains a question about a call that was not made.
         if let Some((tool, args)) = self.calls.get(&question.call).cloned() {
             let (id, execution) = (question.id, self.execution);
             self.open.push(EmbeddedPause { id, execution, question, tool, args });

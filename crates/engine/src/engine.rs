@@ -1,4 +1,4 @@
-//! The handle: submit, follow, look up.
+//! The engine's handle: submit, follow, look up.
 
 use crate::Clock;
 use crate::actor::{Activation, ActorRequest, ExecutionActor, ReplySender};
@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use tools::Catalogue;
 use uuid::Uuid;
 
-/// How often a request is sent again because its actor left just then. More is our own mistake.
+/// Maximum number of retries of a request whose actor has just left. More indicates a bug.
 const SENDS_MAX: usize = 100;
 
 /// A running engine. Clones are handles to the same one.
@@ -36,7 +36,7 @@ pub struct Engine {
     pub(crate) shared: Arc<EngineShared>,
 }
 
-/// What all actors share.
+/// The state that all actors share.
 pub(crate) struct EngineShared {
     pub(crate) config: Config,
     pub(crate) sandbox: Sandbox,
@@ -44,44 +44,44 @@ pub(crate) struct EngineShared {
     pub(crate) tracker: TaskTracker,
     /// Cancelled when the engine stops.
     pub(crate) closing: CancellationToken,
-    /// Runners that may be given to programs that wait for one.
+    /// Runners that can be released for programs that wait for one.
     pub(crate) capacity: crate::capacity::RunnerCapacity,
     pub(crate) alarm: WakeAlarm,
-    /// Rises when a question was asked or closed.
+    /// Incremented when a question was asked or closed.
     pub(crate) questions: watch::Sender<u64>,
-    /// What programs may use where nobody says otherwise.
+    /// Default limits of programs.
     pub(crate) limits: watch::Sender<ExecutionLimits>,
-    /// How far tools say that they are.
+    /// The progress of tools.
     pub(crate) reports: ProgressReports,
-    /// What each caller uses.
+    /// The usage of each caller.
     pub(crate) quotas: Arc<QuotaBook>,
-    /// What is known of the clock of this store.
+    /// The state of this store's clock.
     pub(crate) clock_keeper: ClockKeeper,
-    /// Unfinished executions whose journals cannot be read. No more than there are unfinished ones.
+    /// Unfinished executions whose journals cannot be read. Bounded by the number of unfinished executions.
     pub(crate) unreadable: Mutex<BTreeSet<ExecutionId>>,
 }
 
-/// What to run, for whom, within what.
+/// What to run, for which caller, within which limits.
 #[derive(Debug, Clone)]
 pub struct ExecutionStart {
     /// The program.
     pub program: Program,
-    /// Who wants it.
+    /// The caller that starts it.
     pub caller: CallerName,
-    /// What it may use.
+    /// Its limits.
     pub limits: ExecutionLimits,
 }
 
 impl Engine {
-    /// Starts the sandbox, brings back what was unfinished and is ready for work.
+    /// Starts the sandbox, recovers unfinished executions and accepts work.
     pub async fn start(config: Config) -> Result<Self, Fault> {
         let engine = Self::prepare(config).await?;
         engine.recover().await?;
         Ok(engine)
     }
 
-    /// Starts the sandbox and nothing else. What was unfinished goes on with [`Self::recover`], once every tool
-    /// that it may call is in the catalogue.
+    /// Starts only the sandbox. Unfinished executions continue with [`Self::recover`], once every tool
+    /// that they may call is in the catalogue.
     pub async fn prepare(config: Config) -> Result<Self, Fault> {
         let sandbox = Sandbox::start(config.sandbox.clone())
             .await
@@ -110,7 +110,7 @@ impl Engine {
         Ok(Self { shared })
     }
 
-    /// Brings back what was unfinished, and does from now on what is due. Once, after [`Self::prepare`].
+    /// Recovers unfinished executions, and starts the timers. Call once, after [`Self::prepare`].
     pub async fn recover(&self) -> Result<(), Fault> {
         let shared = &self.shared;
         after_loss::park_after_loss(shared).await?;
@@ -134,7 +134,7 @@ impl Engine {
         .await
     }
 
-    /// Starts an execution under an id and on terms that its door chose. An id serves once.
+    /// Starts an execution with an id and rules that its protocol chose. An id can be used once.
     pub async fn submit_as(
         &self,
         execution: ExecutionId,
@@ -163,7 +163,7 @@ impl Engine {
             ActorSlot::Vacant(_, mailbox) => {
                 self.shared.spawn_actor(execution, mailbox, boot(intent, reply))
             }
-            // Somebody wanted something of it before it began; whoever is there says what it is.
+            // A request for it arrived before it began; the existing actor decides.
             ActorSlot::Staffed(_) => {
                 if let Intent::Start { caller, .. } = &intent {
                     self.shared.quotas.release_start(caller);
@@ -175,14 +175,14 @@ impl Engine {
             Ok(started) => started.map(|()| execution),
             Err(_) if self.shared.closing.is_cancelled() => Err(Rejection::ShuttingDown.into()),
             Err(_) => match actor.await {
-                // Somebody else was first with this id, here or on another server.
+                // Another request was first with this id, here or on another server.
                 Ok(()) => Err(Rejection::AlreadyStarted.into()),
                 Err(panic) => Err(Fault::new(panic, "try again").into()),
             },
         }
     }
 
-    /// Starts a program that says `return`, with the usual limits, for the embedding program itself.
+    /// Starts a program that contains `return`, with the default limits, for the embedding program itself.
     pub async fn run(&self, source: &str) -> Result<ExecutionId, Error> {
         let program =
             Program { source: source.to_owned(), convention: ValueConvention::ExplicitReturn };
@@ -190,7 +190,7 @@ impl Engine {
         self.submit(ExecutionStart { program, caller, limits: self.limits() }).await
     }
 
-    /// Answers a question. Kept for good when this returns; exactly one answer ever is.
+    /// Answers a question. The answer is durable when this returns; exactly one answer per question is recorded.
     pub async fn answer_question(
         &self,
         question: QuestionId,
@@ -200,7 +200,7 @@ impl Engine {
         self.answer_with(question, answer, by, AnswerExtras::Nothing).await
     }
 
-    /// The same, with what comes with a yes: the tool need not ask again, or other arguments.
+    /// The same, with the extras of an acceptance: remembering it, or other arguments.
     pub async fn answer_with(
         &self,
         question: QuestionId,
@@ -213,8 +213,8 @@ impl Engine {
         Ok(execution)
     }
 
-    /// Answers several questions of one execution, all or none; of those that are answered already the
-    /// first answer stands. Kept for good when this returns.
+    /// Answers several questions of one execution, all or none; for questions that are already answered, the
+    /// first answer wins. The answers are durable when this returns.
     pub async fn answer_all(
         &self,
         execution: ExecutionId,
@@ -231,7 +231,7 @@ impl Engine {
         self.shared.submit_request(execution, request).await
     }
 
-    /// Removes an execution that is over, and everything about it.
+    /// Deletes an execution that has ended, and everything about it.
     pub async fn delete_execution(&self, execution: ExecutionId) -> Result<(), Error> {
         if self.shared.config.journal.delete_execution(execution).await? {
             return Ok(());
@@ -240,7 +240,7 @@ impl Engine {
         Err(Rejection::NotFinished.into())
     }
 
-    /// Whether there was such an execution that is no longer kept.
+    /// Whether there was such an execution that has been deleted.
     pub async fn was_forgotten(&self, execution: ExecutionId) -> Result<bool, Fault> {
         Ok(self.shared.config.journal.was_forgotten(execution).await?)
     }
@@ -250,7 +250,7 @@ impl Engine {
         self.cancel_because(execution, by, None).await
     }
 
-    /// The same, with a reason that is kept with the end.
+    /// The same, with a reason that is recorded with the end.
     pub async fn cancel_because(
         &self,
         execution: ExecutionId,
@@ -260,7 +260,7 @@ impl Engine {
         self.submit_intent(execution, Intent::Cancel { by, reason, active_ms: 0 }).await
     }
 
-    /// Lets a parked execution continue. Calls that were under way, or may have been, become questions.
+    /// Lets a parked execution continue. Calls that were in progress, or may have been, become questions.
     pub async fn continue_parked(
         &self,
         execution: ExecutionId,
@@ -269,18 +269,18 @@ impl Engine {
         self.submit_intent(execution, Intent::Continue { by }).await
     }
 
-    /// How often the clock of this store was found set back. What was written before that expires by a clock that no longer
-    /// counts.
+    /// How often the clock of this store was found set back. Values that were written before expire by a clock that is
+    /// no longer valid.
     pub fn clock_generation(&self) -> u64 {
         self.shared.clock_keeper.generation()
     }
 
-    /// The same for all that are parked because the store lost entries, or may have; returns how many those were.
+    /// Continues all executions that were parked because the store lost entries, or may have; returns their number.
     pub async fn continue_all(&self, by: &CallerName) -> Result<usize, Error> {
         after_loss::continue_all(&self.shared, by).await
     }
 
-    /// Says how a call that the caller runs ended. The first word stands; it is kept when this returns.
+    /// Reports how a call that the caller runs has ended. The first report wins; it is durable when this returns.
     pub async fn settle_call(
         &self,
         execution: ExecutionId,
@@ -290,12 +290,12 @@ impl Engine {
         self.submit_intent(execution, Intent::Settle { call, outcome }).await
     }
 
-    /// Ends an execution because a limit that its door watches was reached.
+    /// Ends an execution because it reached a limit that its protocol enforces.
     pub async fn expire(&self, execution: ExecutionId, limit: LimitKind) -> Result<(), Error> {
         self.submit_intent(execution, Intent::Expire { limit, active_ms: 0 }).await
     }
 
-    /// Who may call what: the rules, and what they say now.
+    /// The policies.
     pub fn policies(&self) -> &PolicySet {
         &self.shared.config.policies
     }
@@ -305,17 +305,17 @@ impl Engine {
         &self.shared.config.catalogue
     }
 
-    /// What programs may use where nobody says otherwise.
+    /// Default limits of programs.
     pub fn limits(&self) -> ExecutionLimits {
         *self.shared.limits.borrow()
     }
 
-    /// Says so anew, for executions that start from now on.
+    /// Replaces the default limits, for executions that start from now on.
     pub fn set_limits(&self, limits: ExecutionLimits) {
         self.shared.limits.send_replace(limits);
     }
 
-    /// What each caller uses, and what refuses more.
+    /// The usage of each caller, and the quotas.
     pub fn quotas(&self) -> &Arc<QuotaBook> {
         &self.shared.quotas
     }
@@ -325,33 +325,33 @@ impl Engine {
         self.shared.quotas.set(quotas);
     }
 
-    /// What time it is here.
+    /// The engine's clock.
     pub fn clock(&self) -> &Clock {
         &self.shared.config.clock
     }
 
-    /// Tells when a question of any execution in this process was asked or closed; the number means
-    /// nothing. Whoever hears of it looks at the journal.
+    /// Notifies when a question of any execution in this process was asked or closed. The number has no
+    /// meaning; receivers read the journal.
     pub fn question_changes(&self) -> watch::Receiver<u64> {
         self.shared.questions.subscribe()
     }
 
-    /// How busy the sandbox is.
+    /// The load of the sandbox.
     pub fn load(&self) -> sandbox::SandboxLoad {
         self.shared.sandbox.load()
     }
 
-    /// Where programs run, for doors whose programs are not the engine's. One sandbox has one budget.
+    /// The sandbox, for protocols that run programs outside of the engine. All share its budget.
     pub fn sandbox(&self) -> &Sandbox {
         &self.shared.sandbox
     }
 
-    /// How many executions are in memory.
+    /// The number of executions in memory.
     pub fn n_live(&self) -> usize {
         self.shared.registry.len()
     }
 
-    /// Takes no more work, parks what runs and stops. Whatever was under way is in the journal.
+    /// Accepts no more work, parks running executions and stops. Everything in progress is in the journal.
     pub async fn shutdown(&self) {
         self.shared.closing.cancel();
         self.shared.tracker.close();
@@ -365,7 +365,7 @@ impl Engine {
     }
 }
 
-/// The randomness of one program.
+/// The random seed of one program.
 fn random_seed() -> Result<RandomSeed, Fault> {
     let mut bytes = [0; size_of::<RandomSeed>()];
     getrandom::fill(&mut bytes).map_err(|e| Fault::new(e, "no randomness; try again"))?;
@@ -373,7 +373,7 @@ fn random_seed() -> Result<RandomSeed, Fault> {
 }
 
 impl EngineShared {
-    /// Starts the task of an actor. The engine waits for it when it stops.
+    /// Starts the task of an actor. The engine waits for it on shutdown.
     fn spawn_actor(
         self: &Arc<Self>,
         execution: ExecutionId,
@@ -383,14 +383,14 @@ impl EngineShared {
         self.tracker.spawn(ExecutionActor::new(Arc::clone(self), execution, mailbox).run(boot))
     }
 
-    /// Puts an actor where there is none.
+    /// Starts an actor if there is none.
     pub(crate) fn activate(self: &Arc<Self>, execution: ExecutionId, boot: Activation) {
         if let ActorSlot::Vacant(_, mailbox) = self.registry.desk(execution) {
             drop(self.spawn_actor(execution, mailbox, boot));
         }
     }
 
-    /// Sends a request to the execution's actor, bringing one to life if need be.
+    /// Sends a request to the execution's actor, and starts one if necessary.
     pub(crate) async fn submit_request(
         self: &Arc<Self>,
         execution: ExecutionId,
@@ -413,14 +413,14 @@ impl EngineShared {
             {
                 return outcome;
             }
-            tokio::task::yield_now().await; // it left just then: let it, and ask the next one
+            tokio::task::yield_now().await; // the actor has just left: wait, and send to the next one
         }
         Err(Fault::new("an actor keeps leaving", "try again").into())
     }
 }
 
-/// What an actor says to a request in its mailbox; none where it left without a word. A request that comes while it leaves
-/// may lie in there for as long as anybody could send another one, so its answer is not all that is waited for.
+/// The reply of an actor; none if it left without replying. A request that arrives while the actor leaves
+/// may stay in the mailbox as long as a sender exists, so waiting for its reply alone is not sufficient.
 async fn actor_reply<T>(sender: &ActorRequests, mut outcome: oneshot::Receiver<T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -447,7 +447,7 @@ mod tests {
         let on_its_way = sender.reserve().await.unwrap();
         drop(mailbox);
         on_its_way.send(Box::new(ActorRequest::Wake(reply)));
-        // It lies there: the sender is still in our hands.
+        // It stays in the mailbox: this test still holds a sender.
         assert!(actor_reply(&sender, outcome).await.is_none());
     }
 

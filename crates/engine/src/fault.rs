@@ -1,9 +1,9 @@
-//! Our side broke: the log gets the cause, the caller gets a reference number.
+//! Internal errors: the log receives the cause, the caller a reference number.
 
 use lifecycle::Rejection;
 use std::fmt;
 
-/// A number that leads from what a caller was told to a line in the log.
+/// A number that links an error that a caller received to a line in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultId(u32);
 
@@ -13,18 +13,18 @@ impl fmt::Display for FaultId {
     }
 }
 
-/// Something of ours that went wrong.
+/// An internal error.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("internal error [{reference}]: {advice}")]
 pub struct Fault {
-    /// Where to find it in the log.
+    /// The reference number in the log.
     pub reference: FaultId,
     /// What the caller can do.
     pub advice: String,
 }
 
 impl Fault {
-    /// Writes the cause to the log and keeps only a reference and a word of advice.
+    /// Writes the cause to the log, and retains only a reference and the advice.
     pub fn new(cause: impl fmt::Display, advice: impl Into<String>) -> Self {
         let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
         #[expect(clippy::cast_possible_truncation, reason = "any 32 random bits will do")]
@@ -49,13 +49,13 @@ impl From<store::StoreError> for Fault {
     }
 }
 
-/// Why something asked of the engine did not happen.
+/// Why a request to the engine failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// It was refused; nothing was recorded.
+    /// It was rejected; nothing was recorded.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// Our side broke.
+    /// An internal error.
     #[error(transparent)]
     Fault(#[from] Fault),
 }

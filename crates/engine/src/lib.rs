@@ -19,8 +19,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Engine::execute`] answers what a program asks with a closure; [`Engine::execute_with_pause`] and
-//! [`Engine::resume`] stop at each question; [`Engine::describe`] tells a model what there is. There is an example of
+//! [`Engine::execute`] answers a program's questions with a closure; [`Engine::execute_with_pause`] and
+//! [`Engine::resume`] stop at each question; [`Engine::describe`] describes the tools for a model. There is an example of
 //! each in `examples/embedding`.
 //!
 //! The program that embeds it calls `sandbox::enter_if_asked()` first thing in `main`: runners are

@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Callers that are counted. Those that used nothing for an hour make room first; there are at most 1,000 tokens.
+/// Maximum number of callers that are counted. Those that used nothing for an hour are evicted first; there are at most
+/// 1,000 tokens.
 const CALLERS_MAX: usize = 10_000;
 
 /// Callers that a report names. The others are summed up, so that metrics have a bounded number of labels.
@@ -29,9 +30,9 @@ pub const REPORTED_CALLERS_MAX: usize = 50;
 /// Quotas of every caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaSettings {
-    /// For callers that have none of their own.
+    /// Default quotas.
     pub usual: QuotaLimits,
-    /// For callers that have.
+    /// Quotas of single callers.
     pub callers: BTreeMap<CallerName, QuotaLimits>,
 }
 
@@ -50,10 +51,10 @@ impl QuotaSettings {
     }
 }
 
-/// What one caller uses, for reports.
+/// The usage of one caller, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerReport {
-    /// Whose; none for all those that are not reported one by one.
+    /// The caller; none for the sum of all others.
     pub caller: Option<CallerName>,
     /// How much of each quota is used.
     pub used: BTreeMap<QuotaKind, u64>,
@@ -61,7 +62,7 @@ pub struct CallerReport {
     pub refused: BTreeMap<QuotaKind, u64>,
 }
 
-/// What every caller uses. One lock: it is held for a look-up in a map, and no I/O happens under it.
+/// The usage of every caller. One lock, which is held for a look-up in a map; no I/O happens under it.
 #[derive(Debug)]
 pub struct QuotaBook {
     clock: Clock,
@@ -89,13 +90,13 @@ impl QuotaBook {
     }
 
     /// Counts an execution that starts as running, if its caller's quotas admit it. Check and count are one step, so
-    /// that of two starts for one place only one is admitted.
+    /// that of two starts for one slot only one is admitted.
     pub(crate) fn admit_start(&self, caller: &CallerName) -> Result<(), Rejection> {
         let now = self.clock.now();
         self.lock().admit_caller(caller, now, QuotaLimits::admit_start, |usage| usage.running += 1)
     }
 
-    /// Takes back what [`Self::admit_start`] counted: nothing was started.
+    /// Reverts [`Self::admit_start`]: nothing was started.
     pub(crate) fn release_start(&self, caller: &CallerName) {
         self.move_count(caller, Some(QuotaClass::Running), None);
     }
@@ -127,7 +128,7 @@ impl QuotaBook {
         self.lock().settings = settings;
     }
 
-    /// What callers use, the busiest first; the last line sums up those that are not named.
+    /// The usage of callers, the busiest first; the last line sums up those that are not listed.
     pub fn report(&self) -> Vec<CallerReport> {
         let now = self.clock.now();
         let mut lines: Vec<_> = {
@@ -150,7 +151,7 @@ impl QuotaBook {
         lines
     }
 
-    /// Counts executions that a former server left.
+    /// Counts executions of a former server.
     pub(crate) fn count_recovered(&self, caller: &CallerName, class: QuotaClass, n: u64) {
         let now = self.clock.now();
         *class.count_of(&mut self.lock().entry(caller, now).usage) += n;

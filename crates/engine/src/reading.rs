@@ -1,4 +1,4 @@
-//! Reading executions: what happened, how one stands, which there are.
+//! Reads executions: their entries, their state, and lists of them.
 
 use crate::engine::Engine;
 use crate::fault::{Error, Fault};
@@ -12,24 +12,24 @@ use store::{
     StoreError,
 };
 
-/// How many entries are read at once when an execution is looked up.
+/// Entries per read when an execution is looked up.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
 
-/// An execution as its journal tells it.
+/// The state of an execution according to its journal.
 #[derive(Debug, Clone)]
 pub struct ExecutionSnapshot {
-    /// Which.
+    /// The id of the execution.
     pub execution: ExecutionId,
-    /// Everything the rules know about it.
+    /// Its state.
     pub state: State,
-    /// Its newest entry.
+    /// The number of its newest entry.
     pub last: Seq,
-    /// When its newest entry was made.
+    /// The time of its newest entry.
     pub changed: Timestamp,
 }
 
 impl ExecutionSnapshot {
-    /// Reads a journal a page at a time. The newest entry is 0 where there is none.
+    /// Reads a journal page by page. The newest entry is 0 if there is none.
     pub(crate) async fn read(
         journal: &dyn Journal,
         execution: ExecutionId,
@@ -41,15 +41,14 @@ impl ExecutionSnapshot {
             let Some(last) = entries.last() else { return Ok(snapshot) };
             (snapshot.last, snapshot.changed) = (last.seq, last.at);
             entries.iter().for_each(|entry| snapshot.state.apply(entry.at, &entry.event));
-            // A long journal must not hold up what else this thread does.
+            // A long journal must not block other tasks of this thread.
             tokio::task::consume_budget().await;
         }
     }
 }
 
 impl Engine {
-    /// Everything that happened after `after` and everything that will, each entry once; ends with
-    /// the execution.
+    /// All entries after `after`, recorded and future ones, each once; ends with the execution.
     pub fn follow(
         &self,
         execution: ExecutionId,
@@ -59,7 +58,7 @@ impl Engine {
         entries.map(|entry| entry.map_err(Fault::from))
     }
 
-    /// The execution as its journal tells it now.
+    /// The present state of an execution.
     pub async fn look_up(&self, execution: ExecutionId) -> Result<ExecutionSnapshot, Error> {
         let snapshot = ExecutionSnapshot::read(&*self.shared.config.journal, execution).await?;
         match snapshot.last {
@@ -78,18 +77,18 @@ impl Engine {
         Ok(self.shared.config.journal.read(execution, after, n_max).await?)
     }
 
-    /// What the tool that an execution waits for said last of how far it is, if it is at work and said anything.
+    /// The last progress of the tool that an execution waits for, if there is any.
     pub fn reported(&self, execution: ExecutionId) -> Option<Json> {
         self.shared.reports.newest(execution)
     }
 
-    /// What an index says of an execution, however long its journal is. Reads no entry.
+    /// A summary of an execution from an index, independent of its journal's length. Reads no entry.
     pub async fn overview(&self, execution: ExecutionId) -> Result<ExecutionOverview, Error> {
         let overview = self.shared.config.journal.overview(execution).await?;
         Ok(overview.ok_or(Rejection::UnknownExecution(execution))?)
     }
 
-    /// Waits until the execution is over. Of one that is over, only the last entry is read.
+    /// Waits until the execution has ended. If it already has, only the last entry is read.
     pub async fn outcome(&self, execution: ExecutionId) -> Result<ExecutionOutcome, Error> {
         let listed = self.overview(execution).await?.listed;
         let n_before = match listed.standing.phase {
@@ -119,22 +118,22 @@ impl Engine {
         Ok(self.shared.config.journal.list_executions(filter).await?)
     }
 
-    /// A page of the executions that match, newest first, with how they ended and what they called.
+    /// A page of the executions that match, newest first, with their outcomes and called tools.
     pub async fn search(&self, search: ExecutionSearch) -> Result<SearchPage, Fault> {
         Ok(self.shared.config.journal.search(search).await?)
     }
 
-    /// How much of the disk the journal takes, about.
+    /// Approximate size of the journal on the disk.
     pub async fn bytes_used(&self) -> Result<u64, Fault> {
         Ok(self.shared.config.journal.bytes_used().await?)
     }
 
-    /// What the store lost that is not settled yet.
+    /// The unsettled data loss of the store, if any.
     pub async fn data_loss(&self) -> Result<Option<DataLoss>, Fault> {
         Ok(self.shared.config.journal.data_loss().await?)
     }
 
-    /// How many executions are in a phase, counted up to `n_max`.
+    /// The number of executions in a phase, counted up to `n_max`.
     pub async fn count(&self, phase: ExecutionPhase, n_max: usize) -> Result<usize, Fault> {
         Ok(self.shared.config.journal.count(phase, n_max).await?)
     }

@@ -1,4 +1,4 @@
-//! Bringing back what a server that is gone has left unfinished.
+//! Recovers what a former server left unfinished.
 
 use crate::actor::Activation;
 use crate::engine::EngineShared;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{ListFilter, ListedExecution};
 
-/// How many executions are listed at once.
+/// Executions per page of a list.
 const LISTED_PER_READ_MAX: usize = 1_000;
 
-/// How long to wait after the journal failed before an execution is brought back.
+/// Delay before an execution is recovered after its journal failed.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn list_unfinished(
@@ -25,8 +25,8 @@ pub(crate) async fn list_unfinished(
     Ok(shared.config.journal.list_executions(filter).await?)
 }
 
-/// Gives an actor to everything that was running. What waits for people stays in the journal and
-/// costs nothing until it is answered or due.
+/// Starts an actor for everything that was running. Executions that wait for people stay in the journal and
+/// cost nothing until they are answered or due.
 pub(crate) async fn unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     let mut after = None;
     loop {
@@ -39,7 +39,7 @@ pub(crate) async fn unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> 
     }
 }
 
-/// Counts what a former server left unfinished in the quotas of its callers.
+/// Counts unfinished executions of a former server in the quotas of their callers.
 pub(crate) async fn count_unfinished(shared: &Arc<EngineShared>) -> Result<(), Fault> {
     for phase in [ExecutionPhase::Running, ExecutionPhase::Paused, ExecutionPhase::Parked] {
         let Some(class) = class_of(phase) else { continue };
@@ -52,7 +52,7 @@ pub(crate) async fn count_unfinished(shared: &Arc<EngineShared>) -> Result<(), F
     load_cpu_usage(&shared.quotas, &**records, |at| timeline.translate_stamp(at, now)).await
 }
 
-/// Brings one execution back after its journal failed, once the journal may work again.
+/// Recovers one execution after its journal failed, once the journal may work again.
 pub(crate) fn again_later(shared: &Arc<EngineShared>, execution: ExecutionId) {
     let again = Arc::clone(shared);
     shared.tracker.spawn(async move {

@@ -1,4 +1,4 @@
-//! Which executions have an actor right now. An index, never the truth: that is the journal.
+//! Which executions have an actor at present. An index only: the journal is authoritative.
 
 use crate::actor::ActorRequest;
 use lifecycle::ExecutionId;
@@ -14,21 +14,21 @@ pub(crate) struct ActorRegistry {
     actors: Mutex<HashMap<ExecutionId, ActorRequests>>,
 }
 
-/// What an actor listens to. In boxes: most executions are never asked anything, and room for dozens of requests
-/// would be the largest thing that a small one needs.
+/// The receiver of an actor's requests. Boxed: most executions never receive a request, and space for dozens of requests
+/// would be the largest part of a small one.
 pub(crate) type ActorMailbox = mpsc::Receiver<Box<ActorRequest>>;
 
-/// The other end.
+/// The sender of an actor's requests.
 pub(crate) type ActorRequests = mpsc::Sender<Box<ActorRequest>>;
 
-/// Where to send requests, and the mailbox if the actor has yet to be born.
+/// Where to send requests, and the mailbox if the actor must still be started.
 pub(crate) enum ActorSlot {
     Staffed(ActorRequests),
     Vacant(ActorRequests, ActorMailbox),
 }
 
 impl ActorRegistry {
-    /// The desk of `execution`; whoever gets it vacant must put an actor there.
+    /// The slot of `execution`; a caller that receives it empty must start an actor.
     pub(crate) fn desk(&self, execution: ExecutionId) -> ActorSlot {
         let mut actors = self.lock();
         if let Some(sender) = actors.get(&execution) {
@@ -39,12 +39,12 @@ impl ActorRegistry {
         ActorSlot::Vacant(sender, mailbox)
     }
 
-    /// An actor leaves. Requests still in its mailbox are dropped with it; their senders ask again.
+    /// An actor leaves. Requests still in its mailbox are dropped with it; their senders retry.
     pub(crate) fn leave(&self, execution: ExecutionId) {
         self.lock().remove(&execution);
     }
 
-    /// How many executions have an actor.
+    /// The number of executions with an actor.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
     }

@@ -1,4 +1,4 @@
-//! How far tools say that they are. Not journalled: whoever asks after a restart hears the tool's next attempt.
+//! The progress of tools. Not journalled: after a restart, the tool's next attempt reports again.
 
 use crate::engine::EngineShared;
 use lifecycle::{ExecutionId, Json};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use tools::ProgressHandle;
 
-/// The newest word of each execution whose tool said one: as many at most as executions are under way.
+/// The newest report of each execution; bounded by the number of executions in progress.
 #[derive(Default)]
 pub(crate) struct ProgressReports(Mutex<HashMap<ExecutionId, Json>>);
 
@@ -22,13 +22,13 @@ impl ProgressReports {
     }
 }
 
-/// What the tools of one execution say.
+/// The reports of the tools of one execution.
 #[derive(Clone)]
 pub(crate) struct ProgressReporter {
     execution: ExecutionId,
-    /// Given when nobody listens any more.
+    /// Cancelled when the reports are no longer needed.
     over: CancellationToken,
-    /// Most tools never say a word, and their executions then share no lock.
+    /// Most tools report nothing, and their executions then share no lock.
     has_spoken: Arc<AtomicBool>,
 }
 
@@ -37,7 +37,7 @@ impl ProgressReporter {
         Self { execution, over, has_spoken: Arc::default() }
     }
 
-    /// Those who watch a call, and who now hear numbers too.
+    /// The progress handle of a call, extended to receive numbers.
     pub(crate) fn measured(
         &self,
         progress: ProgressHandle,
@@ -47,14 +47,14 @@ impl ProgressReporter {
         progress.measured_by(move |said| {
             reporter.has_spoken.store(true, Ordering::SeqCst);
             let mut reports = shared.reports.lock();
-            // Under the lock: what is heard after the end would never be forgotten.
+            // Under the lock: a report after the end would never be removed.
             if !reporter.over.is_cancelled() {
                 reports.insert(reporter.execution, said);
             }
         })
     }
 
-    /// Forgets what was said: a call is over, or with `over` given everything.
+    /// Removes the report: a call has ended, or with `over` the execution.
     pub(crate) fn clear_reports(&self, reports: &ProgressReports) {
         if self.has_spoken.load(Ordering::SeqCst) {
             reports.lock().remove(&self.execution);

@@ -1,4 +1,4 @@
-//! Finished executions stay readable for a while and within a size; then they are forgotten, oldest first.
+//! Finished executions stay readable up to an age and a total size; then they are deleted, oldest first.
 
 use crate::engine::EngineShared;
 use lifecycle::Timestamp;
@@ -6,27 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{FinishedTimes, StoreError};
 
-/// Executions forgotten in one go: others want to write too.
+/// Maximum number of executions deleted in one sweep: others need to write too.
 const FORGOTTEN_PER_SWEEP_MAX: usize = 200;
 
-/// Executions looked at in one read.
+/// Executions per read.
 const LOOKED_AT_MAX: usize = 200;
 
-/// How often the size is looked at, and how long to wait after the store failed.
+/// How often the size is checked, and the delay after an error of the store.
 const LOOK_EVERY_MS: u64 = 60_000;
 
-/// Whoever waits for an end has heard it by then: younger ones are kept whatever their size.
+/// Clients that wait for an end have received it by then: younger executions are never deleted for their size.
 const KEPT_MS_MIN: u64 = 10_000;
 
-/// Between two sweeps that both found more to do than they may.
+/// Pause between two sweeps that both reached their limit.
 const BREATH: Duration = Duration::from_millis(20);
 
 /// How long finished executions stay readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Since their end.
+    /// Maximum age since their end.
     pub age_ms_max: u64,
-    /// What the journal may take on its disk; beyond that the oldest ones go before their time.
+    /// Maximum size of the journal on its disk; beyond that the oldest executions are deleted early.
     pub bytes_max: u64,
 }
 
@@ -36,15 +36,15 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// What a sweep leaves to do.
+/// When the next sweep is due.
 enum SweepNext {
-    /// There was more than it may do.
+    /// Immediately: the limit of a sweep was reached.
     Now,
-    /// Nothing is to be done before.
+    /// Nothing is due before this time.
     At(Timestamp),
 }
 
-/// Runs until the engine stops. Sleeps until something is due; no request ever waits for it.
+/// Runs until the engine stops. Sleeps until something is due; no request waits for it.
 pub(crate) async fn watch(shared: Arc<EngineShared>) {
     loop {
         let clock = &shared.config.clock;
@@ -79,7 +79,7 @@ async fn sweep(shared: &EngineShared) -> Result<SweepNext, StoreError> {
         let page = journal.finished(after.as_ref(), LOOKED_AT_MAX).await?;
         for finished in &page {
             let due = finished.ended.after_ms(age_ms_max);
-            // What ended later than now ended before the clock was set back.
+            // An end in the future was recorded before the clock was set back.
             let is_heard = finished.ended.after_ms(KEPT_MS_MIN) <= now || finished.ended > now;
             if due <= now || (is_too_large && is_heard) {
                 journal.delete_execution(finished.execution).await?;
@@ -93,7 +93,7 @@ async fn sweep(shared: &EngineShared) -> Result<SweepNext, StoreError> {
         }
         is_too_large = is_too_large && journal.bytes_used().await? > bytes_max;
         after = page.last().copied();
-        // Nothing ends before it began: the rest is younger than what may go.
+        // No execution ends before it began: the rest is younger than what may be deleted.
         let may_go = after.is_some_and(|last| last.created.after_ms(age_ms_max) <= now);
         if after.is_none() || !(may_go || is_too_large) {
             return Ok(SweepNext::At(next));

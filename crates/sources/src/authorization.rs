@@ -1,4 +1,4 @@
-//! What a person does in a browser for a connection: signs in at an authorization server, or enters a secret.
+//! Browser steps of a connection: a person signs in at an authorization server, or enters a secret.
 
 use crate::{ConnectionView, SourceError, SourceRegistry};
 use credentials::{CallbackOutcome, ConnectionKey, ConnectionProof, FlowStart, HandoffForm};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tools::IntegrationSlug;
 
 impl SourceRegistry {
-    /// The page where a person agrees that this connection is used, unless nobody has to.
+    /// The page where a person authorizes this connection; none is needed if the server issues a token directly.
     pub async fn authorize(
         &self,
         slug: &IntegrationSlug,
@@ -29,7 +29,7 @@ impl SourceRegistry {
         Ok(outcome)
     }
 
-    /// The connection of a state; none where it is unknown or has expired.
+    /// The connection of a state; none if it is unknown or has expired.
     pub async fn awaited(&self, state: &str) -> Result<Option<ConnectionView>, SourceError> {
         let Some(key) = self.0.credentials.flow_key(state).await? else { return Ok(None) };
         Ok(self.connection_view(&key.slug, &key.owner, &key.name).await)
@@ -56,7 +56,7 @@ impl SourceRegistry {
         Ok(self.proof(slug, owner, name).await?.hand_off().await?)
     }
 
-    /// What the person who has this state is asked to enter; none where it is unknown or has expired.
+    /// The form for the person who has this state; none if it is unknown or has expired.
     pub async fn handoff_form(&self, state: &str) -> Result<Option<HandoffForm>, SourceError> {
         Ok(self.handoff_proof(state).await?.map(|proof| proof.handoff_form()))
     }
@@ -69,7 +69,7 @@ impl SourceRegistry {
         values: BTreeMap<String, String>,
     ) -> Result<bool, SourceError> {
         let Some(proof) = self.handoff_proof(state).await? else { return Ok(false) };
-        // Values that are refused do not use the page up.
+        // Rejected values do not use up the page.
         let connection = proof.with_entered(values)?;
         // Of concurrent submissions, one is accepted.
         let Some(flow) = self.0.credentials.end_flow(state).await? else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! What administrators change about a source and its connections while it is there.
+//! Changes to an existing source and its connections by administrators.
 
 use crate::live::unreadable;
 use crate::source_state::{ConnectionView, view};
@@ -7,15 +7,15 @@ use credentials::ConnectionConfig;
 use tools::{CatalogueChange, IntegrationSlug, SourceConfig, ToolCredential};
 
 impl SourceRegistry {
-    /// What is written about a source, and whether it stands in a file.
+    /// The configuration of a source, and whether a configuration file contains it.
     pub async fn spec(&self, slug: &IntegrationSlug) -> Result<(SourceConfig, bool), SourceError> {
         let states = self.0.states.lock().await;
         let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
         Ok((entry.spec.clone(), entry.is_configured))
     }
 
-    /// Writes something else about a source that was added. Where that is more than other words, it is read anew,
-    /// as a source of its own: one that cannot be read changes nothing.
+    /// Replaces the configuration of an added source. If more than title and description changes, it is read
+    /// as a new source: if that fails, nothing changes.
     pub async fn change(
         &self,
         slug: &IntegrationSlug,
@@ -52,7 +52,7 @@ impl SourceRegistry {
         self.publish_source(slug, entry, opened).await
     }
 
-    /// One connection, with what it proves: for whoever changes a part of it.
+    /// One connection with its credential, for callers that change a part of it.
     pub async fn connection(
         &self,
         slug: &IntegrationSlug,
@@ -65,7 +65,7 @@ impl SourceRegistry {
         Some(connection.clone())
     }
 
-    /// One connection as it is shown.
+    /// The public view of one connection.
     pub async fn connection_view(
         &self,
         slug: &IntegrationSlug,

@@ -1,4 +1,4 @@
-//! The format of `airlock.toml`, which is also how added sources and connections are kept.
+//! The format of `airlock.toml`, which is also the format of stored sources and connections.
 
 mod network;
 mod processes;
@@ -19,77 +19,77 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tools::{SourceConfig, scrub};
 
-/// Longest configuration file: people write these.
+/// Maximum size of a configuration file: people write these.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Policies of one file: each call looks at all of them.
+/// Maximum number of policies of one file: each call evaluates all of them.
 const RULES_MAX: usize = 1_000;
 
-/// Most memory that programs may be given: they share the sandbox's budget.
+/// Maximum memory limit of programs: they share the sandbox's budget.
 const MEMORY_BYTES_MAX: u64 = 512 << 20;
 
-/// Other names for tools: each session keeps them with its start.
+/// Maximum number of tool aliases: each session stores them with its start.
 const ALIASES_MAX: usize = 1_000;
 
-/// A whole file.
+/// A parsed configuration file, or several that were merged.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfigDocument {
-    /// By name.
+    /// The sources by name.
     pub sources: BTreeMap<String, SourceConfig>,
-    /// By source, then by name.
+    /// The connections by source and name.
     pub connections: BTreeMap<String, BTreeMap<String, ConnectionConfig>>,
-    /// What enclave's programs find.
+    /// Settings for programs of enclave clients.
     pub enclave: EnclaveConfig,
-    /// Who may call what; the first match counts.
+    /// The policies in evaluation order; the first match wins.
     pub policies: Vec<PolicyConfig>,
-    /// What programs may use.
+    /// Limits of programs.
     pub limits: LimitsConfig,
-    /// What callers may use at a time.
+    /// Quotas of callers.
     pub quotas: QuotasConfig,
-    /// The policies of each file that was merged: each file has its say, and the most restrictive counts.
+    /// The policies of each file that was merged: every file is evaluated, and the most restrictive result wins.
     #[serde(skip)]
     pub lists: Vec<Vec<PolicyConfig>>,
-    /// What of project files does not count, a sentence each.
+    /// Settings of project files that do not apply, one sentence each.
     #[serde(skip)]
     pub notices: Vec<String>,
     /// Files that project files name and that trust covers.
     #[serde(skip)]
     pub named_files: Vec<PathBuf>,
-    /// Who is told when something asks.
+    /// Notifications about open questions.
     pub notify: Option<NotifyConfig>,
     /// Processes of clients and of programs.
     pub processes: ProcessesConfig,
-    /// What the REPL offers besides the catalogue.
+    /// Commands that the REPL offers besides the catalogue.
     pub repl: ReplConfig,
     /// Which addresses requests may reach.
     pub network: NetworkConfig,
-    /// How many connections the server takes.
+    /// Limits on connections to the server.
     pub listener: ListenerLimits,
 }
 
-/// Who is told when something asks.
+/// Notifications about open questions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifyConfig {
-    /// A program and its arguments; `{title}`, `{url}`, `{tool}` and the like stand for what is told.
+    /// A program and its arguments; placeholders such as `{title}`, `{url}` and `{tool}` are replaced.
     pub command: Vec<String>,
-    /// An address that is sent the same.
+    /// A webhook that receives the same notices.
     pub webhook: Option<WebhookConfig>,
 }
 
-/// An address that is told, and what proves to it who tells.
+/// A webhook, and the secret that signs its notices.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
-    /// Where.
+    /// The address.
     pub url: String,
-    /// What notices are signed with.
+    /// The secret that signs notices.
     pub secret: SecretText,
 }
 
 impl WebhookConfig {
-    /// Reads the secret from where it is.
+    /// Reads the secret from its location.
     pub fn secret(&self) -> Result<String, String> {
         let secret = self.secret.read()?;
         scrub::learn(&secret);
@@ -101,50 +101,50 @@ impl WebhookConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyConfig {
-    /// Which tools.
+    /// The pattern of tool paths.
     pub pattern: String,
-    /// What about them.
+    /// What happens to matching calls.
     pub action: PolicyAction,
-    /// Where it asks: whether whoever answers may change the arguments.
+    /// For `require_approval`: whether the answer may change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
-    /// Whatever people want to say about it. Who changes it says the rule anew.
+    /// A free-text note. A rule that is changed without it loses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What programs may use, where it is not as usual.
+/// Limits of programs that differ from the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
     /// Processor time.
     pub cpu_ms_max: Option<u64>,
-    /// Time in which the program is active: not while it waits for tools and people.
+    /// Time in which the program is active: excludes the time in which it waits for tools and people.
     pub active_ms_max: Option<u64>,
-    /// Time from start to finish, everything included.
+    /// Total time from start to finish.
     pub total_ms_max: Option<u64>,
     /// Memory.
     pub memory_bytes_max: Option<u64>,
     /// Tool calls.
     pub calls_max: Option<u32>,
-    /// Arguments, results and output together.
+    /// Total size of arguments, results and output.
     pub bytes_max: Option<u64>,
-    /// The result of one call.
+    /// Size of the result of one call.
     pub result_bytes_max: Option<u64>,
     /// Time from dispatching a call to its result.
     pub call_ms_max: Option<u64>,
 }
 
-/// What enclave's programs find.
+/// Settings for programs of enclave clients.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnclaveConfig {
-    /// Other names for tools of the catalogue: what a program says, and the tool that is meant.
+    /// Aliases for tools of the catalogue: the name in programs, and the tool's path.
     pub tools: BTreeMap<String, String>,
 }
 
 impl EnclaveConfig {
-    /// The names, each checked.
+    /// The aliases, each validated.
     pub fn aliases(&self) -> Result<BTreeMap<ToolPath, ToolPath>, String> {
         if self.tools.len() > ALIASES_MAX {
             return Err(format!("[enclave.tools] has more than {ALIASES_MAX} names"));
@@ -190,7 +190,7 @@ impl LimitsConfig {
         }
     }
 
-    /// These in place of the usual ones.
+    /// The defaults with these limits in place.
     #[must_use]
     pub fn on(self, usual: lifecycle::ExecutionLimits) -> lifecycle::ExecutionLimits {
         lifecycle::ExecutionLimits {
@@ -208,7 +208,7 @@ impl LimitsConfig {
 }
 
 impl ConfigDocument {
-    /// Reads a file's text. What is wrong with it is told with its line or its key.
+    /// Parses the text of a file. Errors name the line or the key.
     pub fn parse(text: &str) -> Result<Self, String> {
         let read: Result<Self, _> = toml::from_str(text);
         let mut file = read.map_err(|error| error.to_string().trim_end().to_owned())?;
@@ -238,7 +238,7 @@ impl ConfigDocument {
         Ok(file)
     }
 
-    /// This file over another: what both name is as this one says.
+    /// Merges this file over another: settings of this file win.
     #[must_use]
     pub fn merged_over(self, other: Self) -> Self {
         let mut merged = other;

@@ -1,5 +1,5 @@
-//! Which configuration files count, and on whose authority. A project's file lies where an agent with an edit tool can
-//! write, so it counts in the version that a person trusted; another version can only tighten.
+//! Which configuration files apply, and with whose authority. A project's file is in a folder where an agent with an
+//! edit tool can write, so it applies in the version that a person trusted; another version can only add restrictions.
 
 use crate::config::ConfigDocument;
 use crate::trusted::TrustedFile;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 /// The configuration files of a server, the most important first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigFiles {
-    /// The files; one that does not exist says nothing.
+    /// The files; a missing file has no effect.
     pub files: Vec<ConfigFile>,
-    /// The data directory, where it is recorded which project files a person trusted.
+    /// The data directory, which records the project files that a person trusted.
     pub data_dir: PathBuf,
 }
 
@@ -20,11 +20,11 @@ pub struct ConfigFiles {
 pub struct ConfigFile {
     /// Its path.
     pub path: PathBuf,
-    /// On whose authority it counts.
+    /// With whose authority it applies.
     pub authority: FileAuthority,
 }
 
-/// On whose authority a configuration file counts.
+/// With whose authority a configuration file applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAuthority {
     /// The operator's: named on the command line, the user's own, or in the data directory.
@@ -40,7 +40,8 @@ impl ConfigFiles {
         Self { files: vec![file], data_dir: data_dir.to_owned() }
     }
 
-    /// Project files over the user's own over the data directory's. A file that is both is the operator's.
+    /// Project files take precedence over the user's file, and that over the data directory's. A file that is both is
+    /// the operator's.
     pub fn usual(projects: &[PathBuf], user: Option<&Path>, data_dir: &Path) -> Self {
         let in_data = data_dir.join("airlock.toml");
         let own: Vec<&Path> = user.into_iter().chain([in_data.as_path()]).collect();
@@ -56,7 +57,7 @@ impl ConfigFiles {
         Self { files, data_dir: data_dir.to_owned() }
     }
 
-    /// Every file whose change may change the configuration, records of trust included.
+    /// Every file that can change the configuration, records of trust included.
     pub(crate) fn watched(&self) -> Vec<PathBuf> {
         let projects = self.files.iter().filter(|file| file.authority == FileAuthority::Project);
         let records = projects.map(|file| TrustedFile::record_path(&self.data_dir, &file.path));
@@ -70,8 +71,8 @@ impl ConfigFiles {
     }
 }
 
-/// What a project's file contributes, given its text and what a person trusted. The second part says what does not count,
-/// and what to do about it.
+/// What a project's file contributes, given its text and the trusted version. The second part is the notice about settings
+/// that do not apply, and what to do about them.
 pub(crate) fn project_part(
     path: &Path,
     text: Option<&str>,
@@ -123,7 +124,7 @@ pub(crate) fn project_part(
     Ok((file, notices))
 }
 
-/// Why the files that a trusted text names are not those that were trusted; none where they are.
+/// Why the files that a trusted text names differ from the trusted ones; none if they do not.
 fn changed_reason(trusted: &TrustedFile) -> Option<String> {
     match trusted.changed_file() {
         Ok(changed) => changed.map(|path| {
@@ -133,8 +134,8 @@ fn changed_reason(trusted: &TrustedFile) -> Option<String> {
     }
 }
 
-/// Policies that block or require approval, and nothing else. A text that is no configuration contributes nothing: an
-/// agent must not be able to keep a server from starting.
+/// Policies that block or require approval, and nothing else. A text that does not parse contributes nothing: an
+/// agent must not be able to prevent a server from starting.
 fn tightening(text: &str, shown: &str) -> (ConfigDocument, Option<String>) {
     let file = match ConfigDocument::parse(text) {
         Ok(file) => file,
@@ -155,7 +156,7 @@ fn tightening(text: &str, shown: &str) -> (ConfigDocument, Option<String>) {
     (ConfigDocument { lists, ..ConfigDocument::default() }, None)
 }
 
-/// Removes what is never taken from a project's file, trusted or not.
+/// Removes sections that are never taken from a project's file, trusted or not.
 fn without_operators_sections(file: &mut ConfigDocument, shown: &str) -> Vec<String> {
     let mut ignored = vec![];
     if file.notify.take().is_some() {
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(patterns(&file), ["a.*", "b.*", "c"]);
         assert!(!file.sources.contains_key("evil"));
         assert!(notices[0].contains("has changed since it was trusted"), "{notices:?}");
-        // Deleting the file does not remove what blocks.
+        // Deleting the file does not remove the policies that block.
         let (file, _) = project_part(path, None, Some(&trusted)).unwrap();
         assert_eq!((patterns(&file), file.sources.len()), (vec!["b.*"], 0));
     }
@@ -248,7 +249,7 @@ mod tests {
         let (file, notices) = part();
         assert_eq!((file.sources.len(), patterns(&file)), (0, vec!["b.*"]));
         assert!(notices[0].contains("api.json, which it names, has changed"), "{notices:?}");
-        // What the trusted version blocks still counts beside another version.
+        // Policies of the trusted version that block still apply beside another version.
         let other = "[[policies]]\npattern = 'c'\naction = 'block'\n";
         let (file, _) = project_part(&path, Some(other), Some(&trusted)).unwrap();
         assert_eq!(patterns(&file), ["b.*", "c"]);

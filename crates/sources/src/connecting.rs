@@ -1,14 +1,14 @@
-//! A source gets one more credential, or another in place of one: nothing is let go before the new one holds.
+//! Adds a connection to a source, or replaces one: the old one is removed only after the new one works.
 
 use crate::source_state::{ConnectionView, view};
 use crate::{SourceError, SourceRegistry};
 use credentials::{ConnectionConfig, records};
 use tools::{ConnectionName, IntegrationSlug};
 
-/// Connections of one source: people have a handful, and each has every tool of its source.
+/// Maximum number of connections of one source: users have a handful, and each has every tool of its source.
 const CONNECTIONS_MAX: usize = 100;
 
-/// What a connection took the place of.
+/// The connection that was replaced.
 struct ReplacedConnection {
     owner: String,
     name: String,
@@ -16,7 +16,7 @@ struct ReplacedConnection {
 }
 
 impl SourceRegistry {
-    /// Binds a source by one more credential; one of the same name gives way.
+    /// Adds a connection to a source; replaces one of the same name.
     pub async fn connect(
         &self,
         slug: &IntegrationSlug,
@@ -28,7 +28,7 @@ impl SourceRegistry {
         Ok(view)
     }
 
-    /// The same, where more has to be done with it: if that fails, all is as it was.
+    /// The same, followed by another step: if that fails, everything is rolled back.
     pub async fn connect_and<T, E: From<SourceError>>(
         &self,
         slug: &IntegrationSlug,
@@ -49,7 +49,7 @@ impl SourceRegistry {
         }
     }
 
-    /// Puts a connection in its place. The secrets of what was there stay in the vault.
+    /// Installs a connection. The secrets of the replaced one stay in the vault.
     async fn exchange(
         &self,
         slug: &IntegrationSlug,
@@ -81,7 +81,7 @@ impl SourceRegistry {
         Ok((view, ReplacedConnection { owner, name, before }))
     }
 
-    /// Forgets the secrets of what gave way.
+    /// Deletes the secrets of the replaced connection.
     async fn let_go(
         &self,
         slug: &IntegrationSlug,
@@ -97,7 +97,7 @@ impl SourceRegistry {
         Ok(())
     }
 
-    /// Makes it what it was.
+    /// Rolls back to the replaced connection.
     async fn take_back(
         &self,
         slug: &IntegrationSlug,

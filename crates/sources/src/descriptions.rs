@@ -15,27 +15,27 @@ use tools::{IntegrationSlug, SourceConfig, SourceKinds, StoredDescription};
 /// Largest description that is stored; a larger one is read from its source at each start.
 const DESCRIPTION_BYTES_MAX: usize = 48 << 20;
 
-/// What all stored descriptions may take on the disk together.
+/// Maximum size of all stored descriptions on the disk.
 const DESCRIPTIONS_BYTES_MAX: u64 = 1 << 30;
 
 /// Longest first line of a file.
 const HEADER_BYTES_MAX: usize = 1_000;
 
-/// The format of the files. One of another format counts as not stored.
+/// The format of the files. A file of another format counts as missing.
 const FORMAT: u32 = 1;
 
 /// The first line of a file; the text follows.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DescriptionHeader {
     format: u32,
-    /// What is configured about the source: a description of another configuration does not count.
+    /// The revision of the source's configuration: a description of another configuration does not apply.
     source: ToolRevision,
     kind: String,
     text: ToolRevision,
     n_bytes: usize,
 }
 
-/// The files, in one folder of the data directory. Without a folder nothing is stored.
+/// The description files, in one folder of the data directory. Without a folder nothing is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct DescriptionStore {
     folder: Option<PathBuf>,
@@ -47,7 +47,7 @@ impl DescriptionStore {
         Self { folder, kinds }
     }
 
-    /// The description of a source as it is configured now. One that is damaged counts as not stored.
+    /// The description for the current configuration of a source. A damaged file counts as missing.
     pub(crate) async fn load(
         &self,
         slug: &IntegrationSlug,
@@ -62,7 +62,7 @@ impl DescriptionStore {
         })
     }
 
-    /// Stores a description in place of the one before. A failure costs nothing but the next start's patience.
+    /// Stores a description in place of the previous one. If that fails, only the next start is slower.
     pub(crate) async fn save(
         &self,
         slug: &IntegrationSlug,
@@ -83,7 +83,7 @@ impl DescriptionStore {
         }
     }
 
-    /// Deletes the description of a source that is gone.
+    /// Deletes the description of a removed source.
     pub(crate) fn remove(&self, slug: &IntegrationSlug) {
         let Some(path) = self.path(slug) else { return };
         match fs::remove_file(&path) {
@@ -95,7 +95,7 @@ impl DescriptionStore {
         }
     }
 
-    /// Deletes every file that belongs to none of these sources, also what a crash left half written.
+    /// Deletes every file that belongs to none of these sources, and incomplete files of a crash.
     pub(crate) fn retain<'a>(&self, slugs: impl Iterator<Item = &'a IntegrationSlug>) {
         let Some(folder) = &self.folder else { return };
         let wanted: BTreeSet<OsString> = slugs.map(|slug| file_name(slug).into()).collect();
@@ -135,7 +135,7 @@ fn write(
     text: &str,
 ) -> io::Result<()> {
     if text.len() > DESCRIPTION_BYTES_MAX {
-        // The one before describes something else by now.
+        // The previous description belongs to another configuration by now.
         let _ = fs::remove_file(path);
         return Err(io::Error::other(format!("it has more than {DESCRIPTION_BYTES_MAX} bytes")));
     }
@@ -159,7 +159,7 @@ fn write(
     fs::rename(&new, path)
 }
 
-/// The text, if the file describes the source as it is configured now and is whole.
+/// The text, if the file is complete and belongs to the current configuration of the source.
 fn read(
     path: &PathBuf,
     source: ToolRevision,

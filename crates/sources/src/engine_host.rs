@@ -1,4 +1,4 @@
-//! The engine as connections see it: a clock, a catalogue, and questions that a browser's return answers.
+//! The engine as the credentials crate uses it: a clock, a catalogue, and questions that a browser's return answers.
 
 use credentials::CredentialHost;
 use engine::Engine;
@@ -11,7 +11,7 @@ use lifecycle::{
 use std::sync::Arc;
 use tools::CatalogueSnapshot;
 
-/// The engine as connections see it.
+/// The engine as the credentials crate uses it.
 pub(crate) struct EngineHost(pub(crate) Engine);
 
 impl CredentialHost for EngineHost {

@@ -1,4 +1,4 @@
-//! Whether a connection is good: its values are there, and its source takes them.
+//! The health of a connection: its values exist, and its source accepts them.
 
 use crate::{SourceError, SourceRegistry};
 use credentials::ConnectionProof;
@@ -11,11 +11,11 @@ use tools::{
 };
 use url::Url;
 
-/// How long a source may take to show whether it takes a credential.
+/// How long a source may take to accept or reject a credential.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(20);
 
 impl SourceRegistry {
-    /// Looks whether a connection is good, and asks nobody.
+    /// Checks a connection without asking a person.
     pub async fn health(
         &self,
         slug: &IntegrationSlug,
@@ -39,7 +39,7 @@ impl SourceRegistry {
         }))
     }
 
-    /// Calls the tool that shows it. Nobody is there who could be asked.
+    /// Calls the configured health tool. It cannot ask a person.
     async fn called(&self, tool: &str) -> SourceHealth {
         let Ok(tool) = ToolPath::parse(tool) else {
             return SourceHealth::unhealthy(
@@ -79,7 +79,7 @@ impl SourceRegistry {
         }
     }
 
-    /// Checks it as the kind of its source does.
+    /// Checks it as its kind of source prescribes.
     async fn checked(&self, proof: &ConnectionProof, credential: &ToolCredential) -> SourceHealth {
         let slug = &proof.key.slug;
         let (server, config) = match self.0.states.lock().await.get(slug) {

@@ -1,5 +1,5 @@
-//! Which sources there are: those that configuration files name and those that were added while serving, with
-//! their connections. Opens them, keeps the catalogue up to date, and knows no door.
+//! The registry of sources: those in configuration files and those that were added while serving, with
+//! their connections. Opens them and updates the catalogue. Knows no protocol.
 
 mod authorization;
 mod change;

@@ -1,5 +1,5 @@
-//! Keeps the catalogue what is written: configuration files that change, sources that are opened beside
-//! everything else, and servers whose lists change.
+//! Synchronises the catalogue with the configuration: files that change, sources that are opened in the
+//! background, and servers whose lists change.
 
 use crate::source_state::{SourceState, card, wanted_sources};
 use crate::{SourceError, SourceRegistry, policy_first_seen, records, tool_first_seen, watch};
@@ -14,17 +14,17 @@ use tools::{
     SourceContext, SourceOpenError, SourceServer, ToolCredential,
 };
 
-/// How often configuration files are looked at.
+/// Polling interval of the configuration files.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// First and longest pause before a source that could not be read is tried again.
+/// First and longest delay before retrying a source that could not be read.
 const RETRY_MIN: Duration = Duration::from_secs(2);
 const RETRY_MAX: Duration = Duration::from_secs(120);
 
-/// How often a server that was lost is tried again while calls wait for it.
+/// Retry interval for a lost server while calls wait for it.
 const DEMAND_EVERY: Duration = Duration::from_millis(500);
 
-/// Names in one line of the log; the routes tell them all.
+/// Maximum number of names in one line of the log; the HTTP routes return them all.
 const LOGGED_NAMES_MAX: usize = 20;
 
 impl SourceRegistry {
@@ -44,12 +44,12 @@ impl SourceRegistry {
         }
     }
 
-    /// Makes what is known what is written. A broken file changes nothing.
+    /// Applies the configuration. A file with errors changes nothing.
     pub(crate) async fn apply(&self) -> Result<(), StoreError> {
         let read = watch::read(&self.0.setup.files);
         let read = read.and_then(|mut file| {
             let commands = std::mem::take(&mut file.repl).commands()?;
-            // Before anything is read by it.
+            // Before anything is read over the network.
             file.network.configure(self.0.setup.http.rules())?;
             Ok((file.enclave.aliases()?, commands, file))
         });
@@ -75,7 +75,7 @@ impl SourceRegistry {
         let notice = (!file.notices.is_empty()).then(|| file.notices.join("\n"));
         *self.0.trouble.write().unwrap_or_else(PoisonError::into_inner) = notice;
         let (records, engine) = (&*self.0.setup.records, &self.0.setup.engine);
-        // First who may call what, then what there is to call.
+        // First the policies, then the tools that they apply to.
         let policy = policy_first_seen::policy(records, &file.lists, engine.clock().now()).await?;
         engine.policies().configure(policy).await.map_err(|fault| {
             StoreError::Other(format!("the policies could not be applied: {fault}"))
@@ -118,7 +118,7 @@ impl SourceRegistry {
         Ok(())
     }
 
-    /// Opens a source beside everything else, again and again until it can be read.
+    /// Opens a source in the background, and retries until it can be read.
     pub(crate) fn open_later(&self, slug: &IntegrationSlug, entry: &SourceState) {
         let catalogue = self.0.setup.engine.catalogue();
         if catalogue.snapshot().integration(slug.as_str()).is_none() {
@@ -140,7 +140,7 @@ impl SourceRegistry {
         self.0.tasks.spawn(watching.run_until_cancelled_owned(opening));
     }
 
-    /// Waits before a source is tried again, less where a call or an answer needs it. Returns the next pause.
+    /// Waits before a source is retried, shorter if a call or an answer needs it. Returns the next delay.
     async fn pause_before_retry(&self, slug: &IntegrationSlug, pause: Duration) -> Duration {
         tokio::time::sleep(RETRY_MIN).await;
         let demand = self.0.setup.engine.catalogue().demand(slug);
@@ -156,7 +156,7 @@ impl SourceRegistry {
         }
     }
 
-    /// Puts what is stored about a source, or configured in full, into the catalogue without reading it.
+    /// Adds a source to the catalogue by its stored description or a complete configuration, without reading it.
     async fn show_offline(&self, slug: &IntegrationSlug, entry: &mut SourceState) {
         let stored = self.0.descriptions.load(slug, &entry.spec).await;
         let kinds = &self.0.setup.kinds;
@@ -173,14 +173,14 @@ impl SourceRegistry {
         }
     }
 
-    /// Reads a source anew. What it offers now takes the place of what it offered; the difference is told.
+    /// Reads a source again. Its present tools replace the previous ones; returns the difference.
     pub async fn refresh(&self, slug: &IntegrationSlug) -> Result<CatalogueChange, SourceError> {
         let unknown = || SourceError::Unknown(slug.to_string());
         let reading = match self.0.states.lock().await.get(slug) {
             Some(entry) => entry.reading.clone(),
             None => return Err(unknown()),
         };
-        // One reading of a source at a time, and no other source waits for it.
+        // One reading per source at a time; other sources do not wait.
         let _reading = reading.lock().await;
         let (spec, server, proofs, watching) = match self.0.states.lock().await.get(slug) {
             Some(entry) => (
@@ -206,7 +206,7 @@ impl SourceRegistry {
                 self.0.setup.engine.catalogue().set_trouble(slug, &card, Some(error.to_string()));
                 Err(error)
             }
-            // It went, or became another, while it was read.
+            // It was removed or replaced while it was read.
             (None, opened) => {
                 if let (None, Ok(OpenedSource { server: Some(server), .. })) = (server, opened) {
                     server.close().await;
@@ -216,7 +216,7 @@ impl SourceRegistry {
         }
     }
 
-    /// Opens a source, of whatever kind it is.
+    /// Opens a source of any kind.
     pub(crate) async fn open(
         &self,
         spec: &SourceConfig,
@@ -225,13 +225,13 @@ impl SourceRegistry {
         self.0.setup.kinds.open(spec, credential, self.context()).await
     }
 
-    /// What opening and checking a source needs.
+    /// The dependencies of opening and checking a source.
     pub(crate) fn context(&self) -> SourceContext<'_> {
         SourceContext { minding: self.0.setup.minding, http: &self.0.setup.http }
     }
 
-    /// Puts what was read into the catalogue. Since when its tools are what they are is kept first: a reading
-    /// that nobody remembers could widen what is allowed after the next start.
+    /// Adds a source that was read to the catalogue. The ages of its tools are stored first: a refresh
+    /// that is not recorded could widen what is allowed after the next start.
     pub(crate) async fn publish_source(
         &self,
         slug: &IntegrationSlug,
@@ -263,13 +263,13 @@ impl SourceRegistry {
         let catalogue = self.0.setup.engine.catalogue();
         let change = catalogue.welcome(arrival);
         let (snapshot, name) = (catalogue.snapshot(), slug.to_string());
-        // Nobody waits for it: a search that comes before it is done waits for the rest of it only.
+        // Runs in the background: a search that comes earlier waits only for the remaining part.
         self.0.tasks.spawn_blocking(move || snapshot.index_source(&name));
         log(slug, &change);
         Ok(change)
     }
 
-    /// Reads a server's list anew whenever it says that it changed, and whenever it is needed and was lost.
+    /// Reads a server's list again when it reports a change, and when it is needed and was lost.
     fn follow(
         &self,
         slug: &IntegrationSlug,
@@ -287,7 +287,7 @@ impl SourceRegistry {
                 if let Err(error) = sources.refresh(&slug).await {
                     tracing::warn!(source = %slug, "{error}");
                 }
-                // A call that waits for the server makes it be tried again and again.
+                // While a call waits for the server, it is retried at a fixed interval.
                 tokio::time::sleep(DEMAND_EVERY).await;
             }
         };
@@ -303,7 +303,7 @@ impl SourceRegistry {
     }
 }
 
-/// A source whose first reading is under way.
+/// A source whose first reading is in progress.
 struct LoadingSource(watch_channel::Sender<Vec<IntegrationSlug>>, IntegrationSlug);
 
 impl LoadingSource {
@@ -326,7 +326,7 @@ impl Drop for LoadingSource {
     }
 }
 
-/// What a source is read with: the first proof that is at hand.
+/// The credential for reading a source: the first one that is available.
 async fn listing(proofs: Vec<ConnectionProof>) -> ToolCredential {
     for proof in proofs {
         if let Ok(credential) = proof.available().await {

@@ -24,7 +24,7 @@ use tools::{
 pub struct ManagementTools(SourceRegistry);
 
 impl ManagementTools {
-    /// Manages these.
+    /// Tools that manage `sources`.
     pub const fn new(sources: SourceRegistry) -> Self {
         Self(sources)
     }
@@ -65,7 +65,7 @@ const LIST: [ManagementTool; 21] = [
     ),
     ManagementTool(
         "executor.coreTools.integrations.refresh",
-        "Reads a source anew and says what changed.",
+        "Reads a source again and returns the changes.",
         &["slug"],
         ToolEffect::Changes,
     ),
@@ -101,7 +101,7 @@ const LIST: [ManagementTool; 21] = [
     ),
     ManagementTool(
         "executor.coreTools.oauth.cancel",
-        "Ends what was begun for a connection: nobody needs to agree any more.",
+        "Ends what was begun for a connection: no consent is needed any more.",
         &["integration", "name", "owner?"],
         ToolEffect::Changes,
     ),
@@ -113,7 +113,7 @@ const LIST: [ManagementTool; 21] = [
     ),
     ManagementTool(
         "executor.coreTools.connections.refresh",
-        "Reads a connection's source anew and says what changed.",
+        "Reads a connection's source again and returns the changes.",
         &["integration", "owner", "name"],
         ToolEffect::Changes,
     ),
@@ -168,7 +168,7 @@ const LIST: [ManagementTool; 21] = [
     ),
     ManagementTool(
         "executor.mcp.refreshServer",
-        "Lists a server's tools anew.",
+        "Lists a server's tools again.",
         &["slug"],
         ToolEffect::Changes,
     ),
@@ -316,7 +316,7 @@ async fn create_handoff(
     Ok(json!({ "url": sources.hand_off(slug, &place, name).await? }))
 }
 
-/// Makes a connection without a secret where there is none of that name. Its owner.
+/// Creates a connection without a secret if there is none of that name. Returns its owner.
 async fn prepared(
     sources: &SourceRegistry,
     slug: &IntegrationSlug,
@@ -338,11 +338,11 @@ fn wrong(why: String) -> ToolFailure {
     ToolFailure::new("invalid_tool_arguments", why)
 }
 
-/// When it is answered that an address has no description, whatever is there: a port that refuses, one that says
-/// nothing and one with another page must not differ by time.
+/// When the answer "no description" is sent, independent of the cause: a closed port, a silent one and one with another
+/// page must not differ in time.
 const NO_DESCRIPTION_TIME: Duration = Duration::from_secs(5);
 
-/// What is found before `end`. That nothing was found is answered at `end`, and not earlier.
+/// The result, if found before `end`. A negative answer is sent at `end`, not earlier.
 async fn found_before<T>(
     detection: impl Future<Output = Option<T>>,
     end: impl Future<Output = ()>,
@@ -359,8 +359,8 @@ async fn found_before<T>(
     found
 }
 
-/// What an address is. Every failure looks alike, so that a program cannot use the server to find out which hosts and ports
-/// answer; the name and the slug come from the address, not from what was read there.
+/// Determines the kind of an address. All failures look alike, so that a program cannot use the server to scan hosts and
+/// ports; name and slug come from the address, not from what was read there.
 async fn detected(sources: &SourceRegistry, url: &str, wanted: Option<&mcp::McpKind>) -> Value {
     let detection = async {
         let found = sources.detect(url).await;
@@ -377,7 +377,7 @@ async fn detected(sources: &SourceRegistry, url: &str, wanted: Option<&mcp::McpK
     json!([{ "kind": found.kind, "confidence": "high", "endpoint": url, "name": name, "slug": slug }])
 }
 
-/// The connections, of one source or owner where the arguments name it.
+/// The connections, filtered by source or owner if the arguments name one.
 async fn connections(sources: &SourceRegistry, args: &Value) -> Value {
     let fits = |name: &str, value: &str| args[name].as_str().is_none_or(|wanted| wanted == value);
     let views = sources.connections().await;
@@ -410,17 +410,17 @@ fn changed(change: &CatalogueChange) -> Value {
     })
 }
 
-/// What the program receives where a source cannot be read, for whatever reason.
+/// What the program receives if a source cannot be read, for any reason.
 const UNREADABLE: &str =
     "the source's description cannot be read; `airlock source list` and the server's log state why";
 
-/// What the program receives where a sign-in cannot be started, for whatever reason.
+/// What the program receives if a sign-in cannot be started, for any reason.
 const NOT_STARTED: &str = "the sign-in could not be started; the server's log states why";
 
 impl From<SourceError> for ToolFailure {
     fn from(error: SourceError) -> Self {
         if let SourceError::Unreadable { .. } = &error {
-            // The reason would tell a program which hosts and ports answer.
+            // The reason would reveal to a program which hosts and ports answer.
             tracing::warn!("a management tool could not read a source: {error}");
             return Self::new(code(&error), UNREADABLE);
         }
@@ -428,7 +428,7 @@ impl From<SourceError> for ToolFailure {
     }
 }
 
-/// Why a sign-in did not start, without what the other side answered.
+/// Why a sign-in did not start, without the answer of the other server.
 fn sign_in_trouble(error: SourceError) -> ToolFailure {
     if let SourceError::Wrong(why) = error {
         tracing::warn!(why, "a management tool could not start a sign-in");

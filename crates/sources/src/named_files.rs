@@ -9,14 +9,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tools::SourceConfig;
 
-/// Files of one configuration that trust covers. The rest of a longer list makes it untrusted.
+/// Maximum number of files of one configuration that trust covers. A longer list makes it untrusted.
 const NAMED_FILES_MAX: usize = 1_000;
 
-/// Largest file that is covered: a larger one is a build product or data, and reading it again after each change would
-/// hold up the server.
+/// Maximum size of a covered file: a larger one is a build product or data, and reading it after each change would
+/// block the server.
 const NAMED_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Names of scripts end like this. Other arguments of a program are covered where they can be executed.
+/// File extensions of scripts. Other arguments of a program are covered if they are executable.
 const SCRIPT_EXTENSIONS: [&str; 12] =
     ["js", "mjs", "cjs", "ts", "mts", "py", "rb", "sh", "pl", "php", "lua", "wasm"];
 
@@ -25,7 +25,7 @@ pub(crate) type FileDigests = BTreeMap<PathBuf, String>;
 
 /// The files within `folder` that this configuration names, with the digests of their present contents.
 ///
-/// Outside of the folder are programs of the system, which are upgraded, and files of the operator. Data that a program
+/// Programs of the system outside the folder are upgraded, and files there belong to the operator. Data that a program
 /// reads or writes is not covered either.
 pub(crate) fn named_files(file: &ConfigDocument, folder: &Path) -> Result<FileDigests, String> {
     let Ok(root) = folder.canonicalize() else { return Ok(FileDigests::new()) };
@@ -46,8 +46,8 @@ pub(crate) fn named_files(file: &ConfigDocument, folder: &Path) -> Result<FileDi
     Ok(digests)
 }
 
-/// Paths that a source may mean: relative ones from the project's folder, from where the server was started, and from
-/// where its programs run.
+/// Paths that a source may refer to: relative to the project's folder, to the server's working directory, or to
+/// the working directory of its programs.
 fn candidates(source: &SourceConfig, root: &Path) -> Vec<PathBuf> {
     let started = std::env::current_dir().ok();
     let mut bases: Vec<PathBuf> = [root.to_owned()].into_iter().chain(started).collect();

@@ -1,4 +1,4 @@
-//! When each policy of the configuration files was first seen: an approval covers tools as they were then.
+//! When each policy of the configuration files was first seen: an approval covers the tools that existed then.
 
 use crate::config::PolicyConfig;
 use credentials::records;
@@ -6,7 +6,7 @@ use lifecycle::{Policy, PolicyRule, Timestamp, ToolPattern, ToolRevision};
 use std::collections::BTreeMap;
 use store::{RecordStore, StoreError};
 
-/// The kind of the record, and the key of the only one.
+/// The record kind, and the key of its only record.
 const KIND: &str = "file-policies";
 const KEY: &str = "said";
 

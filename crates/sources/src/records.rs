@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use store::{RecordStore, StoreError};
 use tools::SourceConfig;
 
-/// Longest text within the record of a source, and longest part beside it: JSON writes a character as six bytes at most,
-/// and a record has one MiB.
+/// Longest text within the record of a source, and longest part in a separate record: JSON writes a character as six
+/// bytes at most, and a record has one MiB.
 const TEXT_PART_BYTES_MAX: usize = 160 << 10;
 
 /// The member of a source's record that names the parts of its text.

@@ -17,12 +17,12 @@ pub(crate) type ConnectionsByPlace = BTreeMap<(String, String), (ConnectionConfi
 pub(crate) struct SourceState {
     pub(crate) spec: SourceConfig,
     pub(crate) is_configured: bool,
-    /// By owner and name.
+    /// The connections by owner and name.
     pub(crate) connections: ConnectionsByPlace,
     pub(crate) server: Option<Arc<dyn SourceServer>>,
     /// Locked while it is read.
     pub(crate) reading: Arc<Mutex<()>>,
-    /// Ends the task that looks after it.
+    /// Ends the task that follows it.
     pub(crate) watching: CancellationToken,
 }
 
@@ -35,9 +35,9 @@ pub struct ConnectionView {
     pub owner: String,
     /// Its name in paths.
     pub name: String,
-    /// The name of its way to prove who calls.
+    /// The name of its authentication method.
     pub template: String,
-    /// What people read.
+    /// Its description.
     pub description: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl SourceState {
         }
     }
 
-    /// The proof of each connection.
+    /// The credential provider of each connection.
     pub(crate) fn proofs(
         &self,
         credentials: &Arc<Credentials>,
@@ -84,7 +84,7 @@ impl SourceState {
         self.connections.keys().filter_map(proof).collect()
     }
 
-    /// The proof of one connection.
+    /// The credential provider of one connection.
     pub(crate) fn proof(
         &self,
         credentials: &Arc<Credentials>,
@@ -133,7 +133,7 @@ impl SourceState {
     }
 }
 
-/// The sources that there should be: files win over records. A source of a file without connections has `org.main`.
+/// The sources that should exist: files win over records. A source of a file without connections has `org.main`.
 pub(crate) fn wanted_sources(
     file: ConfigDocument,
     recorded: BTreeMap<String, SourceConfig>,

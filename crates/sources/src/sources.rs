@@ -1,4 +1,4 @@
-//! The sources there are, and everything that happens to them: added, connected, read anew, removed.
+//! The registry of sources, and all operations on it: add, connect, refresh, remove.
 
 use crate::config::ReplCommands;
 use crate::config_files::ConfigFiles;
@@ -29,34 +29,34 @@ use tools::{
 };
 use url::Url;
 
-/// Sources and connections, configured and kept: people do not have more.
+/// Maximum number of sources and connections, configured and added: people do not have more.
 const SOURCES_MAX: usize = 1_000;
 
-/// Names under which built-in tools are found. A source of such a name could take the place of a management tool.
+/// Names that belong to built-in tools. A source of such a name could replace a management tool.
 const RESERVED: [&str; 2] = ["executor", "management"];
 
-/// What sources are made of.
+/// The dependencies of a source registry.
 #[derive(Clone)]
 pub struct SourcesSetup {
-    /// Whose catalogue their tools go to, and whose policies and limits the files speak about.
+    /// The engine that the catalogue, the policies and the limits belong to.
     pub engine: Engine,
-    /// What programs may use where no file says otherwise.
+    /// The default limits of programs.
     pub usual: ExecutionLimits,
     /// The kinds of sources.
     pub kinds: SourceKinds,
-    /// Where what is added is kept.
+    /// Stores sources that are added.
     pub records: Arc<dyn RecordStore>,
     /// Where the last good description of each source is stored; none stores nothing.
     pub descriptions: Option<PathBuf>,
     /// Configuration files, the most important first.
     pub files: ConfigFiles,
-    /// Who looks after programs that are started.
+    /// How child processes are supervised.
     pub minding: ChildSupervision,
-    /// Where secrets are kept.
+    /// Stores secrets.
     pub vault: Vault,
-    /// What the network is reached by.
+    /// The HTTP client.
     pub http: ApiClient,
-    /// Whether browsers will find us: see [`SourceRegistry::listens_at`].
+    /// Whether browsers can reach the server: see [`SourceRegistry::listens_at`].
     pub serves: bool,
 }
 
@@ -73,50 +73,50 @@ pub struct SourceRegistry(pub(crate) Arc<SourcesInner>);
 pub(crate) struct SourcesInner {
     pub(crate) setup: SourcesSetup,
     pub(crate) credentials: Arc<Credentials>,
-    /// One change at a time.
+    /// Locked during a change.
     pub(crate) states: Mutex<BTreeMap<IntegrationSlug, SourceState>>,
-    /// Why the newest edit of a configuration file does not count.
+    /// Why the newest edit of a configuration file does not apply.
     pub(crate) trouble: RwLock<Option<String>>,
-    /// Other names by which enclave's programs call tools.
+    /// Aliases by which programs of enclave clients call tools.
     pub(crate) aliases: RwLock<Arc<BTreeMap<ToolPath, ToolPath>>>,
-    /// Files that project files name and that credentials covers: they are watched too.
+    /// Files that project files name and that trust covers: they are watched too.
     pub(crate) named_files: RwLock<Vec<PathBuf>>,
-    /// Commands that the files give to the REPL.
+    /// REPL commands of the configuration files.
     pub(crate) commands: sync::watch::Sender<Arc<ReplCommands>>,
-    /// Sources whose first reading is under way.
+    /// Sources whose first reading is in progress.
     pub(crate) loading: sync::watch::Sender<Vec<IntegrationSlug>>,
     pub(crate) descriptions: DescriptionStore,
     pub(crate) closing: CancellationToken,
     pub(crate) tasks: TaskTracker,
 }
 
-/// Why something was not done with a source.
+/// Why an operation on a source failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SourceError {
-    /// No such source.
+    /// The source does not exist.
     #[error("there is no source {0}")]
     Unknown(String),
-    /// No such connection.
+    /// The connection does not exist.
     #[error("there is no connection {0}")]
     NoConnection(String),
     /// The name is taken.
     #[error("there is a source {0} already")]
     Exists(String),
-    /// It stands in a file, and only there can it be changed.
+    /// The source is in a configuration file and can be changed only there.
     #[error("{0} stands in a configuration file; change it there")]
     Configured(String),
-    /// What was said does not make sense.
+    /// The request is invalid.
     #[error("{0}")]
     Wrong(String),
-    /// It cannot be read.
+    /// The source cannot be read.
     #[error("source {source_name} cannot be read: {why}")]
     Unreadable {
-        /// Which.
+        /// The name of the source.
         source_name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A secret could not be kept or opened.
+    /// A secret could not be stored or opened.
     #[error("{0}")]
     Vault(VaultError),
     /// The store failed.
@@ -147,8 +147,8 @@ impl From<VaultError> for SourceError {
 }
 
 impl SourceRegistry {
-    /// Puts everything that is configured or was added into the catalogue: what is stored about it first, and what
-    /// it offers now as soon as it is read, without waiting for that.
+    /// Adds everything that is configured or stored to the catalogue: first by its stored description, and again
+    /// as soon as it has been read, without waiting for that.
     pub async fn start(setup: SourcesSetup) -> Result<Self, StoreError> {
         match credentials::records::seal_connections(&*setup.records, &setup.vault).await {
             Ok(()) => {}
@@ -192,42 +192,42 @@ impl SourceRegistry {
         Ok(sources)
     }
 
-    /// Why the newest edit of a configuration file does not count.
+    /// Why the newest edit of a configuration file does not apply.
     pub fn trouble(&self) -> Option<String> {
         self.0.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Other names by which enclave's programs call tools, as the files say now.
+    /// The current aliases by which programs of enclave clients call tools.
     pub fn aliases(&self) -> Arc<BTreeMap<ToolPath, ToolPath>> {
         Arc::clone(&self.0.aliases.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Commands that the files give to the REPL, now and as they change.
+    /// The REPL commands of the configuration files, with updates.
     pub fn commands(&self) -> sync::watch::Receiver<Arc<ReplCommands>> {
         self.0.commands.subscribe()
     }
 
-    /// Waits until each source has been read, or could not be.
+    /// Waits until each source has been read or has failed.
     pub async fn tried(&self) {
         let mut loading = self.0.loading.subscribe();
-        // Nobody is left to say otherwise where this fails.
+        // Fails only during shutdown.
         let _ = loading.wait_for(Vec::is_empty).await;
     }
 
-    /// Names of the sources whose first reading since the start is under way, sorted.
+    /// Names of the sources whose first reading since the start is in progress, sorted.
     pub fn loading(&self) -> Vec<String> {
         let names: BTreeSet<_> =
             self.0.loading.borrow().iter().map(IntegrationSlug::to_string).collect();
         names.into_iter().collect()
     }
 
-    /// Names of the sources of which there is no description, neither stored nor read, sorted.
+    /// Names of the sources without a stored or read description, sorted.
     pub fn undescribed(&self) -> Vec<String> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
         snapshot.undescribed().map(str::to_owned).collect()
     }
 
-    /// What is wrong with each source that could not be read, by name.
+    /// The error of each source that could not be read, by name.
     pub async fn troubles(&self) -> Vec<(String, String)> {
         let snapshot = self.0.setup.engine.catalogue().snapshot();
         let states = self.0.states.lock().await;
@@ -238,17 +238,17 @@ impl SourceRegistry {
         states.keys().filter_map(trouble).collect()
     }
 
-    /// What an address seems to be.
+    /// Determines the kind of an address.
     pub async fn detect(&self, url: &str) -> Result<DetectedSource, String> {
         self.0.setup.kinds.detect(url, &self.0.setup.http).await
     }
 
-    /// What an inline description would become.
+    /// Previews the import of an inline description.
     pub async fn preview(&self, text: String, source: Option<Url>) -> Result<Value, String> {
         openapi::preview(text, source).await
     }
 
-    /// What the description at an address would become.
+    /// Previews the import of the description at an address.
     pub async fn preview_at(&self, url: &str) -> Result<Value, String> {
         openapi::preview_at(url, &self.0.setup.http).await
     }
@@ -258,7 +258,7 @@ impl SourceRegistry {
         self.0.states.lock().await.contains_key(slug)
     }
 
-    /// Reads a source and keeps it. One that cannot be read is not kept.
+    /// Reads a source and stores it. A source that cannot be read is not stored.
     pub async fn add(
         &self,
         slug: &IntegrationSlug,
@@ -266,10 +266,10 @@ impl SourceRegistry {
         connect: bool,
     ) -> Result<CatalogueChange, SourceError> {
         self.has_room(slug).await?;
-        // Others go on while it is read.
+        // Other requests continue while it is read.
         let opened = match self.open(&spec, &ToolCredential::none()).await {
             Ok(opened) => Some(opened),
-            // It is read once there is a credential.
+            // It is read as soon as there is a credential.
             Err(error) if error.wants_credential => None,
             Err(error) => return Err(unreadable(slug, error.message)),
         };
@@ -314,7 +314,7 @@ impl SourceRegistry {
         Ok(())
     }
 
-    /// Forgets a source and its connections.
+    /// Removes a source and its connections.
     pub async fn remove(&self, slug: &IntegrationSlug) -> Result<(), SourceError> {
         let mut states = self.0.states.lock().await;
         let entry = states.get(slug).ok_or_else(|| SourceError::Unknown(slug.to_string()))?;
@@ -334,7 +334,7 @@ impl SourceRegistry {
         Ok(())
     }
 
-    /// Forgets what a connection has in records and in the vault.
+    /// Deletes the records and secrets of a connection.
     async fn unseal(&self, proof: &ConnectionProof) -> Result<(), SourceError> {
         for name in proof.connection.sealed_names() {
             self.0.setup.vault.remove(&name).await?;
@@ -343,12 +343,12 @@ impl SourceRegistry {
         self.0.credentials.drop_current(&proof.key);
         credentials::records::remove(&*self.0.setup.records, CONNECTION, &proof.key.to_string())
             .await?;
-        // As it was kept in earlier days, and would be found again.
+        // The key of earlier versions, which would otherwise be found again.
         let old = format!("{}/{}", proof.key.slug, proof.key.name);
         Ok(credentials::records::remove(&*self.0.setup.records, CONNECTION, &old).await?)
     }
 
-    /// The proof of one connection.
+    /// The credential provider of one connection.
     pub(crate) async fn proof(
         &self,
         slug: &IntegrationSlug,
@@ -361,7 +361,7 @@ impl SourceRegistry {
         proof.ok_or_else(|| SourceError::NoConnection(format!("{slug}.{owner}.{name}")))
     }
 
-    /// Browsers find this server there.
+    /// Sets the address where browsers reach this server.
     pub fn listens_at(&self, origin: Url) {
         self.0.credentials.listens_at(origin);
     }
@@ -371,19 +371,19 @@ impl SourceRegistry {
         &self.0.credentials
     }
 
-    /// Where its secrets are.
+    /// The vault with its secrets.
     pub fn vault(&self) -> &Vault {
         &self.0.setup.vault
     }
 
-    /// Takes what a backup of a vault brings, connections too.
+    /// Imports a vault backup, with its connections.
     pub async fn import(&self, passphrase: &str, text: &str) -> Result<VaultImport, SourceError> {
         let done = self.0.setup.vault.import(passphrase, text).await?;
         self.apply().await?;
         Ok(done)
     }
 
-    /// The connection that somebody offers, by the ways that the source knows.
+    /// The connection for the values that a user offers, by the authentication methods of the source.
     pub fn offered(
         &self,
         slug: &IntegrationSlug,
@@ -395,7 +395,7 @@ impl SourceRegistry {
         connection_from_offer(&own, offer)
     }
 
-    /// Takes a credential away. Says whether it was there.
+    /// Removes a connection. Returns whether it existed.
     pub async fn disconnect(
         &self,
         slug: &IntegrationSlug,
@@ -432,7 +432,7 @@ impl SourceRegistry {
         views.collect()
     }
 
-    /// Ends every connection and program.
+    /// Closes every connection and ends every program.
     pub async fn shutdown(&self) {
         self.0.closing.cancel();
         let known = std::mem::take(&mut *self.0.states.lock().await);

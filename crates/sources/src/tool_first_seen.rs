@@ -1,5 +1,5 @@
-//! When each tool was first seen in its present form, recorded per source: after a restart, the server knows what a
-//! reading adds.
+//! When each tool was first seen in its present form, recorded per source: after a restart, the server knows which
+//! tools are new.
 
 use credentials::records;
 use lifecycle::{Timestamp, ToolRevision};
@@ -16,7 +16,7 @@ const AGES: &str = "tool-ages";
 struct ToolAgesRecord {
     /// The configuration of the source: after an edit it is another source, not a refreshed one.
     source: ToolRevision,
-    /// By name.
+    /// The ages by tool name.
     tools: BTreeMap<String, ToolAgeRecord>,
 }
 
@@ -29,7 +29,7 @@ struct ToolAgeRecord {
     grew: Timestamp,
 }
 
-/// The ages when the source was last read; none where it is new, or configured otherwise.
+/// The ages of the last reading; none if the source is new or was configured differently.
 pub(crate) async fn load(
     records: &dyn RecordStore,
     slug: &IntegrationSlug,

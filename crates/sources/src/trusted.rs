@@ -20,7 +20,7 @@ pub struct TrustedFile {
     pub path: PathBuf,
     /// SHA-256 of the trusted text, in hexadecimal.
     pub sha256: String,
-    /// The trusted text: it counts after the file has changed.
+    /// The trusted text: it remains in effect after the file has changed.
     pub text: String,
     /// SHA-256 of the files of the project that the text names, by path.
     #[serde(default)]
@@ -40,7 +40,7 @@ impl TrustedFile {
         Ok(Self { path, sha256, text: text.to_owned(), files, by: by.to_owned(), at })
     }
 
-    /// The first file that the trusted text names and that is not what it was; none where all are.
+    /// The first file that the trusted text names and that has changed; none if no file has.
     pub fn changed_file(&self) -> Result<Option<PathBuf>, String> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let present = named_files(&ConfigDocument::parse(&self.text)?, folder)?;
@@ -55,7 +55,7 @@ impl TrustedFile {
         data_dir.join(FOLDER).join(format!("{name}.json"))
     }
 
-    /// What a person trusted of a file; none where no version was trusted.
+    /// The trusted version of a file; none if no version was trusted.
     pub fn load(data_dir: &Path, path: &Path) -> Result<Option<Self>, String> {
         let record = Self::record_path(data_dir, path);
         let failed = |why: String| format!("{} cannot be read: {why}", record.display());
@@ -87,7 +87,7 @@ impl TrustedFile {
         std::fs::File::open(&folder)?.sync_all()
     }
 
-    /// Removes the record of a file; false where there was none.
+    /// Removes the record of a file; false if there was none.
     pub fn remove_trust(data_dir: &Path, path: &Path) -> io::Result<bool> {
         match std::fs::remove_file(Self::record_path(data_dir, path)) {
             Ok(()) => Ok(true),

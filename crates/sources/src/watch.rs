@@ -1,4 +1,4 @@
-//! The configuration files, looked at again and again: a look costs two system calls.
+//! Polls the configuration files: one poll costs two system calls.
 
 use crate::config::{
     ConfigDocument, FILE_BYTES_MAX, ListenerLimits, NotifyConfig, ProcessesConfig,
@@ -24,22 +24,22 @@ pub fn user_file() -> Option<PathBuf> {
     folder.or_else(home).map(|folder| folder.join("airlock/airlock.toml"))
 }
 
-/// Who is told when something asks, if anybody is.
+/// The notification settings, if there are any.
 pub fn notify(files: &ConfigFiles) -> Result<Option<NotifyConfig>, String> {
     read(files).map(|file| file.notify)
 }
 
-/// What the files say of processes.
+/// The process settings of the files.
 pub fn processes(files: &ConfigFiles) -> Result<ProcessesConfig, String> {
     Ok(read(files)?.processes)
 }
 
-/// What the files say of connections to the server.
+/// The connection limits of the files.
 pub fn listener_limits(files: &ConfigFiles) -> Result<ListenerLimits, String> {
     Ok(read(files)?.listener)
 }
 
-/// Which of the files there are, if they can be read; otherwise what is wrong with them.
+/// The files that exist, if they can be parsed; otherwise the error.
 pub fn check_files(files: &ConfigFiles) -> Result<ConfigFiles, String> {
     read(files)?;
     let is_there = |file: &&ConfigFile| {
@@ -49,18 +49,18 @@ pub fn check_files(files: &ConfigFiles) -> Result<ConfigFiles, String> {
     Ok(ConfigFiles { files: there, data_dir: files.data_dir.clone() })
 }
 
-/// What of the project files does not count, a sentence each.
+/// Settings of project files that do not apply, one sentence each.
 pub fn notices(files: &ConfigFiles) -> Result<Vec<String>, String> {
     Ok(read(files)?.notices)
 }
 
-/// What the files say of quotas.
+/// The quotas of the files.
 pub fn quotas(files: &ConfigFiles) -> Result<QuotaSettings, String> {
     Ok(read(files)?.quotas.settings())
 }
 
-/// What the files say about who may call what, and about limits. An engine needs it before it goes on with what
-/// was under way: a source can come later, a rule that blocks must not.
+/// The policies and limits of the files. An engine needs them before it recovers executions: sources may come later,
+/// policies that block must not.
 pub async fn configured(
     files: &ConfigFiles,
     records: &dyn RecordStore,
@@ -72,7 +72,7 @@ pub async fn configured(
     Ok((policy.map_err(|error| error.to_string())?, file.limits.on(usual)))
 }
 
-/// What tells whether a file changed.
+/// Detects changes of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FileSignature(Vec<Option<(SystemTime, u64)>>);
 
@@ -84,7 +84,7 @@ pub(crate) fn file_signatures<'a>(files: impl IntoIterator<Item = &'a PathBuf>) 
     FileSignature(files.into_iter().map(seen).collect())
 }
 
-/// All files, the first over the others. One that is not there says nothing.
+/// Reads and merges all files; earlier ones win. A missing file has no effect.
 pub(crate) fn read(files: &ConfigFiles) -> Result<ConfigDocument, String> {
     let mut merged = ConfigDocument::default();
     for file in files.files.iter().rev() {
@@ -110,7 +110,7 @@ pub(crate) fn read(files: &ConfigFiles) -> Result<ConfigDocument, String> {
     Ok(merged)
 }
 
-/// The text of a file; none where there is no such file.
+/// The text of a file; none if it does not exist.
 fn text_of(file: &Path) -> Result<Option<String>, String> {
     let name = file.display();
     let too_large = std::fs::metadata(file).is_ok_and(|data| data.len() > FILE_BYTES_MAX);

@@ -44,7 +44,7 @@ fn pause(at: i64) -> JournalAppend {
     }
 }
 
-/// Asks what is due whenever it is told that something may be, as `engine::alarm` does.
+/// Queries what is due whenever it is notified, as `engine::alarm` does.
 async fn alarm(store: SqliteStore, reset: Arc<Notify>, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::Relaxed) {
         store.next_due().await.expect("the store answers");

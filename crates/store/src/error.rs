@@ -1,9 +1,9 @@
-//! What can go wrong, sorted by what to do about it.
+//! Errors of the store, classified by what the caller can do about them.
 
-/// Why the store could not.
+/// Why an operation of the store failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else appended, or an earlier append failed.
+    /// Another writer appended, or an earlier append failed.
     #[error("the journal or record is not where it was expected to be")]
     Conflict,
     /// The disk is full. Nothing was written; free some space and try again.
@@ -12,13 +12,13 @@ pub enum StoreError {
     /// The directory or file cannot be written to.
     #[error("the data directory is read-only")]
     ReadOnly,
-    /// Another process is in the way.
+    /// Another process has locked the file.
     #[error("the database is locked by another process")]
     Locked,
-    /// The file is damaged or not ours. It was not touched.
+    /// The file is damaged or belongs to another program. It was not changed.
     #[error("{0}")]
     Damaged(String),
-    /// Something else; details are for the log.
+    /// Any other error; the details are for the log.
     #[error("the store failed: {0}")]
     Other(String),
     /// The store was closed.

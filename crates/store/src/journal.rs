@@ -1,4 +1,4 @@
-//! The journal's contract: numbered events, one list per execution.
+//! The journal's interface: numbered events, one list per execution.
 
 use crate::{DataLoss, ExecutionSearch, SearchPage, StoreError};
 use futures_util::future::BoxFuture;
@@ -11,9 +11,9 @@ use lifecycle::{
 /// Numbered events, one list per execution.
 pub trait Journal: Send + Sync {
     /// Appends all entries or none. The order of calls is the order of writes: the append is queued
-    /// before this returns, and the future resolves once it is as strong as asked. Callers may go on
-    /// appending without waiting; after a failure every later append of that execution fails with
-    /// [`StoreError::Conflict`] until somebody appends at the real end.
+    /// before this returns, and the future resolves once it is as durable as requested. Callers may continue
+    /// to append without waiting. After a failure, every later append of that execution fails with
+    /// [`StoreError::Conflict`] until a caller appends at the actual end.
     fn append(&self, append: JournalAppend) -> BoxFuture<'static, Result<(), StoreError>>;
 
     /// At most `n_max` entries after `after`, in order, and fewer where they are large; empty when there are none (yet).
@@ -38,24 +38,25 @@ pub trait Journal: Send + Sync {
         filter: ListFilter,
     ) -> BoxFuture<'static, Result<Vec<ListedExecution>, StoreError>>;
 
-    /// The same with what happened in them, as far as a bounded piece of work finds it; the page says where to continue.
+    /// The same, with details of each execution, as far as a bounded amount of work finds them; the page names
+    /// where to continue.
     fn search(&self, search: ExecutionSearch)
     -> BoxFuture<'static, Result<SearchPage, StoreError>>;
 
-    /// How many executions are in a phase, counted up to `n_max`. Far cheaper than their list.
+    /// The number of executions in a phase, counted up to `n_max`. Far cheaper than listing them.
     fn count(
         &self,
         phase: ExecutionPhase,
         n_max: usize,
     ) -> BoxFuture<'static, Result<usize, StoreError>>;
 
-    /// What can be known of an execution without reading its entries. None where there is no such execution.
+    /// What is known of an execution without reading its entries. None if it does not exist.
     fn overview(
         &self,
         execution: ExecutionId,
     ) -> BoxFuture<'static, Result<Option<ExecutionOverview>, StoreError>>;
 
-    /// How many executions each caller has in a phase.
+    /// The number of executions of each caller in a phase.
     fn count_by_caller(
         &self,
         phase: ExecutionPhase,
@@ -67,8 +68,8 @@ pub trait Journal: Send + Sync {
         question: QuestionId,
     ) -> BoxFuture<'static, Result<Option<ExecutionId>, StoreError>>;
 
-    /// The earliest time at which something is due in a paused execution that nobody holds a lease
-    /// on. What runs has somebody who looks at the clock.
+    /// The earliest due time of a paused execution without a lease. A running execution has an actor that checks its
+    /// own timers.
     fn next_due(&self) -> BoxFuture<'static, Result<Option<(Timestamp, ExecutionId)>, StoreError>>;
 
     /// Takes or renews the right to act for an execution until `until`. False when another holder's
@@ -81,7 +82,7 @@ pub trait Journal: Send + Sync {
         until: Timestamp,
     ) -> BoxFuture<'static, Result<bool, StoreError>>;
 
-    /// Gives a lease back.
+    /// Releases a lease.
     fn release(
         &self,
         execution: ExecutionId,
@@ -95,39 +96,39 @@ pub trait Journal: Send + Sync {
         n_max: usize,
     ) -> BoxFuture<'static, Result<Vec<FinishedTimes>, StoreError>>;
 
-    /// How much of the disk holds something, about.
+    /// Approximate size of the used part of the disk space.
     fn bytes_used(&self) -> BoxFuture<'static, Result<u64, StoreError>>;
 
-    /// Removes a finished execution and everything about it. False when there is none.
+    /// Removes a finished execution and everything about it. False if there is none.
     fn delete_execution(
         &self,
         execution: ExecutionId,
     ) -> BoxFuture<'static, Result<bool, StoreError>>;
 
-    /// Whether there was such an execution that is forgotten now. Of very many, only the newest are remembered.
+    /// Whether there was such an execution that has been deleted. Only a limited number of the newest is recorded.
     fn was_forgotten(&self, execution: ExecutionId)
     -> BoxFuture<'static, Result<bool, StoreError>>;
 
-    /// What the store lost, or may have lost, that nobody has settled yet. A store detects this when it is opened: it
-    /// refuses to open where less is there than it acknowledged, until a person recovers what is left.
+    /// The unsettled loss of data, if any. A store detects this when it is opened: it refuses to open if it holds less
+    /// than it acknowledged, until a person recovers what is left.
     fn data_loss(&self) -> BoxFuture<'static, Result<Option<DataLoss>, StoreError>>;
 
-    /// Records that all unfinished executions are parked because of the loss. Synced.
+    /// Records that all unfinished executions were parked because of the loss. Synced.
     fn settle_data_loss(&self) -> BoxFuture<'static, Result<(), StoreError>>;
 }
 
-/// What to append, and where it must fit.
+/// The entries to append, and where.
 #[derive(Debug, Clone)]
 pub struct JournalAppend {
-    /// Whose journal.
+    /// The execution.
     pub execution: ExecutionId,
-    /// The last seq there now; 0 for a new execution. `entries` are numbered from the next.
+    /// The present last seq; 0 for a new execution. `entries` are numbered from the next.
     pub expected: Seq,
-    /// What to append.
+    /// The new entries.
     pub entries: Vec<Entry>,
-    /// The execution's new line in the list.
+    /// The execution's new list entry.
     pub standing: ExecutionSummary,
-    /// How surely.
+    /// The required durability.
     pub strength: WriteStrength,
 }
 
@@ -136,40 +137,40 @@ pub struct JournalAppend {
 pub struct ListFilter {
     /// Only in one of these phases; empty for all.
     pub phases: Vec<ExecutionPhase>,
-    /// Only this caller's.
+    /// Only executions of this caller.
     pub caller: Option<CallerName>,
-    /// Only those that come after this one in the list.
+    /// Only executions after this one in the list.
     pub after: Option<ExecutionId>,
     /// At most this many.
     pub n_max: usize,
 }
 
-/// An execution's line in the list.
+/// An execution's entry in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedExecution {
-    /// Which.
+    /// The execution.
     pub execution: ExecutionId,
     /// When its first entry was made.
     pub created: Timestamp,
     /// Its newest seq.
     pub last: Seq,
-    /// Where it stands.
+    /// Its summary.
     pub standing: ExecutionSummary,
 }
 
-/// What an index says of an execution, however long its journal is.
+/// A summary of an execution from an index, independent of its journal's length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionOverview {
-    /// Its line in the list.
+    /// Its entry in the list.
     pub listed: ListedExecution,
-    /// Whether it ever asked a question.
+    /// Whether it has ever asked a question.
     pub has_asked: bool,
 }
 
 /// When a finished execution began and ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinishedTimes {
-    /// Which.
+    /// The execution.
     pub execution: ExecutionId,
     /// When its first entry was made.
     pub created: Timestamp,

@@ -1,10 +1,10 @@
-//! The only durable state: journal, records, notes, blobs. A trait each, SQLite inside.
+//! The only durable state: journal, records, notes, blobs. A trait each, implemented with SQLite.
 //!
-//! Nothing outside this crate may assume that one process holds the truth: the same traits on a
-//! replicated engine make any node able to resume any execution.
+//! Nothing outside this crate may assume that a single process is authoritative: with the same traits on a
+//! replicated engine, any node could resume any execution.
 //!
-//! A write takes one of two paths. Both are acknowledged when the bytes are in a file, or on the disk where the write asks
-//! for that.
+//! A write takes one of two paths. Both are acknowledged when the bytes are in a file, or on the disk if the write
+//! requires it.
 //!
 //! ```text
 //! append of a whole execution, at most 64 KiB, that need not be synced

@@ -1,24 +1,24 @@
-//! What a store says when it holds less than it acknowledged.
+//! The report of a store that holds less than it acknowledged.
 
 use lifecycle::Timestamp;
 
-/// The store lost entries, or may have. Whoever runs executions parks the unfinished ones and settles this.
+/// The store lost entries, or may have. The engine parks unfinished executions and settles the loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataLoss {
-    /// How it came about.
+    /// The cause of the loss.
     pub cause: LossCause,
     /// When it was found.
     pub found: Timestamp,
-    /// When the newest entry was made that is left; policies, tokens and settings are known up to then at least.
+    /// When the newest remaining entry was made; policies, tokens and settings are known at least up to then.
     pub known_until: Option<Timestamp>,
 }
 
-/// How a loss came about.
+/// The cause of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossCause {
     /// The store was damaged, and a person recovered what was left.
     Recovered,
-    /// The store is a restored copy: its mark is missing, damaged, or that of another history.
+    /// The store is a restored copy: its mark is missing, damaged, or belongs to another history.
     Restored,
 }
 
@@ -31,7 +31,7 @@ impl LossCause {
         }
     }
 
-    /// The cause of that name.
+    /// The cause with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Recovered, Self::Restored].into_iter().find(|cause| cause.name() == name)
     }

@@ -1,12 +1,12 @@
-//! The contract for what was done lately: lines in books, the oldest of which are let go.
+//! The interface for logs of recent activity: lines in books, the oldest of which are deleted.
 
 use crate::StoreError;
 use futures_util::future::BoxFuture;
 
 /// Lines in books, in the order in which they were written.
 pub trait NoteStore: Send + Sync {
-    /// Adds a line. Written, not synced; its place in line is taken when this returns. Of a book, about
-    /// the newest `n_max` lines are kept.
+    /// Adds a line. Written, not synced; its order is fixed when this returns. A book holds about
+    /// the newest `n_max` lines.
     fn append_note(
         &self,
         book: &str,

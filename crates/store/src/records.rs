@@ -1,4 +1,4 @@
-//! The contract for small values: one writer wins, the others are told.
+//! The interface for small values: of concurrent writers one wins, and the others receive a conflict.
 
 use crate::StoreError;
 use futures_util::future::BoxFuture;
@@ -11,7 +11,7 @@ pub trait RecordStore: Send + Sync {
         kind: &'static str,
         key: &str,
     ) -> BoxFuture<'static, Result<Option<StoredRecord>, StoreError>>;
-    /// Writes if the current version is `expected` (0: there is none); returns the new version. Synced.
+    /// Writes if the current version is `expected` (0: none); returns the new version. Synced.
     fn put(
         &self,
         kind: &'static str,
@@ -26,17 +26,17 @@ pub trait RecordStore: Send + Sync {
         key: &str,
         expected: u64,
     ) -> BoxFuture<'static, Result<(), StoreError>>;
-    /// All of a kind, by key.
+    /// All records of a kind, by key.
     fn all(&self, kind: &'static str) -> BoxFuture<'static, Result<Vec<StoredRecord>, StoreError>>;
 }
 
-/// A record as it is kept.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRecord {
     /// Its key within the kind.
     pub key: String,
     /// JSON text.
     pub value: String,
-    /// Rises by one with each write.
+    /// Incremented with each write.
     pub version: u64,
 }

@@ -1,4 +1,4 @@
-//! Searching executions by when they began, how they ended and which tools they called.
+//! Searches executions by start time, outcome and called tools.
 
 use crate::{ListFilter, ListedExecution};
 use lifecycle::{ExecutionId, FailureCode, Timestamp, ToolPath, ToolPattern};
@@ -6,7 +6,7 @@ use lifecycle::{ExecutionId, FailureCode, Timestamp, ToolPath, ToolPattern};
 /// How a finished execution ended, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeKind {
-    /// It returned.
+    /// It returned a value.
     Completed,
     /// It failed, with this code.
     Failed(FailureCode),
@@ -14,19 +14,19 @@ pub enum OutcomeKind {
     Cancelled,
 }
 
-/// The outcome that a search wants.
+/// The outcome that a search filters by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutcomeFilter {
-    /// Those that returned.
+    /// Executions that returned.
     Completed,
-    /// Those that failed, for any reason.
+    /// Executions that failed, for any reason.
     Failed,
-    /// Those that were cancelled.
+    /// Executions that were cancelled.
     Cancelled,
 }
 
 impl OutcomeFilter {
-    /// Whether an outcome is one of these.
+    /// Whether the filter accepts an outcome.
     pub const fn matches(self, outcome: OutcomeKind) -> bool {
         matches!(
             (self, outcome),
@@ -40,13 +40,13 @@ impl OutcomeFilter {
 /// Which executions to search for. All conditions must hold.
 #[derive(Debug, Clone)]
 pub struct ExecutionSearch {
-    /// Phase, caller, and where the page begins and how long it is.
+    /// Phase, caller, and the range of the page.
     pub listed: ListFilter,
-    /// Only those that began then or later.
+    /// Only executions that began then or later.
     pub since: Option<Timestamp>,
-    /// Only those that ended like this.
+    /// Only executions with this outcome.
     pub outcome: Option<OutcomeFilter>,
-    /// Only those that called such a tool.
+    /// Only executions that called a matching tool.
     pub tool: Option<ToolPattern>,
 }
 
@@ -56,33 +56,33 @@ impl From<ListFilter> for ExecutionSearch {
     }
 }
 
-/// What the entries of an execution say beyond its line in the list.
+/// Details from an execution's entries that its list entry does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionDetails {
     /// How it ended; none before its end.
     pub outcome: Option<OutcomeKind>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// How much of its active time it used.
+    /// The active time that it used.
     pub active_ms: Option<u64>,
-    /// The first tools that it called, each once.
+    /// The first tools that it called, without duplicates.
     pub tools: Vec<ToolPath>,
 }
 
 /// An execution that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// Its line in the list.
+    /// Its list entry.
     pub listed: ListedExecution,
-    /// How it ended, and what it called.
+    /// Its outcome and its tools.
     pub details: ExecutionDetails,
 }
 
-/// A part of what a search finds, newest first.
+/// A page of search results, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPage {
-    /// What was found; less than was asked for where the search did its share of work before.
+    /// The results; fewer than requested if the search reached its work limit.
     pub hits: Vec<SearchHit>,
-    /// Where the next part begins; none where nothing is left.
+    /// Where the next page begins; none at the end.
     pub next: Option<ExecutionId>,
 }

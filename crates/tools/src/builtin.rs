@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Hits of one search, unless a number is given.
 const LIMIT_USUALLY: usize = 12;
 
-/// Hits of one search at most.
+/// Maximum number of hits of one search.
 const LIMIT_MAX: usize = 200;
 
 /// Suggestions for a path that leads nowhere.
@@ -23,7 +23,7 @@ const SUGGESTIONS_MAX: usize = 5;
 /// Longest description of a hit; `describe.tool` has the rest.
 const HIT_CHARS_MAX: usize = 240;
 
-/// Says which tools may be seen: those that policy blocks may not.
+/// Returns whether the caller may see a tool. Tools that a policy blocks are hidden.
 pub type ToolVisibility = Arc<dyn Fn(&FoundTool) -> bool + Send + Sync>;
 
 /// The tools that find tools.
@@ -92,7 +92,7 @@ impl BuiltinTools {
         };
         let known = || snapshot.tools().filter(|found| (self.shows)(found));
         let has_source = known().any(|found| found.card().name == first);
-        // A tool of another source is not near, whatever words it shares.
+        // A tool of another source is never suggested, even if their names share words.
         let mut suggestions = look(has_source.then(|| first.to_owned()));
         if suggestions.is_empty() {
             suggestions = suggest(path, known().map(|found| found.path()));
@@ -131,7 +131,7 @@ impl fmt::Debug for BuiltinTools {
     }
 }
 
-/// One of our own, described by ourselves: their arguments are checked here, in words that clients know.
+/// One of Airlock's own tools. Arguments are checked here, so that the error texts are those that clients know.
 struct BuiltinTool {
     path: &'static str,
     description: &'static str,

@@ -1,5 +1,5 @@
-//! Every tool by its path: says whether a call fits, and performs it. Live: sources come, go and change
-//! while calls are under way, and each call keeps the tool that it found.
+//! Every tool by its path: checks whether a call is valid, and performs it. The catalogue is live: sources are added,
+//! removed and changed during calls, and each call uses the tool that it resolved at its start.
 
 mod arrival;
 mod available;
@@ -29,25 +29,25 @@ pub use section::SourceCard;
 #[derive(Clone, Default)]
 pub struct Catalogue(Arc<SharedSnapshot>);
 
-/// The newest snapshot, for everyone who holds the catalogue.
+/// The newest snapshot, shared by all handles to the catalogue.
 #[derive(Default)]
 struct SharedSnapshot {
     current: RwLock<Arc<CatalogueSnapshot>>,
-    /// Rises with each new snapshot.
+    /// Incremented with each new snapshot.
     version: watch::Sender<u64>,
 }
 
-/// A catalogue, for those who are part of it.
+/// A weak handle, for sources that are part of the catalogue themselves.
 pub(crate) struct WeakCatalogue(Weak<SharedSnapshot>);
 
 impl WeakCatalogue {
-    /// The catalogue as it is now; empty where nobody holds it any more.
+    /// The current snapshot; empty if the catalogue no longer exists.
     pub(crate) fn snapshot(&self) -> Arc<CatalogueSnapshot> {
         self.0.upgrade().map(|shelf| Catalogue(shelf).snapshot()).unwrap_or_default()
     }
 }
 
-/// The catalogue at one moment. Nothing in it changes.
+/// An immutable snapshot of the catalogue.
 #[derive(Default)]
 pub struct CatalogueSnapshot {
     sections: BTreeMap<String, Arc<CatalogueSection>>,
@@ -58,17 +58,17 @@ pub struct CatalogueSnapshot {
 /// Why a source could not be put into the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// Two tools at one place.
+    /// Two tools have the same path.
     #[error("two tools are called {0}")]
     Duplicate(ToolPath),
     /// A schema that cannot be compiled.
     #[error("the {which} schema of {tool} is wrong: {why}")]
     BadSchema {
-        /// Whose.
+        /// The tool that the schema belongs to.
         tool: ToolPath,
         /// `input` or `output`.
         which: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the schema.
         why: String,
     },
 }
@@ -80,17 +80,17 @@ pub struct CatalogueChange {
     pub added: Vec<String>,
     /// Tools that are gone.
     pub removed: Vec<String>,
-    /// Tools that do, take or go something or somewhere else now.
+    /// Tools whose arguments, effect, result or target changed.
     pub changed: Vec<String>,
-    /// Those of the changed ones that take, do or reach something else: who approved them before did not
-    /// know that.
+    /// Changed tools with another shape (arguments, effect or target): an earlier approval did not cover
+    /// it.
     pub grown: Vec<String>,
     /// Tools that were left out, each with the reason.
     pub left_out: Vec<String>,
 }
 
 impl Catalogue {
-    /// A catalogue of our own tools. Asks every source what it offers and compiles every schema.
+    /// Creates a catalogue of Airlock's own tools. Lists the tools of every source and compiles every schema.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Result<Self, CatalogueError> {
         let catalogue = Self::default();
         for source in sources {
@@ -99,7 +99,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds a source of our own tools. What it offers is asked once.
+    /// Adds a source of Airlock's own tools. Its tools are listed once.
     pub fn add(&self, source: Arc<dyn Source>) -> Result<(), CatalogueError> {
         let section = CatalogueSection::of_source(source)?;
         self.swap(|snapshot| {
@@ -115,7 +115,7 @@ impl Catalogue {
         })
     }
 
-    /// Puts an integration where its name says, bound by `connections`; one of that name gives way.
+    /// Adds an integration under its name, bound by `connections`; replaces an integration of the same name.
     pub fn put(
         &self,
         slug: &IntegrationSlug,
@@ -126,7 +126,7 @@ impl Catalogue {
         self.welcome(IntegrationArrival::new(slug, card, integration, connections))
     }
 
-    /// Puts an arrival where its name says; one of that name gives way.
+    /// Adds an imported integration under its name; replaces an integration of the same name.
     pub fn welcome(&self, arrival: IntegrationArrival) -> CatalogueChange {
         let IntegrationArrival { slug, section, left_out, grown } = arrival;
         self.swap(|snapshot| {
@@ -142,7 +142,7 @@ impl Catalogue {
         .unwrap_or_default()
     }
 
-    /// Binds an integration anew. False where there is none of that name.
+    /// Replaces the connections of an integration. False if no integration has that name.
     pub fn bind(&self, slug: &IntegrationSlug, connections: Vec<Arc<Connection>>) -> bool {
         self.swap(|snapshot| {
             let section = snapshot.sections.get(slug.as_str()).ok_or(())?.bound(slug, connections);
@@ -151,9 +151,9 @@ impl Catalogue {
         .is_ok()
     }
 
-    /// Says that a source cannot be reached, or, with none, that it can. Its tools stay as they were.
+    /// Sets the reason why a source is unreachable; none marks it as reachable. Its tools do not change.
     pub fn set_trouble(&self, slug: &IntegrationSlug, card: &SourceCard, trouble: Option<String>) {
-        // Nothing to swap where nothing is new.
+        // No swap if nothing changes.
         let _ = self.swap(|snapshot| {
             let known = snapshot.sections.get(slug.as_str());
             let section = match known {
@@ -165,7 +165,7 @@ impl Catalogue {
         });
     }
 
-    /// Says anew what people call an integration and what it is good for. False where there is none of that name.
+    /// Sets the title and description of an integration. False if no integration has that name.
     pub fn rename(&self, slug: &IntegrationSlug, title: String, description: String) -> bool {
         self.swap(|snapshot| {
             let known = snapshot.sections.get(slug.as_str()).ok_or(())?;
@@ -175,7 +175,7 @@ impl Catalogue {
         .is_ok()
     }
 
-    /// Takes an integration out. False where there is none of that name.
+    /// Removes an integration. False if no integration has that name.
     pub fn remove(&self, slug: &IntegrationSlug) -> bool {
         self.swap(|snapshot| {
             snapshot.sections.get(slug.as_str()).ok_or(())?;
@@ -188,17 +188,17 @@ impl Catalogue {
         WeakCatalogue(Arc::downgrade(&self.0))
     }
 
-    /// The catalogue as it is now.
+    /// The current snapshot.
     pub fn snapshot(&self) -> Arc<CatalogueSnapshot> {
         Arc::clone(&self.0.current.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether there is such a tool and whether it takes these arguments.
+    /// Checks that the tool exists and that it accepts these arguments.
     pub fn admit_call(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         self.admit_seen(tool, args, |_| false)
     }
 
-    /// The same for a caller from whom a policy hides some tools: they are blocked, and they are not suggested.
+    /// The same, for a caller from whom a policy hides some tools: those are blocked and never suggested.
     pub fn admit_seen(
         &self,
         tool: &ToolPath,
@@ -217,7 +217,7 @@ impl Catalogue {
     }
 
     /// What a program of Executor receives for a path whose first name no source has: a value, as for an unknown tool of a
-    /// known source. None where a source has that name.
+    /// known source. None if a source has that name.
     pub fn unknown_namespace_value(&self, tool: &ToolPath, failure: &Failure) -> Option<Json> {
         let first = tool.segments().find(|name| *name != "tools")?;
         let is_known = self.snapshot().firsts.contains_key(first);
@@ -226,7 +226,7 @@ impl Catalogue {
             .then(|| ToolFailure::from_code("tool_not_found", failure).into_envelope())
     }
 
-    /// What is wrong with arguments that fit their schema, as the program hears it.
+    /// What is wrong with arguments that match their schema, as the value that the program receives.
     pub fn objection(&self, tool: &ToolPath, args: &Json) -> Option<Json> {
         self.find(tool)?.objection(args)
     }
@@ -237,7 +237,7 @@ impl Catalogue {
         self.find(tool)?.compose_question(args)
     }
 
-    /// Performs an admitted call. Never panics, whatever the tool does; spawns nothing.
+    /// Performs an admitted call. Never panics, even if the tool does; spawns no task.
     pub fn call(&self, request: ToolRequest) -> BoxFuture<'static, CallOutcome> {
         let snapshot = self.snapshot();
         match snapshot.find(&request.tool) {
@@ -276,12 +276,12 @@ impl Catalogue {
         self.snapshot().find(tool)
     }
 
-    /// What an approval of this tool is good for: it changes when the tool does.
+    /// The revision that an approval of this tool covers: it changes when the tool does.
     pub fn revision(&self, tool: &ToolPath) -> Option<ToolRevision> {
         self.find(tool).map(|found| found.revision())
     }
 
-    /// Readers keep the snapshot they have; the next one sees what `change` made of it.
+    /// Readers continue with the snapshot that they hold; later reads see the result of `change`.
     fn swap<T, E>(
         &self,
         change: impl FnOnce(&CatalogueSnapshot) -> Result<(CatalogueSnapshot, T), E>,
@@ -296,7 +296,7 @@ impl Catalogue {
 }
 
 impl CatalogueSnapshot {
-    /// The tool at a path. The word `tools.` before it is not needed.
+    /// The tool at a path. The prefix `tools.` is optional.
     pub fn find(&self, tool: &ToolPath) -> Option<FoundTool> {
         self.find_text(tool.as_str())
     }
@@ -326,7 +326,7 @@ impl CatalogueSnapshot {
         self.sections.get(slug).map(|section| &section.card)
     }
 
-    /// An integration, where there is one of that name.
+    /// An integration, if there is one of that name.
     pub fn integration(&self, slug: &str) -> Option<Arc<dyn Integration>> {
         self.sections.get(slug)?.integration()
     }
@@ -353,8 +353,8 @@ impl CatalogueSnapshot {
         Self { sections, firsts }
     }
 
-    /// Whether what stands at a path answers with `{ok, data}` or `{ok, error}`: integrations and the management tools do,
-    /// also about tools that they do not have.
+    /// Whether the source at a path answers with `{ok, data}` or `{ok, error}`. Integrations and the management tools do,
+    /// also for tools that do not exist.
     fn is_enveloped(&self, tool: &ToolPath) -> bool {
         let mut names = tool.segments().skip_while(|name| *name == "tools");
         let (first, second) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
@@ -393,13 +393,13 @@ impl CatalogueSnapshot {
     }
 }
 
-/// What a call of a blocked tool receives: the form in which this tool reports its errors.
+/// What a call of a blocked tool returns, in the form in which this tool reports its errors.
 fn blocked(found: &FoundTool, tool: &ToolPath) -> CallAdmission {
     let failure = Failure::blocked(tool);
     if !found.is_enveloped() {
         return CallAdmission::Unfit(failure);
     }
-    // As in the catalogue over HTTP: what no connection binds has no `tools.` before its path.
+    // As in the catalogue over HTTP: the path of a tool without a connection has no `tools.` prefix.
     let address = match found.connection() {
         Some(_) => format!("tools.{}", found.path()),
         None => found.path(),

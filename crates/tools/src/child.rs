@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
-/// What of our own environment a program gets; anything else is said in the configuration. Tokens live there.
+/// Environment variables that a child inherits; all others must be configured, because tokens live there.
 const PASSED_ON: [&str; 9] =
     ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SHELL", "XDG_RUNTIME_DIR"];
 
@@ -27,9 +27,9 @@ pub enum ChildSupervision {
 pub struct ChildProgram {
     /// Name and arguments; at least a name.
     pub argv: Vec<String>,
-    /// Variables beside the usual few.
+    /// Environment variables besides the inherited ones.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; ours where none is given.
+    /// Working directory; by default, that of the server.
     pub directory: Option<PathBuf>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn start(
     program: &ChildProgram,
 ) -> io::Result<(RunningChild, ChildPipes)> {
     let name = program.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
-    // The reaper itself would start, and could report this only by its exit code.
+    // The reaper itself would start, and could report a missing program only by its exit code.
     if is_missing(name, program) {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -71,7 +71,7 @@ pub(crate) fn start(
     if let Some(directory) = &program.directory {
         command.current_dir(directory);
     }
-    // A group of its own: a Ctrl-C in the terminal is for us, and what it starts can be ended with it.
+    // A separate process group: Ctrl-C in the terminal is meant for the server, and the group can be killed as a whole.
     command.process_group(0).kill_on_drop(true);
     let piped = || Stdio::piped();
     let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn()?;
@@ -86,7 +86,7 @@ pub(crate) fn start(
     }
 }
 
-/// Whether there is no such program, neither where its path leads nor in a folder of `PATH`.
+/// Whether there is no such program, neither at its path nor in a folder of `PATH`.
 fn is_missing(name: &str, program: &ChildProgram) -> bool {
     if name.contains('/') {
         let folder = program.directory.clone().unwrap_or_default();
@@ -95,7 +95,7 @@ fn is_missing(name: &str, program: &ChildProgram) -> bool {
     let given = program.env.get("PATH").map(std::ffi::OsString::from);
     match given.or_else(|| std::env::var_os("PATH")) {
         Some(path) => !std::env::split_paths(&path).any(|folder| folder.join(name).exists()),
-        // The system has folders of its own then.
+        // Without a `PATH`, the system uses default folders.
         None => false,
     }
 }
@@ -109,7 +109,7 @@ impl RunningChild {
 
 impl Drop for RunningChild {
     fn drop(&mut self) {
-        // Not reaped yet, so the number is still its own.
+        // Not reaped yet, so the process group's number cannot have been reused.
         if let (Ok(None), Some(group)) = (self.child.try_wait(), self.group) {
             reaper::kill_group(group);
         }

@@ -11,9 +11,9 @@ use url::{Origin, Url};
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConnectionOwner {
-    /// Everybody's.
+    /// Shared by all users.
     Org,
-    /// One person's.
+    /// Belongs to one user.
     User,
 }
 
@@ -27,7 +27,7 @@ impl ConnectionOwner {
         }
     }
 
-    /// As it stands in a path.
+    /// The form used in paths.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Org => "org",
@@ -47,7 +47,7 @@ impl fmt::Display for ConnectionOwner {
 pub struct ConnectionName(String);
 
 impl ConnectionName {
-    /// The nearest identifier: `My Conn-1!` is `myConn1`. None where nothing is left, or a digit comes first.
+    /// The nearest identifier: `My Conn-1!` is `myConn1`. None if nothing is left, or a digit comes first.
     pub fn normalised(text: &str) -> Option<Self> {
         let name = camel_case(text);
         name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(Self(name))
@@ -68,11 +68,11 @@ impl fmt::Display for ConnectionName {
 /// Binds an integration into the tree.
 #[derive(Clone)]
 pub struct Connection {
-    /// Whose.
+    /// Who may use it.
     pub owner: ConnectionOwner,
     /// Its name in paths.
     pub name: ConnectionName,
-    /// What proves who calls, when a call needs it.
+    /// Provides the credential when a call needs it.
     pub proof: Arc<dyn CredentialProvider>,
 }
 
@@ -82,11 +82,11 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// What proves who calls: values, and where they go. Nothing here is ever shown.
+/// A credential: values, and where they go. Nothing here is ever shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCredential {
     placements: Vec<CredentialPlacement>,
-    /// The only origin that it is meant for; none is good wherever the source's calls go.
+    /// The only origin that it may be sent to; none allows every target of the source.
     audience: Option<Origin>,
 }
 
@@ -95,9 +95,9 @@ pub struct ToolCredential {
 pub struct CredentialPlacement {
     /// Where it goes.
     pub place: PlacementKind,
-    /// Under which name.
+    /// The name of the header, parameter or variable.
     pub name: String,
-    /// Prefix and all.
+    /// The value, with its prefix.
     pub value: SecretString,
 }
 
@@ -169,7 +169,7 @@ impl ToolCredential {
         here.map(|placement| (placement.name.as_str(), placement.value.reveal()))
     }
 
-    /// From now on nothing that it holds leaves, whoever repeats it.
+    /// Registers the values as secrets, so that they are redacted wherever a peer repeats them.
     pub(crate) fn learn(&self) {
         for CredentialPlacement { value, .. } in &self.placements {
             // `Bearer key` may come back as `key`, and `sid=key` too. A short key must not make its prefix a secret.
@@ -181,7 +181,7 @@ impl ToolCredential {
         }
     }
 
-    /// Whether it proves nothing.
+    /// Whether it has no values.
     pub fn is_none(&self) -> bool {
         self.placements.is_empty()
     }

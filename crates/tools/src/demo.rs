@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Longest nap: a demonstration, not a way to hold a server's memory for days.
+/// Longest sleep: a demonstration must not occupy a server's memory for days.
 const SLEEP_MS_MAX: u64 = 600_000;
 
-/// How often a nap says how far it is: twenty times, but not more often than anybody looks, nor so seldom that it
-/// seems dead.
+/// Minimum interval between progress reports of a sleep: twenty reports in total, but not more often than a viewer
+/// can read.
 const TOLD_EVERY_MIN: Duration = Duration::from_millis(100);
 const TOLD_EVERY_MAX: Duration = Duration::from_secs(1);
 
@@ -156,7 +156,7 @@ async fn sleep(request: ToolRequest) -> DemoResult {
     }
 }
 
-/// Sleeps, and says now and then how much of it is over.
+/// Sleeps, and reports progress.
 async fn asleep(nap: Duration, progress: &ProgressHandle) {
     let ms = |time: Duration| time.as_millis() as f64;
     let pause = (nap / 20).clamp(TOLD_EVERY_MIN, TOLD_EVERY_MAX);
@@ -220,7 +220,7 @@ async fn append(directory: PathBuf, request: ToolRequest) -> DemoResult {
     let written = tokio::task::spawn_blocking(move || append_line(&directory, line)).await;
     match written.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into())) {
         Ok(()) => rendered(&json!({"appended": true})),
-        // The kind only: what the system says may name a path of this machine.
+        // Reports only the error kind: the system's message may name a path of this machine.
         Err(error) => {
             let message = format!("The line could not be written: {}.", error.kind());
             Err(Failure::new(FailureCode::Tool, message))

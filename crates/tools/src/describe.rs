@@ -1,10 +1,10 @@
-//! A tool in the words of whoever writes the call: compact TypeScript.
+//! Describes a tool for the author of a call, as compact TypeScript.
 
 use crate::{FoundTool, SharedSchema};
 use protocols::typescript::TypeDefinitions;
 use std::collections::BTreeMap;
 
-/// Longest description that is repeated; what follows is for a manual.
+/// Longest description that is included; longer texts belong in a manual.
 const DESCRIPTION_CHARS_MAX: usize = 2_000;
 
 const TOOL_ERROR: &str =
@@ -13,21 +13,21 @@ const TOOL_HTTP_META: &str = "{ status: number; headers: { [k: string]: string; 
 const TOOL_FILE: &str = "{ _tag: \"ToolFile\"; name?: string; mimeType: string; encoding: \"base64\"; \
                          data: string; byteLength: number; bytes(): Uint8Array; text(): string; }";
 
-/// What is told about one tool.
+/// The description of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolDescriptionText {
     /// What it does.
     pub description: String,
     /// What it takes; none takes anything.
     pub input: Option<String>,
-    /// What a call gives.
+    /// What a call returns.
     pub output: Option<String>,
-    /// Types that the two refer to.
+    /// Types that `input` and `output` refer to.
     pub definitions: BTreeMap<String, String>,
 }
 
 impl FoundTool {
-    /// What is told about it.
+    /// Describes the tool.
     pub fn describe(&self) -> ToolDescriptionText {
         let spec = self.spec();
         let [input, output] =
@@ -58,7 +58,7 @@ impl FoundTool {
     }
 }
 
-/// The union that every tool of an integration gives.
+/// The union that every tool of an integration returns.
 fn enveloped(data: &str) -> String {
     format!("{{ ok: true; data: {data}; http?: ToolHttpMeta }} | {{ ok: false; error: ToolError }}")
 }

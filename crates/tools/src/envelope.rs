@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Longest message of an error: some servers put a whole web page there.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// `{ok: true, data}`, with what HTTP said beside it where there was HTTP.
+/// `{ok: true, data}`, with the HTTP metadata if the call used HTTP.
 pub fn done(data: &Json, http: Option<&Value>) -> Json {
     let mut text = format!("{{\"ok\":true,\"data\":{}", data.as_text());
     if let Some(http) = http {
@@ -20,23 +20,23 @@ pub fn done(data: &Json, http: Option<&Value>) -> Json {
     Json::parse(text).expect("JSON inside JSON is JSON")
 }
 
-/// A tool's own "no": data for the program, not an exception.
+/// An error that a tool returned: data for the program, not an exception.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolFailure {
-    /// One word for programs: `upstream_http_error`, `connection_rejected`, `mcp_tool_error`, …
+    /// A code for programs: `upstream_http_error`, `connection_rejected`, `mcp_tool_error`, …
     pub code: &'static str,
     /// A sentence for a person.
     pub message: String,
-    /// The HTTP status, where there was one.
+    /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// Whatever else is known.
+    /// Further details, if known.
     pub details: Option<Value>,
-    /// Whether the same call may do better later.
+    /// Whether the same call may succeed later.
     pub retryable: Option<bool>,
 }
 
 impl ToolFailure {
-    /// Trouble with nothing but a word and a sentence.
+    /// An error with only a code and a message.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), status: None, details: None, retryable: None }
     }
@@ -78,7 +78,7 @@ pub(crate) fn recovery() -> Value {
     })
 }
 
-/// The value in an envelope, or the failure that it tells of. What is no envelope is a value.
+/// The value in an envelope, or the failure that it contains. Any other value is returned unchanged.
 pub fn unwrapped(told: &Json) -> Result<Json, Failure> {
     let Ok(envelope) = serde_json::from_str::<ResultEnvelope<'_>>(told.as_text()) else {
         return Ok(told.clone());
@@ -112,7 +112,7 @@ struct ResultEnvelope<'a> {
     error: Option<Value>,
 }
 
-/// A tool's "no" as a failure. The details have the code that the tool gave it, else the envelope's word.
+/// A tool's error as a failure. The details have the tool's own code, else the code of the envelope.
 fn thrown(error: Value) -> Failure {
     let word = error["code"].as_str().unwrap_or("tool_failed");
     let message = error["message"].as_str().unwrap_or("The tool failed.").to_owned();
@@ -135,7 +135,7 @@ fn thrown(error: Value) -> Failure {
 /// Longest code that a tool gives its failure.
 const OWN_CODE_BYTES_MAX: usize = 100;
 
-/// The code in what a failed tool said: beside its sentence, in its error, or in the structured part of its answer.
+/// The code in a failed tool's answer: beside its message, in its error, or in the structured part of its answer.
 fn own_code(error: &Value) -> Option<String> {
     const PLACES: [&str; 5] =
         ["/code", "/error/code", "/body/code", "/body/error/code", "/structuredContent/code"];
@@ -144,12 +144,12 @@ fn own_code(error: &Value) -> Option<String> {
     (1..=OWN_CODE_BYTES_MAX).contains(&code.len()).then(|| code.to_owned())
 }
 
-/// Where the details of a refusal say which scopes would be enough, with spaces between them.
+/// The member of a refusal's details that lists the scopes that would suffice, separated by spaces.
 pub(crate) const WANTED_SCOPES: &str = "wantedScopes";
 
-/// Why the other side did not take the credential, where another one may help.
+/// Why the server rejected the credential, if another one may be accepted.
 pub(crate) fn refused_envelope(told: &Json) -> Option<ProofRefused> {
-    // Most results are good, and some are large: only what may be a refusal is read.
+    // Most results are successes, and some are large: only possible refusals are parsed.
     if !told.as_text().contains("connection_rejected") {
         return None;
     }

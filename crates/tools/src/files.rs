@@ -6,16 +6,16 @@ use crate::schema::SchemaIssue;
 use lifecycle::Json;
 use serde_json::Value;
 
-/// The tag of a file, as it stands in the text of arguments that hold one.
+/// The tag of a file in the text of arguments.
 const TAG: &str = "\"ToolFile\"";
 
-/// Alternatives of one schema that are looked at: real ones have a few.
+/// Maximum number of alternatives of one schema that are checked: real schemas have a few.
 const ALTERNATIVES_MAX: usize = 64;
 
-/// What a program is told that passes a file where a tool takes text.
+/// The hint for a program that passes a file where a tool takes text.
 const HINT: &str = "A file is no text: pass its `data` (base64) or its `text()`.";
 
-/// The arguments with the text of each file that `schema` wants as base64; `None` where they stay as they are.
+/// The arguments with the text of each file that `schema` wants as base64; `None` if they stay as they are.
 pub(crate) fn placed(schema: &SharedSchema, args: &Json) -> Option<Json> {
     // Few arguments hold a file, and schemas are large.
     if !args.as_text().contains(TAG) {
@@ -26,7 +26,7 @@ pub(crate) fn placed(schema: &SharedSchema, args: &Json) -> Option<Json> {
     place(&mut value, &[&root], &root).then(|| Json::from_value(&value).ok())?
 }
 
-/// What a program is told about issues at places where it passed a file.
+/// The hint for schema issues at places where the program passed a file.
 pub(crate) fn hint(issues: &[SchemaIssue], args: &Json) -> Option<&'static str> {
     if !args.as_text().contains(TAG) {
         return None;

@@ -30,13 +30,13 @@ pub struct FunctionSource {
 }
 
 impl FunctionSource {
-    /// A source without tools yet.
+    /// A source without tools.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), functions: BTreeMap::new() }
     }
 
-    /// Adds a tool that asks nobody and is not repeated after a crash. Its arguments are anything
-    /// that `serde` reads; [`Json`] gets the text as it is.
+    /// Adds a tool that needs no approval and is not repeated after a crash. Its arguments are anything
+    /// that `serde` reads; [`Json`] receives the text unchanged.
     pub fn tool<A, R, F>(
         self,
         name: &str,
@@ -52,7 +52,7 @@ impl FunctionSource {
         Ok(self.add(Tool { input_schema: Some(input_schema), ..Tool::new(path) }, run))
     }
 
-    /// Adds a tool about which everything is said; one at the same path is replaced.
+    /// Adds a tool with a complete definition; replaces a tool at the same path.
     #[must_use]
     pub fn add<A, R, F>(mut self, tool: Tool, run: impl Fn(A) -> F + Send + Sync + 'static) -> Self
     where
@@ -70,7 +70,7 @@ impl FunctionSource {
 }
 
 impl FunctionSource {
-    /// Adds a tool that takes the whole call, to ask somebody in the middle of it, for instance.
+    /// Adds a tool that receives the whole call, for example to ask the person behind it a question.
     #[must_use]
     pub fn calling<F>(
         mut self,

@@ -1,7 +1,7 @@
-//! What an API, an MCP server or a program offers before anybody's credential binds it into the tree.
+//! What an API, an MCP server or a program offers, before a connection binds it into the tree.
 //!
 //! An integration is imported once and never changes: a refreshed description is a new integration that
-//! takes the old one's place. A [`Connection`](crate::Connection) binds it at
+//! replaces the old one. A [`Connection`](crate::Connection) binds it at
 //! `<integration>.<owner>.<connection>`, and each of its tools is found below that.
 
 use crate::{PlacementKind, SharedSchema, TokenSource, ToolCredential, ToolRequest};
@@ -12,12 +12,12 @@ use std::fmt;
 /// Longest name of an integration or connection; three of them and a tool make a path.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Something imported, from whatever kind of source.
+/// An imported source of any kind.
 pub trait Integration: Send + Sync {
     /// `openapi`, `graphql`, `mcp` or `command`.
     fn kind(&self) -> &'static str;
 
-    /// What it offers, in any order. Asked once.
+    /// Its tools, in any order. Called once.
     fn tools(&self) -> Vec<ToolSpec>;
 
     /// Where calls go, such as a base URL: part of every tool's revision, because an approval given for
@@ -30,7 +30,7 @@ pub trait Integration: Send + Sync {
         None
     }
 
-    /// The ways to prove who calls; none where nobody asks.
+    /// The supported ways to authenticate; empty if the API needs none.
     fn auth_methods(&self) -> Vec<AuthMethod> {
         vec![]
     }
@@ -41,20 +41,20 @@ pub trait Integration: Send + Sync {
         None
     }
 
-    /// An argument that is missing, in a sentence that clients match on; none where the schema's own words are enough.
+    /// An argument that is missing, in a sentence that clients match on; none if the schema's own words are enough.
     fn missing_argument(&self, _tool: &str, _args: &Json) -> Option<String> {
         None
     }
 
-    /// What is wrong with arguments that fit their schema: they make no request, or one that is too large.
-    /// Looked at before anybody is asked to agree.
+    /// What is wrong with arguments that match their schema: they form no valid request, or one that is too large.
+    /// Checked before a person is asked to approve.
     fn objection(&self, _tool: &str, _credential: &ToolCredential, _args: &Json) -> Option<String> {
         None
     }
 
-    /// Performs a call of the tool that `spec.name` says, with `request.args`, which fit its schema. What
-    /// it returns is an envelope: see [`crate::envelope`]. A [`Failure`] is for what is not an answer of
-    /// the tool. Gives up when `request.cancelled` is given.
+    /// Performs a call of the tool `spec.name` with `request.args`, which match its schema. Returns an envelope: see
+    /// [`crate::envelope`]. A [`Failure`] is for errors that are not an answer of the tool. Stops when
+    /// `request.cancelled` is triggered.
     fn call(
         &self,
         tool: &str,
@@ -68,25 +68,25 @@ pub trait Integration: Send + Sync {
 pub struct ToolSpec {
     /// Its path below the connection; dots are fine: `issues.create`.
     pub name: String,
-    /// What it does, for whoever writes the program.
+    /// What it does, for the author of the program.
     pub description: String,
-    /// What it takes; none takes anything, unseen.
+    /// The schema of its arguments; none accepts anything.
     pub input: Option<SharedSchema>,
-    /// What `data` of its envelope is. Shown, never enforced: servers are seldom as good as their word,
+    /// The schema of `data` in its envelope. Shown, never enforced: servers often deviate from their descriptions,
     /// and a call that has happened must not look as if it had not.
     pub output: Option<SharedSchema>,
     /// Calling it twice does no harm.
     pub read_only: bool,
-    /// Whether a person must agree where no policy speaks.
+    /// Whether a person must approve calls if no policy applies.
     pub asks: bool,
     /// What that person reads first, such as `POST /issues`; none names the tool.
     pub about: Option<String>,
-    /// Whether it takes so long that those who can poll should.
+    /// Whether it takes so long that callers should poll if they can.
     pub job: bool,
 }
 
 impl ToolSpec {
-    /// A tool without schemas that asks nobody, and may do harm when called twice.
+    /// A tool without schemas that needs no approval, and is not safe to repeat.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -101,22 +101,22 @@ impl ToolSpec {
     }
 }
 
-/// One way to prove who calls: which values a connection needs and where they go.
+/// One way to authenticate: which values a connection needs and where they go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// What a connection names it by, such as `apikey-0`.
+    /// The name that connections refer to, such as `apikey-0`.
     pub template: String,
-    /// How the proof is made.
+    /// The authentication scheme.
     pub kind: AuthKind,
-    /// What a person reads.
+    /// The label for people.
     pub label: String,
     /// Where each value goes.
     pub placements: Vec<PlacementTemplate>,
-    /// Where its tokens come from, where they are got by OAuth 2 and the source says so.
+    /// Where OAuth 2 tokens come from, if the source describes it.
     pub tokens: Option<TokenSource>,
 }
 
-/// How a proof is made.
+/// An authentication scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthKind {
     /// A key in a header, the query or a variable.
@@ -127,7 +127,7 @@ pub enum AuthKind {
     Basic,
     /// A token of an authorization server.
     OAuth2,
-    /// No proof is needed.
+    /// No authentication.
     None,
 }
 
@@ -145,7 +145,7 @@ impl AuthKind {
 }
 
 impl AuthMethod {
-    /// Nobody asks who calls.
+    /// No authentication.
     pub fn none() -> Self {
         let (template, label) = ("none".into(), "None".into());
         Self { template, kind: AuthKind::None, label, placements: vec![], tokens: None }
@@ -171,13 +171,13 @@ pub struct PlacementTemplate {
     pub place: PlacementKind,
     /// Name of the header, parameter or variable.
     pub name: String,
-    /// What stands before the value, such as `Bearer `.
+    /// The prefix of the value, such as `Bearer `.
     pub prefix: String,
-    /// What the connection calls the value; `value` where there is only one.
+    /// The name of the value in the connection; `value` if it is the only one.
     pub variable: String,
 }
 
-/// What an integration is called in paths: letters, digits, `_` or `-`, beginning with a letter.
+/// The name of an integration in paths: letters, digits, `_` or `-`, beginning with a letter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IntegrationSlug(String);
 
@@ -188,11 +188,11 @@ pub struct IntegrationSlug(String);
 )]
 pub struct BadSlug;
 
-/// First names of our own tools.
+/// First names of Airlock's own tools.
 const TAKEN: [&str; 5] = ["search", "describe", "executor", "tools", "process"];
 
 impl IntegrationSlug {
-    /// Checks a name once, where it enters.
+    /// Parses and checks a name.
     pub fn parse(text: &str) -> Result<Self, BadSlug> {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
         let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -204,7 +204,7 @@ impl IntegrationSlug {
         }
     }
 
-    /// The nearest name to a title or host, in camel case.
+    /// The nearest valid name to a title or host, in camel case.
     pub fn resembling(text: &str) -> Option<Self> {
         Self::parse(&camel_case(text)).ok()
     }

@@ -1,5 +1,5 @@
-//! What programs can call: a catalogue of tools and the sources they come from. Knows no guest and
-//! no journal; says whether a call fits, and performs it.
+//! What programs can call: a catalogue of tools and the sources they come from. Checks calls and performs them. Knows
+//! no guest and no journal.
 
 pub mod builtin;
 mod catalogue;

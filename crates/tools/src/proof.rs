@@ -1,5 +1,5 @@
-//! What proves who calls, found when a call needs it and never before. One that is not taken may be renewed: the same
-//! call then goes on.
+//! Provides the credential of a call when the call needs it. A rejected credential may be renewed: the same
+//! call then continues.
 
 use crate::envelope::{ToolFailure, refused_envelope};
 use crate::{Integration, ToolCredential, ToolRequest};
@@ -8,19 +8,19 @@ use futures_util::future::{BoxFuture, ready};
 use lifecycle::{Failure, Json};
 use std::sync::Arc;
 
-/// How often one call may get another proof: one that was refreshed, and one that a person gave.
+/// How often one call may obtain another credential: one refreshed, and one entered by a person.
 const RENEWALS_MAX: usize = 2;
 
-/// Finds what proves who calls.
+/// Provides the credential of a call.
 pub trait CredentialProvider: Send + Sync {
-    /// Where its values will go, without the values: what arguments are checked against.
+    /// The names and places of its values, without the values: used to check arguments.
     fn outline(&self) -> ToolCredential;
 
-    /// The proof itself. Asks the person behind the call where nobody else can help, for as long as that takes.
+    /// The credential itself. Asks the person behind the call if there is no other way, and waits for the answer.
     fn credential(&self, call: &ToolRequest)
     -> BoxFuture<'static, Result<ToolCredential, NoProof>>;
 
-    /// Another proof after the other side did not take `refused`, and said why; none where there is none.
+    /// Another credential after the server rejected `refused`, with the reason; none if there is none.
     fn renewed(
         &self,
         refused: &ToolCredential,
@@ -29,21 +29,21 @@ pub trait CredentialProvider: Send + Sync {
     ) -> BoxFuture<'static, Result<Option<ToolCredential>, NoProof>>;
 }
 
-/// Why the other side did not take a proof.
+/// Why the server rejected a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofRefused {
-    /// It does not know who calls.
+    /// The credential is unknown, expired or revoked.
     Unknown,
-    /// It knows, and wants these scopes to be allowed.
+    /// The caller is known but lacks these scopes.
     Narrow(Vec<String>),
 }
 
-/// Why there is no proof.
+/// Why there is no credential.
 #[derive(Debug)]
 pub enum NoProof {
     /// Something is missing or broken: data for the program.
     Trouble(ToolFailure),
-    /// A person said no: thrown, as everywhere.
+    /// A person declined: thrown, as elsewhere.
     Refused(Failure),
 }
 
@@ -59,7 +59,7 @@ impl From<Failure> for NoProof {
     }
 }
 
-/// Values that are there already.
+/// A fixed credential.
 impl CredentialProvider for ToolCredential {
     fn outline(&self) -> ToolCredential {
         self.clone()
@@ -79,8 +79,8 @@ impl CredentialProvider for ToolCredential {
     }
 }
 
-/// Performs a call with a proof, and once more with a better one where the first was not taken: what was refused
-/// has not happened.
+/// Performs a call, and once more with a better credential if the first was rejected: a rejected call
+/// had no effect.
 pub(crate) async fn perform_with_proof(
     integration: Arc<dyn Integration>,
     proof: Arc<dyn CredentialProvider>,

@@ -1,4 +1,4 @@
-//! One compiled JSON Schema, and what it says about a value in words.
+//! A compiled JSON Schema, and its issues with a value as text.
 
 use ::schema::{FormatMode, SchemaMisfit};
 use lifecycle::{Json, ToolPrompt};
@@ -18,22 +18,22 @@ pub(crate) struct ToolSchema {
     wants_object: bool,
 }
 
-/// One thing that does not fit.
+/// One issue with a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct SchemaIssue {
-    /// JSON pointer into the value; empty for the whole.
+    /// JSON pointer into the value; empty for the whole value.
     pub(crate) path: String,
     /// What is wrong there.
     pub(crate) message: String,
 }
 
 impl ToolSchema {
-    /// Compiles a schema. References outside it are errors: a schema must never make us fetch anything.
+    /// Compiles a schema. References outside it are errors: a schema must never cause a network request.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         Self::with(schema, FormatMode::Ignored)
     }
 
-    /// The same, where `format` counts too: people mistype addresses and dates.
+    /// The same, with `format` checked too: people mistype addresses and dates.
     fn of_form(schema: &Value) -> Result<Self, String> {
         Self::with(schema, FormatMode::Checked)
     }
@@ -63,15 +63,15 @@ impl ToolSchema {
     }
 }
 
-/// What is wrong with what somebody filled in, if anything is. A schema that makes no sense asks for nothing.
+/// What is wrong with a form that a person filled in, if anything. An invalid schema accepts everything.
 pub fn misfit(schema: &Json, content: &Json) -> Option<String> {
     let schema = serde_json::from_str(schema.as_text()).ok()?;
     let issues = ToolSchema::of_form(&schema).ok()?.issues(content);
     (!issues.is_empty()).then(|| sentence(&issues))
 }
 
-/// What a tool wants of a person, where the question states that its form cannot be checked: a schema that cannot be used
-/// would otherwise accept every answer without a word.
+/// A prompt to which a note is added if its form cannot be checked: an invalid schema would otherwise silently accept
+/// every answer.
 pub fn with_form_note(wish: ToolPrompt) -> ToolPrompt {
     let ToolPrompt::Form { message, schema } = wish else { return wish };
     let defect = match serde_json::from_str(schema.as_text()) {
@@ -116,7 +116,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// Whether the schema speaks of an object and not of `null`.
+/// Whether the schema describes an object and does not allow `null`.
 fn wants_object(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind == "object",
@@ -169,7 +169,7 @@ mod tests {
             assert!(fits(format, good), "{format} {good}");
             assert!(!fits(format, bad), "{format} {bad}");
         }
-        // Arguments of programs are the tools' own business.
+        // Formats in arguments of programs are checked by the tools themselves.
         check(&json!({"format": "email"}), "\"x\"", "");
     }
 

@@ -1,5 +1,5 @@
-//! Blots known secrets out of whatever leaves the trusted side: results, questions, logs, answers of the server. A
-//! secret is known from the moment in which somebody enters or resolves it, so nothing is sent before it is known.
+//! Redacts known secrets from all data that leaves the trusted side: results, questions, logs, answers of the server. A
+//! secret is registered when it is entered or resolved, so nothing can be sent before it is known.
 
 mod decoded;
 mod finder;
@@ -17,25 +17,25 @@ use std::io;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 pub use stream::StreamScrubber;
 
-/// What stands where a secret stood. No sign of it means anything in JSON, HTML or a log.
+/// The replacement of a secret. None of its characters is special in JSON, HTML or a log.
 pub const BLOT: &str = "[redacted]";
 
-/// Values shorter than this occur by chance; blotting them out would maim innocent text.
+/// Values shorter than this occur by chance; redacting them would damage harmless text.
 pub const SECRET_BYTES_MIN: usize = 6;
 
-/// The longest secret that is taken. Nobody's key or token is longer, and a header would not hold it.
+/// Maximum length of a secret. Keys and tokens are shorter, and a header could not hold a longer one.
 pub const SECRET_BYTES_MAX: usize = 64 << 10;
 
-/// Secrets that are remembered; the oldest give way. People have dozens, and tokens that were renewed expire.
+/// Maximum number of registered secrets; the oldest are evicted. Users have dozens, and renewed tokens expire.
 const SECRETS_MAX: usize = 2_000;
-/// What all of them may take.
+/// Maximum total size of the secrets.
 const SECRETS_BYTES_MAX: usize = 4 << 20;
 
-/// Secrets that were learnt last are looked for apart from all others: to make ready for all takes long, and tokens
-/// come one by one.
+/// The newest secrets have a separate finder: rebuilding the finder of all secrets is slow, and tokens
+/// arrive one by one.
 const RECENT_MAX: usize = 32;
 
-/// Secrets that this process has met. A cache, not the truth: what is forgotten is learnt when it is next used.
+/// Secrets that this process has met. A cache: an evicted secret is registered again on its next use.
 fn known() -> &'static RwLock<KnownSecrets> {
     static KNOWN: OnceLock<RwLock<KnownSecrets>> = OnceLock::new();
     KNOWN.get_or_init(RwLock::default)
@@ -46,7 +46,7 @@ struct KnownSecrets {
     secrets: HashSet<Arc<str>>,
     by_age: VecDeque<Arc<str>>,
     n_bytes: usize,
-    /// Those that were learnt last, and all others; each made ready when something is first looked through.
+    /// The newest secrets, and all others. The finder of each layer is built by the first search.
     recent: SecretLayer,
     settled: SecretLayer,
 }
@@ -68,7 +68,7 @@ impl SecretLayer {
     }
 }
 
-/// Remembers a secret for as long as this process lives. Of a longer one than anybody takes, the beginning.
+/// Registers a secret for the lifetime of the process. Of a secret that exceeds the limit, only the beginning.
 pub fn learn(secret: &str) {
     let secret = secret.trim();
     let secret = &secret[..secret.floor_char_boundary(SECRET_BYTES_MAX)];
@@ -78,7 +78,7 @@ pub fn learn(secret: &str) {
     known().write().unwrap_or_else(PoisonError::into_inner).learn(secret);
 }
 
-/// Whether there is anything to look for.
+/// Whether no secret is registered.
 pub fn knows_nothing() -> bool {
     read(|known| known.secrets.is_empty())
 }
@@ -87,7 +87,7 @@ pub fn knows_nothing() -> bool {
 pub fn scrub_text(text: &str) -> Cow<'_, str> {
     match bytes(text.as_bytes()) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
-        // A secret that begins or ends inside a letter is none: needles are whole texts.
+        // A match may not split a character: needles are whole texts.
         Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }
@@ -109,7 +109,7 @@ pub fn json(value: Json) -> Json {
     if let Ok(json) = Json::parse(replaced) {
         return json;
     }
-    // The secret was a number, or stood across the border of a text.
+    // The secret was a number, or extended beyond a string.
     let Ok(mut walked) = serde_json::from_str::<Value>(value.as_text()) else {
         return Json::null();
     };
@@ -125,7 +125,7 @@ pub fn failure(mut failure: Failure) -> Failure {
     failure
 }
 
-/// What a tool wants of a person, without known secrets.
+/// The prompt without known secrets.
 pub(crate) fn wish(wish: ToolPrompt) -> ToolPrompt {
     match wish {
         ToolPrompt::Form { message, schema } => {
@@ -138,8 +138,8 @@ pub(crate) fn wish(wish: ToolPrompt) -> ToolPrompt {
     }
 }
 
-/// Passes on what is written without known secrets. Each write is looked at by itself: whoever writes a line at once
-/// is covered.
+/// A writer that redacts known secrets. Each write is checked separately, which is sufficient for writers that write
+/// whole lines.
 #[derive(Debug)]
 pub struct ScrubbedWriter<W>(pub W);
 
@@ -158,7 +158,7 @@ fn read<T>(look: impl FnOnce(&KnownSecrets) -> T) -> T {
     look(&known().read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is known now, to look for it. Nobody waits for whoever looks.
+/// A snapshot of the finders. Searching does not block other searches.
 fn find_secrets() -> SearchForm {
     read(|known| SearchForm::with([known.recent.finder(), known.settled.finder()]))
 }
@@ -189,7 +189,7 @@ impl KnownSecrets {
     }
 }
 
-/// Blots secrets out of every name, text and number.
+/// Redacts secrets in every name, text and number.
 fn walk(value: &mut Value) {
     match value {
         Value::Null | Value::Bool(_) => {}

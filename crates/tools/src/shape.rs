@@ -1,12 +1,12 @@
-//! What a tool takes, does and reaches, as a fingerprint. It stays the same when only words about the tool
-//! change, so that whoever approved it is asked again where there is something new to approve.
+//! Fingerprint of what a tool takes, does and reaches. It does not change when only descriptions do, so that a
+//! user who approved the tool is asked again only if there is something new to approve.
 
 use crate::{SharedSchema, ToolSpec};
 use lifecycle::ToolRevision;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// What a schema says to people only.
+/// Keywords of a schema that only people read.
 const WORDS: [&str; 8] = [
     "title",
     "description",
@@ -18,7 +18,7 @@ const WORDS: [&str; 8] = [
     "x-order",
 ];
 
-/// Members whose own members are names that somebody chose, not words of JSON Schema.
+/// Keywords whose members have arbitrary names, not keywords of JSON Schema.
 const NAMED: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
@@ -27,12 +27,12 @@ pub(crate) fn shape(spec: &ToolSpec, target: &str) -> ToolRevision {
     let input = spec.input.as_ref().map(SharedSchema::accepted).unwrap_or_default();
     let about = spec.about.as_deref().unwrap_or_default();
     let (read_only, asks) = (spec.read_only, spec.asks);
-    // With their lengths, so that no part can borrow from the next.
+    // With their lengths, so that moving text from one part to the next changes the result.
     let parts = [target, about].map(|part| format!("{} {part}", part.len())).concat();
     ToolRevision::from_text(&format!("{parts} {read_only} {asks} {input:02x?}"))
 }
 
-/// The fingerprint of what a schema lets through, without what it refers to.
+/// The fingerprint of what a schema accepts, without the schemas that it refers to.
 pub(crate) fn accepted(schema: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
     feed(&mut hash, schema, false);

@@ -1,4 +1,4 @@
-//! JSON Schemas of thousands of tools, kept as text: parsed when somebody looks, shared where they are the same.
+//! JSON Schemas of thousands of tools, stored as text: parsed on demand, and shared where they are equal.
 
 use crate::shape::accepted;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Most bytes of definitions that one schema draws in. What it refers to beyond that is anything.
+/// Maximum size of the definitions that one schema includes. References beyond that accept anything.
 const REACHED_BYTES_MAX: usize = 4 << 20;
 
 /// A JSON Schema. `#/$defs/Name` refers to its own definitions, or to those it shares with others.
@@ -22,11 +22,11 @@ pub struct SharedSchema {
 pub struct SchemaDefinitions {
     schemas: BTreeMap<String, Box<str>>,
     digest: [u8; 32],
-    /// By name; made when somebody asks what a schema lets through.
+    /// By name; computed when a fingerprint is first needed.
     accepted: OnceLock<BTreeMap<String, AcceptedTypes>>,
 }
 
-/// What one schema lets through by itself, and the names of those it refers to.
+/// What one schema accepts by itself, and the names of the schemas that it refers to.
 #[derive(Debug)]
 struct AcceptedTypes {
     digest: [u8; 32],
@@ -69,12 +69,12 @@ impl SchemaDefinitions {
 }
 
 impl SharedSchema {
-    /// A schema that refers to nothing but itself.
+    /// A schema without references to shared definitions.
     pub fn new(schema: &Value) -> Self {
         Self { text: schema.to_string().into(), definitions: None }
     }
 
-    /// A schema that refers to shared definitions. It has no `$defs` of its own.
+    /// A schema that refers to shared definitions. It has no `$defs` itself.
     pub fn sharing(schema: &Value, definitions: &Arc<SchemaDefinitions>) -> Self {
         Self { text: schema.to_string().into(), definitions: Some(Arc::clone(definitions)) }
     }
@@ -112,7 +112,7 @@ impl SharedSchema {
         root
     }
 
-    /// The fingerprint of what it lets through, with everything it reaches. Words do not count.
+    /// The fingerprint of what it accepts, with everything that it reaches. Descriptions do not count.
     pub(crate) fn accepted(&self) -> [u8; 32] {
         let own = AcceptedTypes::from_text(&self.text);
         let Some(shared) = self.definitions.as_ref().filter(|_| !own.reaches.is_empty()) else {
@@ -141,11 +141,11 @@ impl SharedSchema {
     }
 }
 
-/// Two schemas are the same when they and everything they reach are.
+/// Two schemas are equal when they and everything they reach are.
 impl PartialEq for SharedSchema {
     fn eq(&self, other: &Self) -> bool {
         let digest = |schema: &Self| schema.definitions.as_ref().map(|shared| shared.digest);
-        // Thousands of tools share their definitions: what they reach is looked at only if some of it changed.
+        // Thousands of tools share their definitions: what they reach is compared only if the definitions differ.
         self.text == other.text && (digest(self) == digest(other) || self.whole() == other.whole())
     }
 }

@@ -1,4 +1,4 @@
-//! Where tools come from, and what one is.
+//! The traits of sources and tools.
 
 use crate::scrub;
 use futures_util::future::BoxFuture;
@@ -11,58 +11,59 @@ use std::fmt;
 use std::sync::Arc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// A place that tools come from.
+/// A source of tools.
 pub trait Source: Send + Sync {
-    /// What people call it; usually the first name in the path of its tools.
+    /// Its display name; usually the first name in the path of its tools.
     fn name(&self) -> &str;
 
-    /// What it offers. Asked once, when a catalogue is built.
+    /// Its tools. Called once, when a catalogue is built.
     fn tools(&self) -> Vec<Tool>;
 
-    /// The question about a call whose arguments fit the tool's schema, or the value that the program
-    /// receives instead where they make no call. None leaves it to the tool's own words. Called before a person is asked; it must not block.
+    /// The question about a call whose arguments match the tool's schema, or the value that the program
+    /// receives instead if they form no call. None uses the tool's own description. Called before a person is asked;
+    /// must not block.
     fn compose_question(&self, _tool: &ToolPath, _args: &Json) -> Option<Result<String, Json>> {
         None
     }
 
-    /// Whether its tools return `{ok, data}` or `{ok, error}`. Their program then also gets such a value for a tool that does
-    /// not exist, that is blocked, or whose arguments do not fit.
+    /// Whether its tools return `{ok, data}` or `{ok, error}`. Programs then also receive such a value for a tool that does
+    /// not exist, that is blocked, or whose arguments do not match.
     fn is_enveloped(&self) -> bool {
         false
     }
 
-    /// Performs a call whose arguments fit the tool's schema. `None` is `undefined`.
+    /// Performs a call whose arguments match the tool's schema. `None` is `undefined`.
     fn call(&self, request: ToolRequest) -> BoxFuture<'static, Result<Option<Json>, Failure>>;
 }
 
-/// Something that programs can call.
+/// A tool that programs can call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Where the program finds it.
+    /// Its path in the tree of tools.
     pub path: ToolPath,
-    /// What it does, for whoever writes the program.
+    /// What it does, for the author of the program.
     pub description: String,
-    /// JSON Schema of its arguments; none takes anything, unseen.
+    /// JSON Schema of its arguments; none accepts anything.
     pub input_schema: Option<Value>,
-    /// JSON Schema of its results; none lets anything through, unseen.
+    /// JSON Schema of its results; none accepts anything.
     pub output_schema: Option<Value>,
-    /// What matters about it when a server dies in mid-call.
+    /// How recovery treats a call that was interrupted by a crash of the server.
     pub nature: ToolNature,
-    /// Whether a person must agree where no policy speaks.
+    /// Whether a person must approve calls if no policy applies.
     pub asks: bool,
     /// What that person reads first; none names the tool.
     pub about: Option<String>,
-    /// Whether an approval must name it: no pattern covers it.
+    /// Whether an approval must name it: no pattern matches it.
     pub by_name_only: bool,
-    /// Whether each call needs an answer of its own: no policy, no approval given beforehand and no remembered
-    /// one replaces it.
+    /// Whether each call needs an answer of its own: no policy, no earlier approval and no remembered
+    /// answer replaces it.
     pub answer_only: bool,
-    /// Whether it takes so long that those who can poll should.
+    /// Whether it takes so long that callers should poll if they can.
     pub job: bool,
 }
 
 impl Tool {
-    /// A tool without schemas that runs here, asks nobody, and may do harm when called twice.
+    /// A tool without schemas that runs locally, needs no approval, and is not safe to repeat.
     pub const fn new(path: ToolPath) -> Self {
         Self {
             path,
@@ -79,32 +80,32 @@ impl Tool {
     }
 }
 
-/// One call on its way to its tool.
+/// One call of a tool.
 #[derive(Debug, Clone)]
 pub struct ToolRequest {
-    /// The execution that calls.
+    /// The calling execution.
     pub execution: ExecutionId,
-    /// Which of its calls this is.
+    /// The number of the call within the execution.
     pub call: CallId,
-    /// 1 for the first time; more when a server died in between.
+    /// 1 for the first attempt; more if a server crashed in between.
     pub attempt: u32,
-    /// Which tool.
+    /// The path of the tool.
     pub tool: ToolPath,
-    /// With what.
+    /// The arguments.
     pub args: Json,
-    /// For whom.
+    /// The caller on whose behalf the call is made.
     pub caller: CallerName,
-    /// When to give up.
+    /// Triggered when the call should stop.
     pub cancelled: CancelSignal,
     /// The person behind the call.
     pub person: PersonHandle,
-    /// Those who watch it.
+    /// Receives the progress of the call.
     pub progress: ProgressHandle,
 }
 
 impl ToolRequest {
-    /// Wants something of the person in the middle of the call, and waits for it however long it takes.
-    /// What was filled in fits the wish; a no is the failure that the program can catch.
+    /// Asks the person during the call and waits for the answer without a time limit. The returned content matches the
+    /// prompt's schema; a refusal is a failure that the program can catch.
     pub async fn ask_person(&self, wish: ToolPrompt) -> Result<Json, Failure> {
         match self.person.ask_question(wish).await {
             Answer::Accept { content: Some(content) } => Ok(content),
@@ -119,26 +120,26 @@ impl ToolRequest {
 
 type AskFunction = dyn Fn(ToolPrompt) -> BoxFuture<'static, Answer> + Send + Sync;
 
-/// The person behind a call, whom its tool can ask. The question is journalled before anybody hears
-/// it. If the server dies while it is open, a read-only tool is called again and, when it asks for the
-/// same, meets the same question or its answer; any other call is in doubt.
+/// The person behind a call, whom its tool can ask. The question is journalled before it is shown.
+/// If the server dies while it is open, a read-only tool is called again and, when it asks the same
+/// question, meets the open question or its answer; any other call is in doubt.
 #[derive(Clone)]
 pub struct PersonHandle(Option<Arc<AskFunction>>);
 
 impl PersonHandle {
-    /// Nobody is there.
+    /// A call without a person.
     pub const fn absent() -> Self {
         Self(None)
     }
 
-    /// Somebody hears what is asked.
+    /// Questions are passed to a function.
     pub fn hearing(
         hear: impl Fn(ToolPrompt) -> BoxFuture<'static, Answer> + Send + Sync + 'static,
     ) -> Self {
         Self(Some(Arc::new(hear)))
     }
 
-    /// The person's own word, for tools that pass it on. Whom nobody hears is waved away.
+    /// The person's answer, for tools that pass it on. Without a person, the question is cancelled.
     pub async fn ask_question(&self, wish: ToolPrompt) -> Answer {
         match &self.0 {
             Some(hear) => hear(wish).await,
@@ -148,7 +149,7 @@ impl PersonHandle {
 }
 
 impl PersonHandle {
-    /// The same person, to whom no known secret is told.
+    /// The same person, with known secrets redacted from each question.
     pub(crate) fn spared(self) -> Self {
         match self.0 {
             Some(hear) => Self::hearing(move |wish| hear(scrub::wish(wish))),
@@ -163,14 +164,14 @@ impl fmt::Debug for PersonHandle {
     }
 }
 
-/// Longest word about how far a call is: it is kept for as long as the call runs.
+/// Longest progress message: it is retained for as long as the call runs.
 const MEASURE_BYTES_MAX: usize = 4 << 10;
 
 type ReportFunction = dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync;
 type MeasureFunction = dyn Fn(Json) + Send + Sync;
 
-/// Those who watch a call: a tool can tell them how far it is. Words, or what it prints, are journalled, as far as it is
-/// not too much; of numbers only the newest count, and they are not.
+/// Reports the progress of a call. Messages and output are journalled up to a limit; of numbers only the newest is
+/// shown, and they are not journalled.
 #[derive(Clone)]
 pub struct ProgressHandle {
     tell: Option<Arc<ReportFunction>>,
@@ -178,32 +179,32 @@ pub struct ProgressHandle {
 }
 
 impl ProgressHandle {
-    /// Nobody watches.
+    /// A call whose progress is not observed.
     pub const fn unwatched() -> Self {
         Self { tell: None, measure: None }
     }
 
-    /// Somebody hears what is told.
+    /// Messages are passed to a function.
     pub fn told_to(
         tell: impl Fn(String) -> BoxFuture<'static, ()> + Send + Sync + 'static,
     ) -> Self {
         Self { tell: Some(Arc::new(tell)), measure: None }
     }
 
-    /// Somebody also hears numbers.
+    /// Numbers are passed to another function.
     #[must_use]
     pub fn measured_by(self, measure: impl Fn(Json) + Send + Sync + 'static) -> Self {
         Self { measure: Some(Arc::new(measure)), ..self }
     }
 
-    /// Tells it; waits where more was told than anybody has taken note of.
+    /// Reports a message; waits if the receiver is behind.
     pub async fn report_text(&self, text: String) {
         if let Some(tell) = &self.tell {
             tell(text).await;
         }
     }
 
-    /// Says how far it is, of how much in all, and in a word. What is too long is not heard.
+    /// Reports the progress as a number, with the total and a short message. A message that is too long is dropped.
     pub fn measure(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(measure) = &self.measure else { return };
         let mut said = serde_json::Map::new();
@@ -217,7 +218,7 @@ impl ProgressHandle {
         }
     }
 
-    /// The same, but no known secret is told.
+    /// The same handle, with known secrets redacted.
     pub(crate) fn spared(self) -> Self {
         let Self { tell, measure } = self;
         let spared = match tell {
@@ -237,22 +238,22 @@ impl fmt::Debug for ProgressHandle {
     }
 }
 
-/// Tells a tool that nobody waits for its result any more. A tool can hear it, not give it.
+/// Signals to a tool that its result is no longer needed. A tool can only observe it.
 #[derive(Debug, Clone, Default)]
 pub struct CancelSignal(CancellationToken);
 
 impl CancelSignal {
-    /// A signal that never comes.
+    /// A signal that is never triggered.
     pub fn never() -> Self {
         Self::default()
     }
 
-    /// Resolves when the execution is over; at once if it is over already.
+    /// Resolves when the execution has ended; immediately if it already has.
     pub fn given(&self) -> WaitForCancellationFuture<'_> {
         self.0.cancelled()
     }
 
-    /// Whether it has been given.
+    /// Whether it has been triggered.
     pub fn is_given(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -266,7 +267,7 @@ impl From<CancellationToken> for CancelSignal {
 
 #[cfg(test)]
 impl ToolRequest {
-    /// A first call by nobody in particular.
+    /// A first call with a placeholder caller.
     pub(crate) fn sample(tool: &str, args: &str) -> Self {
         Self {
             execution: "run_00000000-0000-0000-0000-000000000001".parse().unwrap(),

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use url::Url;
 
-/// Output of a command, and its time, unless configured.
+/// Default limits of a command's output and time.
 const OUTPUT_BYTES_USUALLY: usize = 1 << 20;
 const TIME_MS_USUALLY: u64 = 60_000;
 
-/// Most output that a command may be given.
+/// Maximum output limit that can be configured for a command.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
 /// How Executor refers to a secret that it stores.
@@ -24,16 +24,16 @@ const EXECUTOR_SECRET_REF: &str = "secret-public-ref:";
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceConfig {
-    /// The name of its kind, such as `openapi`; found out where it is missing.
+    /// The name of its kind, such as `openapi`; detected if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What people call it.
+    /// Its display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What it is good for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Where its description or server is.
+    /// The address of its description or server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// A file with its description.
@@ -42,16 +42,16 @@ pub struct SourceConfig {
     /// The description itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Where calls go, whatever the description says.
+    /// The base URL of calls; overrides the one in the description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Name and arguments of an MCP server that is started.
+    /// Program and arguments of an MCP server that is started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Variables of a program that is started.
+    /// Environment variables of a program that is started.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Where a program runs.
+    /// Working directory of a program that is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// The tools of a `command` source.
@@ -65,21 +65,21 @@ pub struct SourceConfig {
 pub struct CommandConfig {
     /// What it does.
     pub description: String,
-    /// `{name}` stands for an argument.
+    /// The command line; `{name}` is replaced by an argument.
     pub argv: Vec<String>,
     /// JSON Schema of the arguments.
     pub input: Option<Value>,
     /// JSON Schema of the result.
     pub output: Option<Value>,
-    /// Whether the arguments also go to standard input; yes, unless said otherwise.
+    /// Whether the arguments also go to standard input; yes by default.
     pub stdin: Option<bool>,
     /// Calling it twice does no harm.
     pub read_only: bool,
-    /// Whether a person must agree; yes where it is not read-only, unless said otherwise.
+    /// Whether a person must approve calls; by default, unless it is read-only.
     pub asks: Option<bool>,
-    /// Until it has ended.
+    /// Time limit.
     pub timeout_ms: Option<u64>,
-    /// Most that it may print.
+    /// Maximum size of its output.
     pub output_bytes_max: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ impl SourceConfig {
         Self { kind, title: text("name"), base_url: text("baseUrl"), ..Self::default() }
     }
 
-    /// The program of an MCP server, or the frame of commands.
+    /// The program of an MCP server, or the environment of commands.
     pub fn program(&self) -> ChildProgram {
         ChildProgram {
             argv: self.command.clone(),
@@ -112,7 +112,7 @@ impl SourceConfig {
 }
 
 impl CommandConfig {
-    /// The tool that it describes.
+    /// The tool that this configuration describes.
     pub fn tool(&self) -> Result<CommandTool, String> {
         if self.argv.first().is_none_or(|name| name.is_empty() || name.contains('{')) {
             return Err("argv begins with the name of a program".into());

@@ -106,9 +106,9 @@ pub trait SourceKind: fmt::Debug + Send + Sync {
 /// What opening a source needs besides its configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceContext<'a> {
-    /// Who looks after programs that are started.
+    /// How child processes are supervised.
     pub minding: ChildSupervision,
-    /// What reaches the network.
+    /// The HTTP client.
     pub http: &'a ApiClient,
 }
 
@@ -120,14 +120,14 @@ pub struct OpenedSource {
     pub server: Option<Arc<dyn SourceServer>>,
     /// The title in its description.
     pub title: Option<String>,
-    /// What its description says about it.
+    /// The description text in its description document.
     pub description: Option<String>,
     /// What the next start needs to know about it, where that came over the network or from a file.
     pub described: Option<StoredDescription>,
 }
 
 impl OpenedSource {
-    /// A source of which nothing but its tools is known.
+    /// A source with only its tools.
     pub fn new(integration: Arc<dyn Integration>) -> Self {
         Self { integration, server: None, title: None, description: None, described: None }
     }
@@ -147,10 +147,10 @@ pub trait SourceServer: Send + Sync {
         credential: &'a ToolCredential,
     ) -> BoxFuture<'a, Result<OpenedSource, String>>;
 
-    /// Resolves when the server has said that its list changed.
+    /// Resolves when the server has reported a change of its list.
     fn changed(&self) -> BoxFuture<'_, ()>;
 
-    /// Ends every connection and program.
+    /// Closes every connection and ends every program.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -185,7 +185,7 @@ pub struct StoredDescription {
     pub text: Arc<str>,
 }
 
-/// What an address is.
+/// The result of examining an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedSource {
     /// The kind.
@@ -215,7 +215,7 @@ pub struct SourceCheck<'a> {
     pub config: &'a SourceConfig,
     /// Its credential.
     pub credential: &'a ToolCredential,
-    /// What reaches the network, and looks after programs.
+    /// The HTTP client, and the supervision of child processes.
     pub context: SourceContext<'a>,
     /// The server behind the source.
     pub server: Option<&'a dyn SourceServer>,
@@ -232,7 +232,7 @@ impl fmt::Debug for SourceCheck<'_> {
 }
 
 impl SourceCheck<'_> {
-    /// Requests the target of the source, and looks whether it refuses the credential.
+    /// Requests the target of the source and checks whether it rejects the credential.
     pub async fn request_target(self) -> SourceHealth {
         let Some((url, reach)) = self.target else {
             return SourceHealth::healthy("Its values are there.");
@@ -262,7 +262,7 @@ impl SourceCheck<'_> {
 pub struct SourceHealth {
     /// Whether its source accepts it, as far as can be seen.
     pub is_healthy: bool,
-    /// One word for programs; `ok` where it is healthy.
+    /// A code for programs; `ok` if it is healthy.
     pub code: String,
     /// A sentence for a person.
     pub message: String,

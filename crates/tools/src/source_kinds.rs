@@ -1,4 +1,4 @@
-//! The registry of the kinds of sources: the only place that knows them all.
+//! The registry of the kinds of sources: the only place that lists them all.
 
 use crate::http::ApiClient;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use crate::{command, graphql, mcp, openapi};
 use url::Url;
 
-/// The kinds that every server has. An address is tried as each of them, in this order; members of a configuration are
+/// The built-in kinds. An address is tried as each of them, in this order; members of a configuration are
 /// matched in the reverse order.
 const BUILT_IN: &[&dyn SourceKind] =
     &[&openapi::OpenApiKind, &graphql::GraphqlKind, &mcp::McpKind, &command::CommandKind];
@@ -25,7 +25,7 @@ impl Default for SourceKinds {
 }
 
 impl SourceKinds {
-    /// The same kinds and another one, for programs that embed the server.
+    /// The same kinds and one more, for programs that embed the server.
     #[must_use]
     pub fn with(mut self, kind: &'static dyn SourceKind) -> Self {
         self.0.push(kind);
@@ -42,8 +42,8 @@ impl SourceKinds {
         self.iter().find(|kind| kind.name() == name)
     }
 
-    /// The kind of a configuration by its members. None where it names an unknown kind, or none and its address must
-    /// tell.
+    /// The kind of a configuration by its members. None if it names an unknown kind, or if only its address could
+    /// decide.
     pub fn of_config(&self, config: &SourceConfig) -> Option<&'static dyn SourceKind> {
         match &config.kind {
             Some(name) => self.by_name(name),
@@ -56,7 +56,7 @@ impl SourceKinds {
         self.of_config(config).is_some_and(|kind| kind.is_self_contained(config))
     }
 
-    /// Finds out what an address is.
+    /// Determines the kind of an address.
     pub async fn detect(&self, url: &str, http: &ApiClient) -> Result<DetectedSource, String> {
         let address = Url::parse(url).map_err(|_| "that is no address".to_owned())?;
         let mut reasons = vec![];
@@ -69,7 +69,7 @@ impl SourceKinds {
         Err(format!("neither {}", reasons.join(", nor ")))
     }
 
-    /// Opens a source, of whatever kind it is.
+    /// Opens a source of any kind.
     pub async fn open(
         &self,
         config: &SourceConfig,
@@ -84,14 +84,14 @@ impl SourceKinds {
                 self.by_name(found.kind).ok_or_else(|| self.unknown_kind(found.kind))?
             }
             (None, None, None) => {
-                return Err("it says neither url, file, text, command nor tools".into());
+                return Err("it has none of url, file, text, command and tools".into());
             }
         };
         kind.open(config, credential, context).await
     }
 
-    /// Opens a source without the network: by its configuration alone, or by its stored description. None where neither
-    /// is enough.
+    /// Opens a source without the network: by its configuration alone, or by its stored description. None if neither
+    /// is sufficient.
     pub async fn open_offline(
         &self,
         config: &SourceConfig,

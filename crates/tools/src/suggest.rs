@@ -1,19 +1,19 @@
-//! Which tools a misspelt path may have meant.
+//! Suggests tools for a misspelt path.
 
 use std::borrow::Cow;
 
-/// How many are named: a hint, not a catalogue.
+/// Maximum number of suggestions: a hint, not a catalogue.
 const SUGGESTIONS_MAX: usize = 5;
 
-/// Paths that share at least this part of their letter pairs are alike.
+/// Paths that share at least this part of their letter pairs are similar.
 const LIKENESS_MIN: f32 = 0.3;
 
-/// At most `SUGGESTIONS_MAX` of `known`, the likeliest first. Where the first name is that of a source, only tools of this
-/// source are near. Linear in the letters of `known`, because programs may ask as often as they like.
+/// At most `SUGGESTIONS_MAX` of `known`, the most similar first. If the first name is that of a source, only tools of
+/// this source are candidates. Linear in the length of `known`, because programs may ask often.
 pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     let wanted = wanted.strip_prefix("tools.").unwrap_or(wanted);
     let pairs = LetterPairs::from_text(&without_connection(wanted));
-    // The source is given: only the tool's own name says which one is meant.
+    // The source is given: only the tool's own name matters.
     let own_pairs = bound_tool(wanted).map(|(_, tool)| LetterPairs::from_text(tool));
     let first = wanted.split('.').next().unwrap_or_default();
     let likeness = |path: &str| match (&own_pairs, bound_tool(path)) {
@@ -33,7 +33,7 @@ pub fn suggest(wanted: &str, known: impl Iterator<Item = String>) -> Vec<String>
     alike.into_iter().take(SUGGESTIONS_MAX).map(|(_, path)| path).collect()
 }
 
-/// A path without its owner and connection, which many tools have in common: they would make all of them alike.
+/// A path without its owner and connection, which many tools share: they would make all of them similar.
 fn without_connection(path: &str) -> Cow<'_, str> {
     match bound_tool(path) {
         Some((source, tool)) => Cow::Owned(format!("{source}.{tool}")),
@@ -50,7 +50,7 @@ fn bound_tool(path: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The neighbouring letters of a text, as a set.
+/// The pairs of neighbouring letters of a text, as a set.
 struct LetterPairs {
     seen: Box<[bool; 1 << 16]>,
     n: usize,
@@ -66,7 +66,7 @@ impl LetterPairs {
         pairs
     }
 
-    /// 0 for nothing in common, about 1 for the same.
+    /// 0 for nothing in common, about 1 for equal texts.
     fn likeness(&self, text: &str) -> f32 {
         let (n_common, n) = neighbours(text).fold((0_u16, 0_u16), |(n_common, n), pair| {
             (n_common + u16::from(self.seen[pair]), n + 1)
@@ -76,7 +76,7 @@ impl LetterPairs {
     }
 }
 
-/// Pairs of neighbouring letters, whatever their case; a path has fewer than `u16::MAX` of them.
+/// Pairs of neighbouring letters, case-insensitive; a path has fewer than `u16::MAX` of them.
 fn neighbours(text: &str) -> impl Iterator<Item = usize> {
     let lower = |byte: u8| usize::from(byte.to_ascii_lowercase());
     text.as_bytes().windows(2).map(move |pair| lower(pair[0]) << 8 | lower(pair[1]))

@@ -1,46 +1,46 @@
-//! Where a description says that tokens come from. It speaks for whoever wrote it, no further.
+//! Where tokens come from according to a description. The addresses are as trustworthy as the description, no more.
 
 use url::Url;
 
-/// Where the tokens of one way to prove who calls come from.
+/// Where the tokens of one authentication method come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TokenSource {
-    /// A document about the authorization server, of OpenID Connect or RFC 8414.
+    /// The URL of the authorization server's metadata (OpenID Connect or RFC 8414).
     pub metadata: Option<Url>,
-    /// The ways to get them, the most usual first.
+    /// The flows, the most usual first.
     pub flows: Vec<TokenFlow>,
-    /// What the operations want to be allowed, and where none says so everything that can be.
+    /// The scopes that the operations require; if none requires any, all scopes of the scheme.
     pub scopes: Vec<String>,
 }
 
-/// One way to get tokens.
+/// One flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFlow {
-    /// Which.
+    /// The kind of the flow.
     pub kind: TokenFlowKind,
-    /// Where a person agrees.
+    /// The authorization endpoint.
     pub authorization: Option<Url>,
-    /// Where tokens are given.
+    /// The token endpoint.
     pub token: Url,
-    /// Where they are renewed, if that is elsewhere.
+    /// The refresh endpoint, if it is a different one.
     pub refresh: Option<Url>,
-    /// Where devices begin.
+    /// The device authorization endpoint.
     pub device: Option<Url>,
 }
 
-/// How tokens are got. Implicit grants and passwords are not among them: both hand secrets around.
+/// A kind of flow. Implicit and password grants are not supported: both expose secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFlowKind {
-    /// A person agrees in a browser that comes back.
+    /// Authorization code: a person agrees in a browser that is redirected back.
     Code,
-    /// A person agrees in any browser.
+    /// Device code: a person agrees in any browser.
     Device,
-    /// Nobody has to agree.
+    /// Client credentials: no person is involved.
     ClientCredentials,
 }
 
 impl TokenFlowKind {
-    /// As OpenAPI names it.
+    /// The name in OpenAPI.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Code => "authorizationCode",

@@ -1,4 +1,4 @@
-//! OpenAPI tools against a real HTTP service, which says what arrived.
+//! OpenAPI tools against a real HTTP service that returns the request it received.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -19,7 +19,7 @@ use tools::{
     IntegrationSlug, PersonHandle, ProgressHandle, SourceCard, ToolCredential, ToolRequest,
 };
 
-/// Says what arrived.
+/// Returns the request that arrived.
 async fn echo(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let shown = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let said = json!({

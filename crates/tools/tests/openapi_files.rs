@@ -1,4 +1,4 @@
-//! Files as arguments of OpenAPI tools, through the catalogue, against a service that says which bytes arrived.
+//! Files as arguments of OpenAPI tools, through the catalogue, against a service that returns the bytes it received.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -17,7 +17,7 @@ use tools::{
 /// Bytes that are no text.
 const BYTES: [u8; 5] = [0, 0xff, b'\r', b'\n', 0xfe];
 
-/// Says what arrived, each byte as a character.
+/// Returns the bytes that arrived, each byte as a character.
 async fn echo(headers: HeaderMap, body: Bytes) -> String {
     let label = headers.get(header::CONTENT_TYPE).map(|label| label.to_str().unwrap().to_owned());
     let body: String = body.iter().map(|byte| char::from(*byte)).collect();

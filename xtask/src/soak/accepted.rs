@@ -4,17 +4,17 @@ use crate::cargo::root;
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// A mutant that no test can notice, or none should.
+/// A mutant that no test can detect, or none should.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AcceptedMutant {
-    /// As cargo-mutants names it, without line and column.
+    /// Its name in cargo-mutants, without line and column.
     pub(super) mutant: String,
     /// The line of code that it changes.
     pub(super) code: String,
     pub(super) reason: String,
 }
 
-/// The file's entries.
+/// Reads the file's entries.
 pub(super) fn read() -> Result<Vec<AcceptedMutant>> {
     let path = root().join("xtask/mutants/accepted.txt");
     parsed(&fs::read_to_string(path).context("read the accepted mutants")?)

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 use std::fs;
 
-/// Full size of a target.
+/// Full duration of a target.
 const SECONDS_MIN: u64 = 600;
 const EXECUTIONS_MIN: u64 = 1_000_000;
 
@@ -57,7 +57,7 @@ pub(super) fn run(bound: SliceBound) -> Result<()> {
     report()
 }
 
-/// cargo-fuzz comes from the registry; stable compilers need to be told that its flags are wanted.
+/// cargo-fuzz comes from the registry; a stable compiler accepts its flags only with this variable.
 fn install() -> Result<()> {
     if CargoCall::new(&["fuzz", "--version"]).read().is_ok() {
         return Ok(());
@@ -72,11 +72,11 @@ fn run_slice(records: &SliceRecords, target: &str, seconds: u64) -> Result<()> {
     let cargo_fuzz = |verb| {
         CargoCall::new(&["fuzz", verb, "--sanitizer", "none", target]).env("RUSTC_BOOTSTRAP", "1")
     };
-    // A target that does not compile has found nothing.
+    // A target that does not compile must not count as one without findings.
     cargo_fuzz("build").run()?;
     let mut figures = FuzzFigures::default();
     let outcome = cargo_fuzz("run")
-        // The first folder receives what is found; the second is only read.
+        // New inputs are written to the first folder; the second is only read.
         .arg(&corpus.display().to_string())
         .arg(&seeds.display().to_string())
         .arg("--")
@@ -103,7 +103,7 @@ fn run_slice(records: &SliceRecords, target: &str, seconds: u64) -> Result<()> {
     outcome
 }
 
-/// New inputs come by the thousand; a pulse, a crash and the final figures are worth a line.
+/// New inputs come by the thousand; only a pulse, a crash and the final figures are printed.
 fn is_progress(line: &str) -> bool {
     let is_new_input = line.starts_with('#') && !line.contains("\tpulse");
     !is_new_input && !line.trim().is_empty()
@@ -137,7 +137,7 @@ pub(super) fn report() -> Result<()> {
     Ok(())
 }
 
-/// Every target there is, by name, with the sums of its slices.
+/// All targets, sorted by name, with the sums of their slices.
 fn targets(slices: &[Value]) -> Result<Vec<FuzzTarget>> {
     let files = fs::read_dir(root().join("fuzz/fuzz_targets")).context("list the fuzz targets")?;
     let mut names = vec![];

@@ -1,4 +1,4 @@
-//! What a figure needs beside it: when it was measured, and on which machine.
+//! Describes when and on which machine a figure was measured.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};

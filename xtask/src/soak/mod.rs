@@ -1,4 +1,4 @@
-//! Runs tests at full size: more cases, more rounds, more of everything than a daily run can wait for.
+//! Runs tests at full size: more cases and more rounds than a daily run has time for.
 //!
 //! They are the same test binaries. A test that has a full size reads `AIRLOCK_SOAK` to choose it. A campaign is too
 //! long for one call: it runs in slices, and each slice is recorded below `target/soak`.
@@ -18,19 +18,19 @@ use slices::{CaseCount, SliceBound, SoakCampaign, TestBinary};
 
 /// Tests that have a full size.
 struct NamedSoak {
-    /// What to type.
+    /// The name on the command line.
     name: &'static str,
-    /// What it shows.
+    /// What it demonstrates.
     about: &'static str,
     work: SoakWork,
 }
 
-/// What a soak consists of.
+/// The work of a soak.
 enum SoakWork {
     /// Tests that run at full size in one call.
     Tests {
         package: &'static str,
-        /// A part of their names.
+        /// A substring of their names.
         filter: &'static str,
     },
     /// A test that runs a range of its cases per call.
@@ -41,7 +41,7 @@ enum SoakWork {
     Mutants,
 }
 
-/// Every soak there is. One that names no test is an error, so that a renamed test is noticed.
+/// All soaks. One that matches no test is an error, so that a renamed test is noticed.
 const SOAKS: &[NamedSoak] = &[
     NamedSoak {
         name: "lines",
@@ -50,7 +50,7 @@ const SOAKS: &[NamedSoak] = &[
     },
     NamedSoak {
         name: "rules",
-        about: "whatever anybody asks for, in whatever order, the rules hold",
+        about: "the rules hold for any requests in any order",
         work: SoakWork::Tests { package: "lifecycle", filter: "" },
     },
     NamedSoak {
@@ -164,7 +164,7 @@ const SOAKS: &[NamedSoak] = &[
 /// Cases of a property test that does not set its own number; a daily run has 256.
 const PROPERTY_CASES: &str = "50000";
 
-/// What a call of `cargo xtask soak` asks for.
+/// The options of `cargo xtask soak`.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct Options {
     /// Run at most this many slices of each campaign now; the next call continues.

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// A crate whose mutants are tested.
 struct MutatedCrate {
     name: &'static str,
-    /// How many of a hundred viable mutants should be caught.
+    /// The percentage of viable mutants that should be caught.
     caught_percent_min: u64,
     /// Shards: about 60 mutants in each, which take five to fifteen minutes.
     n_shards: u64,
@@ -42,30 +42,30 @@ const CRATES: &[MutatedCrate] = &[
     },
 ];
 
-/// How tests run: fast, and the same each time.
+/// Environment of the tests: fast and deterministic.
 const VARIABLES: &[(&str, &str)] = &[
     ("CARGO_INCREMENTAL", "1"),
     ("CARGO_PROFILE_DEV_DEBUG", "0"),
     ("PROPTEST_CASES", "64"),
     ("PROPTEST_RNG_SEED", "1"),
-    // A failure is all that counts, and a stored one would catch later mutants, too.
+    // Only the failure counts, and a stored one would catch later mutants, too.
     ("PROPTEST_MAX_SHRINK_ITERS", "0"),
     ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true"),
     // Damaged data directories in the store's tests.
     ("AIRLOCK_SEEDS", "0..3"),
 ];
 
-/// What became of the mutants of one shard.
+/// The outcomes of the mutants of one shard.
 #[derive(Debug, Default, PartialEq)]
 struct ShardOutcome {
     sums: BTreeMap<&'static str, u64>,
     survivors: Vec<SurvivingMutant>,
 }
 
-/// A mutant that no test noticed.
+/// A mutant that no test detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SurvivingMutant {
-    /// As cargo-mutants names it, without line and column.
+    /// Its name in cargo-mutants, without line and column.
     mutant: String,
     line: u64,
     code: String,
@@ -114,7 +114,7 @@ fn of_crate<'a>(slices: &'a [Value], tested: &MutatedCrate) -> Vec<&'a Value> {
 
 fn run_shard(records: &SliceRecords, tested: &MutatedCrate, shard: u64) -> Result<()> {
     let output = records.file(tested.name);
-    // Of an interrupted call.
+    // Output of an interrupted call.
     let _ = fs::remove_dir_all(&output);
     fs::create_dir_all(&output).context("create a folder for the outcomes")?;
     let began = Instant::now();
@@ -132,7 +132,7 @@ fn run_shard(records: &SliceRecords, tested: &MutatedCrate, shard: u64) -> Resul
             cargo = cargo.arg("--skip").arg(test);
         }
     }
-    // It fails where a mutant survives; its file says what happened.
+    // It fails where a mutant survives; its file has the outcomes.
     let ended = cargo.run();
     let text = fs::read_to_string(output.join("mutants.out/outcomes.json"));
     let outcomes = match text {
@@ -154,7 +154,7 @@ fn run_shard(records: &SliceRecords, tested: &MutatedCrate, shard: u64) -> Resul
     ]))
 }
 
-/// The sums and survivors in what cargo-mutants wrote. Fails where the shard was interrupted.
+/// Reads the sums and survivors from the output of cargo-mutants. Fails where the shard was interrupted.
 fn read_outcomes(outcomes: &Value) -> Result<ShardOutcome> {
     let mut found = ShardOutcome::default();
     let mut n_found = 0;
@@ -197,7 +197,7 @@ fn survivor(mutant: &Value) -> Result<SurvivingMutant> {
     Ok(SurvivingMutant { mutant: format!("{file}: {what}"), line, code })
 }
 
-/// Prints the share caught of each crate, and every survivor with the reason why it stays, if there is one.
+/// Prints each crate's percentage of caught mutants, and every survivor with its accepted reason, if there is one.
 pub(super) fn report() -> Result<()> {
     let slices = SliceRecords::for_campaign("mutants")?.read()?;
     let all: Vec<_> = slices.iter().collect();

@@ -1,4 +1,5 @@
-//! What slices have found, a JSON line each in `target/soak/NAME/slices.jsonl`. Deleting the folder starts anew.
+//! The results of slices, a JSON line each in `target/soak/NAME/slices.jsonl`. Deleting the folder starts from the
+//! beginning.
 
 use super::machine;
 use crate::cargo::root;

@@ -26,19 +26,19 @@ pub(super) struct SoakCampaign {
     pub(super) slice: u64,
 }
 
-/// Which of a package's test binaries has the test.
+/// The test binary of a package that contains the test.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TestBinary {
     /// The unit tests of the library.
     Library,
-    /// Those in the folder `tests`.
+    /// A binary in the folder `tests`.
     Integration,
 }
 
-/// How many cases there are.
+/// The number of cases.
 pub(super) enum CaseCount {
     Number(u64),
-    /// As many as the files in this folder have lines.
+    /// The number of lines of the files in this folder.
     LinesBelow(&'static str),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum CaseCount {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SliceBound {
     pub(super) slices_max: u64,
-    /// The size of a slice, if not the usual one.
+    /// The size of a slice, if not the default.
     pub(super) size: Option<u64>,
     pub(super) profile: CargoProfile,
 }
@@ -85,7 +85,7 @@ impl SoakCampaign {
         profile: CargoProfile,
     ) -> Result<()> {
         let sums = records.file("sums.json");
-        // It is missing unless a slice was interrupted.
+        // It exists only if a slice was interrupted.
         let _ = fs::remove_file(&sums);
         let began = Instant::now();
         let outcome =

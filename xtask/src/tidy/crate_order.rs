@@ -1,5 +1,5 @@
-//! The arrows between crates. The table of crates in ARCHITECTURE.md is the order: a crate may depend only on crates below
-//! it, and every crate is in the table.
+//! Checks the dependencies between crates. The table of crates in ARCHITECTURE.md is the order: a crate may depend only on
+//! crates below it, and every crate is in the table.
 
 use super::TidyFinding;
 use super::tree::SourceFile;
@@ -9,7 +9,7 @@ const MAP: &str = "ARCHITECTURE.md";
 /// How a row of the table begins; the name of the crate follows.
 const ROW: &str = "| `crates/";
 
-/// All questions about arrows.
+/// Runs all checks of dependencies between crates.
 pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     let order: Vec<&str> = map.text.lines().filter_map(row_name).collect();
@@ -36,13 +36,13 @@ fn row_name(line: &str) -> Option<&str> {
     line.strip_prefix(ROW)?.split_once('`').map(|(name, _)| name)
 }
 
-/// The crate whose manifest this is.
+/// The name of the crate, if the path is that of its manifest.
 fn crate_name(path: &str) -> Option<&str> {
     let name = path.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     (!name.contains('/')).then_some(name)
 }
 
-/// What a manifest says that the crate itself links. Tests may link anything.
+/// The dependencies that the crate itself links. Tests may link anything.
 fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
     lines.take_while(|line| !line.starts_with('[')).filter_map(|line| {

@@ -1,4 +1,4 @@
-//! How much we depend on, and which crate may know what.
+//! Limits the number of dependencies, and which crate may link what.
 
 use super::TidyFinding;
 use super::tree::SourceFile;
@@ -8,23 +8,23 @@ use anyhow::Result;
 /// Packages in the lock file, ours included. Raising it is a decision: docs/decisions/0006 says how.
 const PACKAGES_MAX: usize = 600;
 
-/// What a crate must never link, however indirectly.
+/// Packages that a crate must never link, not even indirectly.
 const UNKNOWN_TO: [(&str, &[&str]); 8] = [
     ("lifecycle", &["tokio", "rusqlite", "rquickjs", "protocols", "store", "engine"]),
     ("protocols", &["tokio", "rusqlite", "rquickjs", "store", "engine"]),
-    // What lives in the jail stays small and has one thread.
+    // The code inside the jail stays small and single-threaded.
     ("runner", &["tokio", "rusqlite", "store", "engine"]),
-    // Secrets of connections: executions and doors are above them.
+    // Secrets of connections: executions and protocols are layers above it.
     ("credentials", &["rquickjs", "sandbox", "engine", "sources", "server"]),
     ("store", &["rquickjs", "tools", "sandbox", "engine"]),
-    // Their doors are the transport.
+    // The transport crate provides their listeners.
     ("exec_server", &["axum", "engine", "server"]),
     ("repl", &["axum", "server"]),
-    // Bytes in and out: what they say is for those who read them.
+    // Moves bytes in and out: the layers above parse them.
     ("transport", &["rusqlite", "rquickjs", "store", "engine", "server", "client"]),
 ];
 
-/// All questions about dependencies.
+/// Runs all checks of dependencies.
 pub(super) fn check_files(files: &[SourceFile]) -> Result<Vec<TidyFinding>> {
     let lock = files.iter().find(|file| file.path == "Cargo.lock");
     let mut findings: Vec<_> = lock.and_then(|lock| budget(&lock.text)).into_iter().collect();

@@ -1,23 +1,23 @@
-//! The folders of doors: the same file names in each, and a server that names none of them.
+//! Checks the folders of doors: each has the same file names, and the server names none of them.
 
 use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 use std::collections::BTreeSet;
 
-/// Where doors are.
+/// The folder of the doors.
 const DOORS: &str = "crates/server/src/doors/";
 
-/// What every request can reach. A door that had a field here would not be a folder that can be added or removed.
+/// The state that every request can reach. A door with a field here could not be added or removed as a folder.
 const APP: &str = "crates/server/src/app.rs";
 
 /// The files that every door has.
 const IN_EVERY_DOOR: [&str; 2] = ["mod.rs", "routes.rs"];
 
-/// What follows an execution's journal is in a file of this name.
+/// The name of the file that follows an execution's journal.
 const FOLLOW: &str = "follow.rs";
 
-/// All questions about the doors.
+/// Runs all checks of the doors.
 pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let in_doors =
         |file: &SourceFile| Some(file.path.strip_prefix(DOORS)?.split_once('/')?.0.to_owned());

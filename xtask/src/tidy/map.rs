@@ -1,14 +1,14 @@
-//! The map against the land: what the documents name must exist.
+//! Checks the documents against the tree: what they name must exist.
 
 use super::TidyFinding;
 use super::tree::SourceFile;
 
 /// The map of the repository.
 const MAP: &str = "ARCHITECTURE.md";
-/// Longer than this and nobody reads it to the end.
+/// A longer map would not be read to the end.
 const MAP_LINES_MAX: usize = 250;
 
-/// All questions about one document. `exists` answers for paths from the root.
+/// Runs all checks of one document. `exists` resolves paths from the root.
 pub(super) fn check_file(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     if !file.path.ends_with(".md") {
         return vec![];
@@ -28,7 +28,7 @@ pub(super) fn check_file(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Ve
 fn missing_paths(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     let mut findings = vec![];
     for (line_idx, line) in file.text.lines().enumerate() {
-        // Every second piece between backticks is quoted.
+        // Every second segment between backticks is quoted.
         for path in line.split('`').skip(1).step_by(2).filter(|text| is_path(text)) {
             if !exists(path) {
                 let place = format!("{}:{}", file.path, line_idx + 1);
@@ -39,7 +39,7 @@ fn missing_paths(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFi
     findings
 }
 
-/// Whether a quoted text names a place in the tree: not a route such as `/mcp`, not a phrase.
+/// Whether a quoted text is a path in the tree, and not a route such as `/mcp` or a phrase.
 fn is_path(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let is_file = [".md", ".toml", ".lock"].iter().any(|ending| text.ends_with(ending));
@@ -63,7 +63,7 @@ fn broken_links(file: &SourceFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFin
     findings
 }
 
-/// `path` as seen from `folder`, without dots.
+/// Joins `path` to `folder`, and resolves dots.
 fn joined(folder: &str, path: &str) -> String {
     let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {

@@ -1,4 +1,4 @@
-//! Checks that a reviewer would otherwise make by hand. Most findings only inform; errors fail the run.
+//! Automates checks of a review. Most findings only inform; errors fail the run.
 
 mod crate_order;
 mod dependencies;
@@ -23,7 +23,7 @@ use crate::print::print_line;
 use anyhow::{Result, bail};
 use std::fmt;
 
-/// Something worth a reviewer's question.
+/// A finding for a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TidyFinding {
     weight: FindingWeight,
@@ -32,12 +32,12 @@ struct TidyFinding {
     what: String,
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FindingWeight {
-    /// Worth a look.
+    /// For information.
     Inform,
-    /// Does not land.
+    /// An error.
     Insist,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct TidyOptions {
     /// Also prints fifty names and fifty comments, drawn with a fixed seed, for a person to judge.
     #[arg(long)]
     sample: bool,
-    /// Also prints where the idioms are that the figures count.
+    /// Also prints the places of the idioms that the figures count.
     #[arg(long)]
     idioms: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     findings.append(&mut names.check_names());
     let prose = ProseIndex::new(&files);
     print_samples(options, &names, &prose);
-    // What does not land comes last, next to the prompt.
+    // Errors come last, next to the prompt.
     findings.sort_by_key(|finding| finding.weight);
     for finding in &findings {
         print_line(&finding.to_string());

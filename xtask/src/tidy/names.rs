@@ -6,13 +6,13 @@ use super::sample::draw;
 use super::tree::SourceFile;
 use std::collections::BTreeMap;
 
-/// Names that may be shared: every reader knows what they are, and each is used within its module.
+/// Names that may be shared: every reader knows their meaning, and each is used within its module.
 const SHARED_TYPE_NAMES: [&str; 4] = ["Args", "Config", "Error", "Options"];
 
-/// Where a protocol names the types: the messages of two protocols may have one name.
+/// Here a protocol names the types: the messages of two protocols may share a name.
 const WIRE_FOLDER: &str = "crates/protocols/src/";
 
-/// Participles and adjectives that say nothing alone.
+/// Participles and adjectives that mean nothing alone.
 const BARE_TYPE_NAMES: [&str; 72] = [
     "Absent",
     "Accepted",
@@ -88,7 +88,7 @@ const BARE_TYPE_NAMES: [&str; 72] = [
     "Told",
 ];
 
-/// A function name of ours stands in at most so many places.
+/// The largest number of definitions of one function name.
 const FUNCTION_PLACES_MAX: usize = 12;
 
 /// Names of methods of the standard library, and conventional ones for well-known meanings on a well-named type.
@@ -135,16 +135,16 @@ const IDIOMATIC_FUNCTIONS: [&str; 40] = [
     "write",
 ];
 
-/// Of a hundred type names, so many of one word are wanted at most.
+/// The largest wanted percentage of type names of one word.
 const ONE_WORD_PERCENT_WANTED: usize = 25;
 
-/// So many names are drawn for a reader to judge.
+/// The number of names in a sample.
 const N_DRAWN: usize = 50;
 
-/// Everything that is named in production code.
+/// All definitions of types and functions in production code.
 #[derive(Debug, Default)]
 pub(super) struct NameIndex {
-    /// Name to the places of its definitions.
+    /// The places of the definitions of each name.
     types: BTreeMap<String, Vec<String>>,
     functions: BTreeMap<String, Vec<String>>,
 }
@@ -172,7 +172,7 @@ impl NameIndex {
         }
     }
 
-    /// What does not land.
+    /// The errors.
     pub(super) fn check_names(&self) -> Vec<TidyFinding> {
         let mut findings = vec![];
         for (name, places) in &self.types {
@@ -211,7 +211,7 @@ impl NameIndex {
         )
     }
 
-    /// Names for a reader to judge, the same each time.
+    /// A sample of names for a reader to judge, the same in each run.
     pub(super) fn sample(&self) -> Vec<String> {
         let of = |kind: &str, names: &BTreeMap<String, Vec<String>>| -> Vec<String> {
             let all = names.iter().flat_map(|(name, places)| {
@@ -229,7 +229,7 @@ fn percent(part: usize, whole: usize) -> usize {
     (100 * part).checked_div(whole).unwrap_or(0)
 }
 
-/// Whether a type's name has no second capital behind a small letter or digit.
+/// Whether a type's name has no capital after a small letter or digit.
 fn is_one_word(name: &str) -> bool {
     let mut before_was_small = false;
     for c in name.chars() {

@@ -1,4 +1,4 @@
-//! Comments and documents: how much of them is written in idioms that a reader must translate.
+//! Counts idioms in comments and documents that a reader must translate.
 
 use super::sample::draw;
 use super::tree::SourceFile;
@@ -31,15 +31,15 @@ const IDIOMS: [&str; 24] = [
     "by hand",
 ];
 
-/// Of 1,000 lines of comments, so many with an idiom are wanted at most.
+/// The largest wanted number of idioms per 1,000 lines of comments.
 const IN_COMMENTS_WANTED: f64 = 3.0;
-/// Of 1,000 words of documents.
+/// The largest wanted number of idioms per 1,000 words of documents.
 const IN_DOCUMENTS_WANTED: f64 = 0.5;
 
-/// So many comments are drawn for a reader to judge.
+/// The number of comments in a sample.
 const N_DRAWN: usize = 50;
 
-/// These files name what they look for.
+/// These files list the words that they search for.
 const LISTS: [&str; 2] = ["xtask/src/tidy/prose.rs", "xtask/src/tidy/names.rs"];
 
 /// The comments of Rust files and the texts of documents.
@@ -124,12 +124,12 @@ impl ProseIndex {
         ]
     }
 
-    /// Where the idioms are.
+    /// The places of the idioms.
     pub(super) fn places(&self) -> impl Iterator<Item = &String> {
         self.comment_idioms.iter().chain(&self.document_idioms)
     }
 
-    /// Comments for a reader to judge, the same each time.
+    /// A sample of comments for a reader to judge, the same in each run.
     pub(super) fn sample(&self) -> Vec<String> {
         draw(self.comments.clone(), N_DRAWN)
     }
@@ -139,7 +139,7 @@ fn is_document(path: &str) -> bool {
     path.ends_with(".md")
 }
 
-/// What a line that is only a comment says.
+/// The text of a line that is only a comment.
 fn comment_text(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("//")?;
     Some(rest.trim_start_matches(['/', '!']).trim())

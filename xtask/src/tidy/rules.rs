@@ -1,20 +1,20 @@
-//! What is asked of a Rust file.
+//! The rules for a Rust file.
 
 use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 
-/// A file of this size is asked what its second topic is.
+/// From this size on, the finding asks for the file's second topic.
 const FILE_LINES_ASKED: usize = 500;
-/// No file is longer.
+/// The largest size of a file.
 const FILE_LINES_MAX: usize = 800;
-/// No function is longer.
+/// The largest size of a function.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// Work that was put off. A known wrong behaviour is asserted as it is, with a note.
+/// Postponed work. A known wrong behaviour is asserted as the present one, with a note.
 const PUT_OFF: [&str; 3] = ["#[ignore", "todo!", "unimplemented!"];
 
-/// Crates of plain functions, and what they would need to stop being that.
+/// Crates of pure functions, and the words that would make them impure.
 const PURE: [&str; 2] = ["crates/lifecycle/src/", "crates/protocols/src/"];
 const IMPURE: [&str; 8] = [
     "std::fs",
@@ -27,11 +27,11 @@ const IMPURE: [&str; 8] = [
     "async",
 ];
 
-/// Where a type may be turned into bytes and back: the borders.
+/// The crates and files where a type may be serialized and parsed.
 const BORDERS: [&str; 3] = ["crates/lifecycle/", "crates/protocols/", "crates/tools/src/source"];
 const BORDER_FILES: [&str; 4] = ["/wire.rs", "/config.rs", "/rows.rs", "/row.rs"];
 
-/// All questions about one file.
+/// Runs all rules on one file.
 pub(super) fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let rust = RustText::new(&file.text);
     let mut findings = vec![];

@@ -1,8 +1,8 @@
-//! Reads Rust well enough to count: without comments and strings, braces match and words are words.
+//! Reads Rust well enough to count: without comments and strings, braces match and words can be searched.
 
 use std::ops::Range;
 
-/// A Rust file, ready to be asked about.
+/// A Rust file, prepared for queries.
 pub(super) struct RustText {
     /// The text with comments blanked and the insides of literals replaced by `x`, line for line.
     masked: String,
@@ -48,7 +48,7 @@ impl RustText {
         self.masked.lines().enumerate().map(|(line_idx, line)| (line_idx + 1, line))
     }
 
-    /// What stands in the parentheses of each `derive`, with its line.
+    /// The content of the parentheses of each `derive`, with its line.
     pub(super) fn derives(&self) -> Vec<(usize, &str)> {
         let list = |(at, word): (usize, &str)| {
             let from = at + word.len();
@@ -69,7 +69,7 @@ impl RustText {
         self.production().filter_map(definition).collect()
     }
 
-    /// Every function that is named outside tests and outside of implementations of traits, whose names are the trait's.
+    /// Every function that is defined outside tests and outside of trait implementations, whose names are the trait's.
     pub(super) fn function_definitions(&self) -> Vec<(usize, String)> {
         let implementations = self.trait_implementations();
         let is_own = |at: &usize| {
@@ -119,7 +119,7 @@ impl RustText {
     }
 }
 
-/// Where `word` stands as a whole word.
+/// The positions of `word` as a whole word.
 pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let before = text[..at].chars().next_back();
@@ -157,13 +157,13 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where the item that starts at `from` ends.
+/// The end of the item that starts at `from`.
 fn item_end(masked: &str, from: usize) -> usize {
     let semicolon = || masked[from..].find(';').map(|offset| from + offset + 1);
     body(masked, from).map(|body| body.end).or_else(semicolon).unwrap_or(masked.len())
 }
 
-/// The braces, and what they hold, of the item that starts at `from`; none if it ends in `;`.
+/// The range of the braces of the item that starts at `from`; `None` if it ends in `;`.
 fn body(masked: &str, from: usize) -> Option<Range<usize>> {
     let mut n_open = 0_usize;
     let mut opened = None;
@@ -227,7 +227,7 @@ impl MaskedText<'_> {
         self.rest = &self.rest[c.len_utf8()..];
     }
 
-    /// Replaces the next `length` bytes; line breaks and spaces stay, so that lines still count.
+    /// Replaces the next `length` bytes; line breaks and spaces stay, so that line numbers remain valid.
     fn blank(&mut self, length: usize, with: char) {
         let (gone, rest) = self.rest.split_at(length);
         self.masked.extend(gone.chars().map(|c| if c.is_whitespace() { c } else { with }));
@@ -268,7 +268,7 @@ fn string_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// `r"…"`, `br#"…"#` and the like; none where it is just a word such as `r#type` or `break`.
+/// The length of `r"…"`, `br#"…"#` and the like; `None` for a word such as `r#type` or `break`.
 fn raw_string_length(rest: &str) -> Option<usize> {
     let prefix = ["br", "cr", "r"].into_iter().find(|prefix| rest.starts_with(prefix))?;
     let hashes = rest[prefix.len()..].chars().take_while(|&c| c == '#').count();
@@ -281,7 +281,7 @@ fn raw_string_length(rest: &str) -> Option<usize> {
     Some(inside.find(&close).map_or(rest.len(), |at| open + 1 + at + close.len()))
 }
 
-/// `'x'` and `'\n'`; none where a lifetime begins.
+/// The length of `'x'` and `'\n'`; `None` for a lifetime.
 fn char_length(rest: &str) -> Option<usize> {
     let mut chars = rest.char_indices().skip(1);
     let (_, first) = chars.next()?;

@@ -10,7 +10,7 @@ pub(super) fn draw(mut items: Vec<String>, n: usize) -> Vec<String> {
     items
 }
 
-/// FNV-1a, then a mix of the bits: items that differ in their last letter only are not neighbours.
+/// FNV-1a, then a mix of the bits: items that differ only in their last letter are not neighbours.
 fn hash(text: &str) -> u64 {
     let mut state = 0xCBF2_9CE4_8422_2325 ^ SEED;
     for byte in text.bytes() {

@@ -1,10 +1,10 @@
-//! Kinds of sources are known to their folders and to the registry only.
+//! Checks that kinds of sources are named only in their folders and in the registry.
 
 use super::TidyFinding;
 use super::rust_text::RustText;
 use super::tree::SourceFile;
 
-/// Where the folders of the kinds are. A folder is that of a kind if it has a `kind.rs`.
+/// The parent folder of the kinds. A folder is that of a kind if it has a `kind.rs`.
 const FOLDER: &str = "crates/tools/src/";
 
 /// The crates that could compare the names of kinds.

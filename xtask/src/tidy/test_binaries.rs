@@ -1,25 +1,26 @@
-//! Integration tests of a crate are modules of one binary, which is linked once; and no file is left out of it.
+//! Checks that the integration tests of a crate are modules of one binary, which is linked once, and that it includes every
+//! file.
 
 use super::TidyFinding;
 use super::tree::SourceFile;
 use std::collections::BTreeMap;
 
-/// The root of a crate's integration tests, where they are more than one file.
+/// The root of a crate's integration tests, if they have several files.
 const ROOT: &str = "main.rs";
 
-/// Binaries beside it, of tests that count what their process holds.
+/// Separate binaries, for tests that count the resources of their process.
 const ALONE: &[&str] = &[
     "crates/airlock/tests/leaks.rs",
     "crates/processes/tests/leaks.rs",
     "crates/sandbox/tests/leaks.rs",
 ];
 
-/// All questions about the tests of all crates.
+/// Runs all checks of the tests of all crates.
 pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files {
         let Some((folder, name)) = file.path.split_once("/tests/") else { continue };
-        // Unit tests are in folders of that name, too.
+        // Unit tests may be in folders of that name, too.
         if folder.ends_with("/src") || folder.contains("/src/") {
             continue;
         }
@@ -34,7 +35,7 @@ pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
         .collect()
 }
 
-/// Files beside the root that it does not name.
+/// Files beside the root that it does not declare.
 fn left_out(tests: &[&SourceFile]) -> Vec<TidyFinding> {
     let root = tests.iter().find(|file| file.path.ends_with(&format!("/{ROOT}")));
     let is_named = |file: &SourceFile| {

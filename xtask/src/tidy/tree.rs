@@ -1,4 +1,4 @@
-//! The text files of the repository. Knows no git: a fresh machine may have none.
+//! The text files of the repository. Does not use git: a fresh machine may have none.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -7,12 +7,12 @@ use std::path::Path;
 /// A text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SourceFile {
-    /// From the root, with forward slashes.
+    /// Relative to the root, with forward slashes.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// Names that hold nothing of ours; `.git` is a file where the checkout is one of several.
+/// Names with foreign content; `.git` is a file in a linked worktree.
 const FOREIGN: [&str; 3] = [".git", "target", "node_modules"];
 
 /// Larger files are data, not text that a reviewer reads.
@@ -40,7 +40,7 @@ pub(super) fn read(root: &Path) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-/// A file, unless it is not text or has just gone.
+/// Reads a file, unless it is not text or was just deleted.
 fn read_text(root: &Path, path: &Path) -> Result<Option<SourceFile>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,

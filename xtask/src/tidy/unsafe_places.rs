@@ -1,10 +1,10 @@
-//! Where `unsafe` code may be. A file that needs it and is not in the list does not land without a reviewer who reads it.
+//! Checks where `unsafe` code may be. A file that needs it and is not in the list does not land without a reviewer.
 
 use super::TidyFinding;
 use super::rust_text::{RustText, words};
 use super::tree::SourceFile;
 
-/// Folders (they end with a slash) and files with `unsafe` code, each with what it is needed for.
+/// Folders (they end with a slash) and files with `unsafe` code, each with its purpose.
 const UNSAFE_PLACES: [(&str, &str); 12] = [
     ("benches/src/apart.rs", "pins floors to processors"),
     ("benches/src/exec_server/floor.rs", "opens a PTY"),
@@ -20,10 +20,10 @@ const UNSAFE_PLACES: [(&str, &str); 12] = [
     ("crates/runner/src/world.rs", "restores the heap of a session that has ended"),
 ];
 
-/// The jail itself: everything in it is read for every change.
+/// The jail itself: all of it is reviewed with every change.
 const JAIL: &str = "crates/sandbox/src/";
 
-/// All questions about `unsafe` code.
+/// Runs all checks of `unsafe` code.
 pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let sources = files.iter().filter(|file| file.path.ends_with(".rs") && !is_test(&file.path));
     let uses: Vec<_> = sources.filter_map(|file| Some((&*file.path, first_use(file)?))).collect();

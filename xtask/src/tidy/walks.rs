@@ -1,5 +1,5 @@
-//! The walks in ARCHITECTURE.md: which files a reader opens, in order, to follow one thing from end to end. A walk that
-//! grows too long means that one thing has been spread over too many files.
+//! Checks the walks in ARCHITECTURE.md: the files that a reader opens, in order, to follow one thing from end to end. A
+//! walk that grows too long means that one thing has been spread over too many files.
 
 use super::TidyFinding;
 use super::tree::SourceFile;
@@ -14,10 +14,10 @@ const WALKS: [(&str, usize); 3] = [
     ("### execbox over stdio", 20),
 ];
 
-/// A walk with fewer steps leaves out what it should show.
+/// A walk with fewer steps omits what it should show.
 const FILES_MIN: usize = 8;
 
-/// All questions about the walks.
+/// Runs all checks of the walks.
 pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else { return vec![] };
     WALKS.iter().filter_map(|(heading, files_max)| walk(&map.text, heading, *files_max)).collect()
@@ -29,7 +29,7 @@ fn walk(map: &str, heading: &str, files_max: usize) -> Option<TidyFinding> {
         return Some(TidyFinding::insist(MAP, format!("there is no walk \"{heading}\"")));
     }
     let section = lines.take_while(|line| !line.starts_with('#'));
-    // Every second piece between backticks is quoted.
+    // Every second segment between backticks is quoted.
     let quoted = section.flat_map(|line| line.split('`').skip(1).step_by(2));
     let n_files = quoted.filter(|text| text.ends_with(".rs")).collect::<BTreeSet<_>>().len();
     let what = match n_files {

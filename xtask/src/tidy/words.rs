@@ -1,30 +1,30 @@
-//! Words that do not belong in the tree, and names that say nothing.
+//! Checks for words that do not belong in the tree, and for names without meaning.
 
 use super::TidyFinding;
 use super::rust_text::words;
 use super::tree::SourceFile;
 
-/// Notes of the moment: what is left to do belongs in an issue, what was done in a commit.
+/// Notes of unfinished work: future work belongs in an issue, finished work in a commit.
 const UNFINISHED: [&str; 5] = ["FIXME", "XXX", "HACK", "WIP", "TODO"];
 
 /// Places outside the tree: a reader of the tree cannot follow them.
 const ELSEWHERE: [&str; 6] =
     ["/work/main", "/work/shared", "DESIGN.md", "MEASURED.md", "FIELD.md", "STYLE.md"];
 
-/// File and folder names under which anything could be found.
+/// File and folder names that could contain anything.
 const EMPTY_NAMES: [&str; 10] =
     ["common", "core", "helper", "helpers", "kernel", "manager", "misc", "model", "util", "utils"];
 
-/// A benchmark's folder has the name that people type.
+/// A benchmark's folder has the name of its command.
 const TYPED_NAMES: &str = "benches/src/core/";
 
 /// Data of CLDR, in which XXX is the code of an unknown currency.
 const CLDR_DATA: &str = "crates/intl/data/patterns.txt";
 
-/// This file must name what it looks for.
+/// This file lists the words that it searches for.
 const HERE: &str = "xtask/src/tidy/words.rs";
 
-/// All questions about the words of one file and of its path.
+/// Runs all checks of the words of one file and of its path.
 pub(super) fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = vec![];
     findings.extend(empty_name(file));

@@ -1,4 +1,4 @@
-//! Puts questions to the person at the terminal, one at a time, and turns what they type into answers.
+//! Asks the person at the terminal one question at a time, and converts the typed lines to answers.
 
 use super::form::{self, FormField, FormValues};
 use super::typed::TerminalRead;
@@ -8,18 +8,18 @@ use lifecycle::{Answer, AnswerExtras, Json, QuestionId};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// What a person said.
+/// A person's reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PersonReply {
-    /// An answer, and what comes with it.
+    /// An answer with its extras.
     Answer(QuestionId, Answer, AnswerExtras),
-    /// Not now.
+    /// The person postponed the question.
     Later(Box<OpenQuestion>),
 }
 
 const YES: Answer = Answer::Accept { content: None };
 
-/// The questions that wait, and the one that is being asked.
+/// The queue of questions, and the one that is being asked.
 #[derive(Debug, Default)]
 pub(super) struct QuestionDesk {
     waiting: VecDeque<OpenQuestion>,
@@ -34,35 +34,35 @@ struct PromptedQuestion {
     step: PromptStep,
 }
 
-/// Where in a question we are.
+/// The step within a question.
 #[derive(Debug)]
 enum PromptStep {
-    /// Yes or no.
+    /// Approve or decline.
     Verdict,
-    /// The arguments, typed anew.
+    /// The arguments, typed again.
     Editing,
-    /// The fields that are left, first the one that is asked for.
+    /// The remaining fields, the current one first.
     Filling(FormValues),
 }
 
 impl QuestionDesk {
-    /// Puts a question behind those that wait.
+    /// Appends a question to the queue.
     pub(super) fn add(&mut self, asks: OpenQuestion) {
         self.waiting.push_back(asks);
     }
 
-    /// Whether this question is here already.
+    /// Whether this question is queued or being asked.
     pub(super) fn has(&self, id: QuestionId) -> bool {
         let asked = self.asked.iter().map(|asked| &asked.asks);
         asked.chain(&self.waiting).any(|asks| asks.question == id)
     }
 
-    /// Whether somebody is being asked.
+    /// Whether a question is being asked.
     pub(super) const fn is_asking(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Takes back a question that is closed; whether it was being asked.
+    /// Removes a question that is closed; returns whether it was being asked.
     pub(super) fn withdraw(&mut self, id: QuestionId) -> bool {
         self.waiting.retain(|asks| asks.question != id);
         let is_asked = self.asked.as_ref().is_some_and(|asked| asked.asks.question == id);
@@ -96,14 +96,14 @@ impl QuestionDesk {
         }
     }
 
-    /// Shows again what is being asked, after something else was printed.
+    /// Prints the current prompt again, after other output.
     pub(super) fn ask_again(&self) {
         if let Some(asked) = &self.asked {
             print::prompt(&asked.prompt());
         }
     }
 
-    /// What the person said; never resolves while nobody is asked. Nothing is lost when it is dropped.
+    /// Returns the person's reply; never resolves while no question is asked. Cancel-safe.
     pub(super) async fn next(&mut self) -> PersonReply {
         loop {
             let Some(asked) = &mut self.asked else { return std::future::pending().await };
@@ -136,7 +136,7 @@ impl PromptedQuestion {
         }
     }
 
-    /// What a typed line adds up to; none while more is to be typed. The end of input means "later".
+    /// Handles a typed line; returns `None` while more input is needed. The end of input means "later".
     fn handle_line(&mut self, line: Option<&str>) -> Option<PersonReply> {
         let id = self.asks.question;
         let Some(line) = line else { return Some(PersonReply::Later(Box::new(self.asks.clone()))) };
@@ -190,7 +190,7 @@ impl PromptedQuestion {
     }
 }
 
-/// The arguments that somebody typed.
+/// Parses typed arguments.
 fn edited(line: &str) -> Result<Json, String> {
     let json = Json::parse(line.trim().to_owned()).map_err(|error| error.to_string())?;
     match json.as_text().starts_with('{') {

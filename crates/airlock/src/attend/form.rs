@@ -1,5 +1,5 @@
-//! A form on a terminal: its fields one after the other, each checked as it is typed. What more the
-//! schema wants, the server says.
+//! A form on a terminal: its fields one after the other, each checked as it is typed. The server checks the rest of the
+//! schema.
 
 use crate::print::tamed;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Most fields that are asked for here: a longer form is filled in on the page or from a file.
 const FIELDS_MAX: usize = 50;
 
-/// One thing to fill in.
+/// A field of the form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FormField {
     name: String,
@@ -17,7 +17,7 @@ pub(super) struct FormField {
     is_required: bool,
 }
 
-/// What can be typed.
+/// The kind of input of a field.
 #[derive(Debug, Clone, PartialEq)]
 enum FieldKind {
     Text,
@@ -29,8 +29,7 @@ enum FieldKind {
     Json,
 }
 
-/// The fields of a schema; none where nothing is asked for. An error where the form is too
-/// long for a terminal.
+/// Returns the fields of a schema; `None` where nothing is asked for. An error where the form is too long for a terminal.
 pub(super) fn fields(schema: &Value) -> Result<Vec<FormField>, String> {
     let Some(properties) = schema["properties"].as_object() else { return Ok(vec![]) };
     if properties.len() > FIELDS_MAX {
@@ -74,12 +73,12 @@ fn choices(field: &Value) -> Option<Vec<Value>> {
 }
 
 impl FormField {
-    /// The name under which it is answered.
+    /// The name of the member in the answer.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What a person reads before they type.
+    /// The prompt of the field.
     pub(super) fn prompt(&self) -> String {
         let mut text = tamed(&self.name).replace('\n', " ");
         if !self.about.is_empty() {
@@ -104,7 +103,7 @@ impl FormField {
         text + ": "
     }
 
-    /// The value of what was typed; none leaves the field out.
+    /// Parses the typed value; `None` leaves the field out.
     pub(super) fn read(&self, typed: &str) -> Result<Option<Value>, String> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -153,7 +152,7 @@ fn format_value(value: &Value) -> String {
     tamed(&text).replace('\n', " ")
 }
 
-/// What was filled in so far.
+/// The values entered so far.
 #[derive(Debug, Default)]
 pub(super) struct FormValues(Map<String, Value>);
 

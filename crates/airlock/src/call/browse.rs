@@ -1,4 +1,4 @@
-//! What could be called: below a path, segment by segment, down to what one tool takes and gives.
+//! Browses callable tools: below a path, segment by segment, down to the input and output of one tool.
 
 use crate::print::{self, tamed};
 use crate::{VerbExit, table};
@@ -6,13 +6,13 @@ use client::{AirlockClient, Error, ToolDescription, ToolLine};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Lines that are shown where nobody said how many.
+/// The default number of lines.
 pub(super) const LISTED_USUALLY: usize = 50;
 
 /// Longest description in a list.
 const DESCRIPTION_CHARS_MAX: usize = 120;
 
-/// What somebody looks for.
+/// The filter of the listing.
 #[derive(Debug)]
 pub(super) struct CallBrowseFilter<'a> {
     pub(super) segments: &'a [String],
@@ -20,7 +20,7 @@ pub(super) struct CallBrowseFilter<'a> {
     pub(super) limit: usize,
 }
 
-/// Prints it.
+/// Prints the listing.
 pub(super) async fn browse(
     client: &AirlockClient,
     wish: &CallBrowseFilter<'_>,
@@ -59,20 +59,20 @@ pub(super) async fn browse(
 fn nothing(path: &str, matching: Option<&str>) -> String {
     let below = if path.is_empty() { String::new() } else { format!(" below {path}") };
     match matching {
-        Some(text) => format!("no tool{below} has {} in it", tamed(text)),
+        Some(text) => format!("no tool{below} contains {}", tamed(text)),
         None => format!("there is no tool{below}"),
     }
 }
 
-/// What is one segment further down.
+/// An entry one segment further down.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct CatalogueBranch {
     n_tools: usize,
-    /// What the tool itself is for, where this is one.
+    /// The tool's description, where this entry is a tool.
     description: Option<String>,
 }
 
-/// The tools below a path that is named, each with what follows that path; none where they are too many for a list.
+/// Returns the tools below a path, each with the remaining path; `None` where they are too many for a list.
 fn tools_below(
     tools: &[ToolLine],
     wish: &CallBrowseFilter<'_>,
@@ -87,7 +87,7 @@ fn tools_below(
     is_short.then(|| lines.collect())
 }
 
-/// The tools below the path that have the wanted text, each with the segments that follow the path.
+/// The tools below the path that contain the searched text, each with the segments that follow the path.
 fn matching<'t>(
     tools: &'t [ToolLine],
     wish: &CallBrowseFilter<'_>,
@@ -147,7 +147,7 @@ fn first_line(text: &str) -> String {
     tamed(&kept) + if chars.next().is_some() { "…" } else { "" }
 }
 
-/// A tool for a person who is about to call it.
+/// Formats a tool for a person who is about to call it.
 pub(crate) fn described(path: &str, tool: &ToolDescription) -> String {
     let mut text = tamed(path);
     if let Some(description) = tool.description.as_deref().filter(|text| !text.is_empty()) {
@@ -165,7 +165,7 @@ pub(crate) fn described(path: &str, tool: &ToolDescription) -> String {
     text + &format!("\n\nairlock call {} '{{…}}'", tamed(path))
 }
 
-/// The same for a program.
+/// Formats a tool for a program.
 pub(crate) fn as_json(tool: &ToolDescription) -> serde_json::Value {
     json!({
         "address": tool.address,

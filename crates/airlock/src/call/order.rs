@@ -1,14 +1,14 @@
-//! What to call, and with what: read from words, written as a program.
+//! A call and its input: parsed from words, written as a program.
 
 use crate::input;
 use lifecycle::Json;
 use std::fs::File;
 use std::io;
 
-/// Longest input: what the server takes, and no more.
+/// Longest input: the server's own limit.
 const INPUT_BYTES_MAX: u64 = 2 << 20;
 
-/// A call.
+/// A call of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CallRequest {
     /// The tool's path.
@@ -17,7 +17,7 @@ pub(super) struct CallRequest {
 }
 
 impl CallRequest {
-    /// Reads words: a path, in one word or several, and then perhaps the input.
+    /// Parses words: a path, in one word or several, optionally followed by the input.
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
         let is_input = |word: &&String| word.starts_with(['{', '@']);
         let (path, given) = match words.split_last() {
@@ -29,11 +29,11 @@ impl CallRequest {
         Ok(Self { segments, input: given.map_or_else(empty, read_input)? })
     }
 
-    /// The call as a program. People read it where they approve it.
+    /// The call as a program, readable for the person who approves it.
     pub(super) fn code(&self) -> String {
         let path: String = self.segments.iter().map(|segment| member(segment)).collect();
         let input = self.input.as_text();
-        // In a literal this name would set what an object inherits from.
+        // In an object literal this name would set the prototype.
         let input = match input.contains("__proto__") {
             true => format!("JSON.parse({})", serde_json::Value::from(input)),
             false => input.to_owned(),
@@ -69,7 +69,7 @@ fn member(segment: &str) -> String {
 fn read_input(given: &str) -> Result<Json, String> {
     let text = match given.strip_prefix('@') {
         None => given.to_owned(),
-        Some("") => return Err("@ needs the name of a file behind it".into()),
+        Some("") => return Err("@ must be followed by the name of a file".into()),
         Some("-") => input::read("stdin", io::stdin().lock(), INPUT_BYTES_MAX)?,
         Some(path) => {
             let file = File::open(path).map_err(|error| format!("cannot open {path}: {error}"))?;
@@ -130,7 +130,7 @@ mod tests {
             (&["a", "[1]"], path("a.[1]")),
             (&["a", "{}", "b"], path("a.{}.b")),
             (&["a();//"], path("a();//")),
-            (&["a", "@"], "@ needs the name of a file behind it".into()),
+            (&["a", "@"], "@ must be followed by the name of a file".into()),
             (
                 &["a", "@/nowhere"],
                 "cannot open /nowhere: No such file or directory (os error 2)".into(),

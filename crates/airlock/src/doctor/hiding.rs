@@ -1,4 +1,4 @@
-//! Whether processes of clients can be kept away from the files of a server on this machine. It is tried, not guessed.
+//! Whether client processes can be prevented from reading the files of a server on this machine. Tested by experiment.
 
 use super::{DoctorFinding, FindingMark};
 use processes::{
@@ -7,16 +7,16 @@ use processes::{
 };
 use std::path::PathBuf;
 
-/// What the checks found.
+/// The results of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HidingReport {
-    /// Whether a program without a sandbox finds nothing where something is hidden.
+    /// Whether a program without a sandbox cannot see a hidden directory.
     is_hidden: bool,
-    /// Whether a program in a sandbox sees none of the processes outside.
+    /// Whether a program in a sandbox cannot see the processes outside.
     has_own_processes: bool,
 }
 
-/// Tries it with a directory of its own.
+/// Runs the checks on a temporary directory.
 pub(super) fn check_hiding() -> Vec<DoctorFinding> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let attempt =
@@ -46,17 +46,17 @@ async fn attempt() -> anyhow::Result<HidingReport> {
     let everything = PathRule { path: "/".into(), access: PathAccess::Read };
     let cage = ProcessCage { rules: vec![everything], ..ProcessCage::default() };
     let own = PathBuf::from(format!("/proc/{}", std::process::id()));
-    // Where there are no sandboxes none of them shows anything.
+    // Without sandboxes, none of them shows outside processes.
     let has_own_processes = !finds(&processes, own, Some(cage)).await.unwrap_or(false);
     processes.shutdown().await;
     Ok(HidingReport { is_hidden, has_own_processes })
 }
 
-/// What a server says whose processes can read its files.
+/// The message of a server whose processes can read its files.
 pub(crate) const VISIBLE_FILES: &str =
     "processes can read the data directory: the scope `process` equals `admin` here";
 
-/// Whether a program finds something at a path.
+/// Whether a program finds a file at a path.
 pub(crate) async fn finds(
     processes: &ProcessSpawner,
     path: PathBuf,

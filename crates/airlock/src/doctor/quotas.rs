@@ -10,7 +10,7 @@ const NAMED_CALLERS_MAX: usize = 20;
 
 /// One line for all callers, and one for each that has quotas of its own.
 pub(super) fn check_quotas(data_dir: &Path) -> Vec<DoctorFinding> {
-    // What is wrong with the files is reported with them.
+    // Errors in the files are reported with the files.
     let settings = configured_files(data_dir).and_then(|files| sources::quotas(&files));
     settings.map(|settings| lines(&settings)).unwrap_or_default()
 }
@@ -26,7 +26,7 @@ fn lines(settings: &QuotaSettings) -> Vec<DoctorFinding> {
     [finding(usual)].into_iter().chain(own).chain(more).collect()
 }
 
-/// What differs from the quotas of all callers.
+/// The differences from the quotas of all callers.
 fn own_line(caller: &CallerName, quotas: &QuotaLimits, usual: &QuotaLimits) -> String {
     let differs = |kind: &&QuotaKind| quotas.value(**kind) != usual.value(**kind);
     let values = values(quotas, QuotaKind::ALL.iter().filter(differs));

@@ -1,27 +1,27 @@
-//! This terminal while another one is shown in it: keys come as they are pressed, and nothing is echoed.
+//! The local terminal while it shows another one: keys are read as they are pressed, and nothing is echoed.
 
 use client::exec_server::TerminalSize;
 use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal as _, Read as _};
 use tokio::sync::mpsc;
 
-/// What is read at once, and how much of it may wait.
+/// The size of one read, and the number of reads that are buffered.
 const KEYS_BYTES_MAX: usize = 16 << 10;
 const KEYS_MAX: usize = 64;
 
-/// Whether a person looks at this.
+/// Whether stdin and stdout are a terminal.
 pub(super) fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// How large this terminal is.
+/// The size of this terminal.
 pub(super) fn size() -> TerminalSize {
     let found = terminal_size::terminal_size();
     let (cols, rows) = found.map_or((80, 24), |(width, height)| (width.0, height.0));
     TerminalSize { rows: rows.max(1), cols: cols.max(1) }
 }
 
-/// A terminal that gives keys as they are pressed. Dropping it makes it what it was.
+/// The terminal in raw mode. Dropping it restores the previous mode.
 pub(super) struct RawMode(Termios);
 
 impl RawMode {
@@ -40,7 +40,7 @@ impl Drop for RawMode {
     }
 }
 
-/// What is typed, read by a thread of its own: nothing else can wait for a terminal without changing it for everybody.
+/// The typed input, read by a separate thread: a non-blocking terminal would affect every process that shares it.
 pub(super) struct RawTerminalInput(mpsc::Receiver<Vec<u8>>);
 
 impl RawTerminalInput {
@@ -64,7 +64,7 @@ impl RawTerminalInput {
         Self(keys)
     }
 
-    /// None at the end of input.
+    /// Returns the next input; `None` at the end of input.
     pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
         self.0.recv().await
     }

@@ -1,6 +1,6 @@
-//! One command at a server, with this terminal or these pipes as its own: what is typed goes there while what it says is
-//! shown here. Neither waits for the other: a command may read only after it was heard, or say something only after it
-//! has read.
+//! One command at a server, with the local terminal or pipes as its own: input is sent there while output is shown here.
+//! Neither direction waits for the other: a command may read only after its output was consumed, or write only after it has
+//! read.
 
 use super::Args;
 use super::raw::{RawMode, RawTerminalInput, size};
@@ -19,39 +19,40 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The key that leaves a terminal with a name: Ctrl-].
+/// The key that detaches from a named terminal: Ctrl-].
 const LEAVE: u8 = 0x1d;
 
-/// How long a command that is to end may take; the server kills it before.
+/// How long the end of a command may take; the server kills it earlier.
 const ENDING_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What has come of one stream and is not read from us yet, some kilobytes each. Beyond it the other waits, too.
+/// Chunks of one stream that are not written yet, some kilobytes each. When full, the other stream waits, too.
 const UNSHOWN_CHUNKS_MAX: usize = 256;
 
-/// What undoes whatever a program has done to this terminal: its screen, its keys, its mouse, its looks.
+/// Undoes the changes of a program to this terminal: its screen, its keys, its mouse, its colours.
 const UNDO: &[u8] = b"\x1b[?1049l\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1l\x1b>\x1b[?25h\x1b[m\r\n";
 
 /// One command at a server.
 pub(super) struct ExecVisit {
     pub(super) client: ExecServerClient,
     pub(super) id: String,
-    /// Whether it goes on without us.
+    /// Whether the command continues after this client has left.
     pub(super) can_leave: bool,
 }
 
-/// How a visit ended.
+/// How the connection to a command ended.
 enum ExecVisitEnd {
-    /// With the command.
+    /// The command ended.
     Done(VerbExit),
-    /// Somebody typed that it shall.
+    /// The person typed the key that leaves.
     Left,
-    /// By a signal.
+    /// A signal arrived.
     Told,
 }
 
 impl ExecVisit {
     async fn params(&self, args: &Args) -> anyhow::Result<client::exec_server::ExecParams> {
-        let info = self.client.environment_info().await.context("ask the server about itself")?;
+        let info =
+            self.client.environment_info().await.context("request information about the server")?;
         let words: Vec<&str> = args.command.iter().map(String::as_str).collect();
         let here = std::env::current_dir().ok().and_then(|here| here.to_str().map(str::to_owned));
         let is_here = |url: &str| url.contains("//127.") || url.contains("//[::1]");
@@ -59,7 +60,7 @@ impl ExecVisit {
         let cwd = args.cwd.clone().or(here).unwrap_or(info.cwd);
         let mut params = exec_params(&self.id, &words, &cwd);
         params.env.clear();
-        // A terminal is described by whoever looks at it.
+        // The local terminal determines these variables.
         for name in ["TERM", "COLORTERM", "LANG", "LC_ALL"] {
             if let Ok(value) = std::env::var(name) {
                 params.env.insert(name.into(), value);
@@ -75,7 +76,7 @@ impl ExecVisit {
         Ok(params)
     }
 
-    /// A new terminal.
+    /// Opens a new terminal.
     pub(super) async fn start_terminal(
         self,
         args: &Args,
@@ -88,7 +89,7 @@ impl ExecVisit {
         self.relay_until_end(events, false).await
     }
 
-    /// A terminal that is there.
+    /// Attaches to an existing terminal.
     pub(super) async fn come_back(
         self,
         args: &Args,
@@ -101,12 +102,12 @@ impl ExecVisit {
             answers_queries: !args.read_only,
             size: Some(size()),
         };
-        let attached = self.client.attach(&params).await.context("come back to the terminal")?;
+        let attached = self.client.attach(&params).await.context("attach to the terminal")?;
         show_output(ExecOutputStream::Pty, attached.paint.0).await?;
         self.relay_until_end(events, args.read_only).await
     }
 
-    /// Without a terminal here: input, output and errors as they are.
+    /// Without a terminal here: connects stdin, stdout and stderr by pipes.
     pub(super) async fn pipe(self, args: &Args, events: ProcessEvents) -> anyhow::Result<VerbExit> {
         let mut params = self.params(args).await?;
         params.pipe_stdin = true;
@@ -127,7 +128,7 @@ impl ExecVisit {
         let typing = self.type_in(RawTerminalInput::start(), is_read_only);
         let ended = self.stay(hear_terminal(events), typing).await;
         if !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
-            // A terminal that is gone shows nothing any more.
+            // An error here means that the terminal is gone and shows nothing.
             let _ = show_output(ExecOutputStream::Pty, UNDO.to_vec()).await;
         }
         Ok(match ended? {
@@ -140,7 +141,7 @@ impl ExecVisit {
         })
     }
 
-    /// Stays until the command has ended or is left. One that does not go on without us ends with us.
+    /// Runs until the command has ended or is left. A command that cannot continue without this client ends with it.
     async fn stay(
         &self,
         hearing: impl Future<Output = anyhow::Result<VerbExit>>,
@@ -156,7 +157,7 @@ impl ExecVisit {
                 false => self.end_by(signal, hearing.as_mut(), &mut signals).await,
             },
         };
-        // Whoever is not heard any more holds up no answer.
+        // Its event receiver would delay the answers to the requests below.
         drop(hearing);
         if !self.can_leave && !matches!(ended, Ok(ExecVisitEnd::Done(_))) {
             let _ = timeout(ENDING_TIME_MAX, self.end_command()).await;
@@ -170,7 +171,8 @@ impl ExecVisit {
         self.client.wait(&self.id).await.map(drop)
     }
 
-    /// Gives the command the signal that we got and hears what it still says, unless that takes too long or another comes.
+    /// Forwards our signal to the command and shows its remaining output, unless that takes too long or another signal
+    /// arrives.
     async fn end_by(
         &self,
         signal: ProcessSignal,
@@ -191,10 +193,10 @@ impl ExecVisit {
         }
     }
 
-    /// Sends what comes in, then that nothing more does.
+    /// Forwards the input, then its end.
     async fn feed(&self, mut input: RawTerminalInput) -> anyhow::Result<()> {
         while let Some(bytes) = input.next().await {
-            // One that has ended or reads no more does not mind; what it says tells.
+            // An error means that the command has ended or closed its input; its output shows which.
             let _ = self.client.write(&self.id, bytes).await;
         }
         let _ = self.client.close_stdin(&self.id).await;
@@ -211,7 +213,7 @@ impl ExecVisit {
                     Some(keys) => if self.typed(&keys, is_read_only).await? { return Ok(()) },
                     None => is_open = false,
                 },
-                // One that has just ended does not mind.
+                // An error means that the command has just ended.
                 _ = resized.recv() => if !is_read_only {
                     let _ = self.client.resize(&self.id, size()).await;
                 },
@@ -219,21 +221,21 @@ impl ExecVisit {
         }
     }
 
-    /// Sends keys; whether the terminal was left.
+    /// Sends keys; returns whether the terminal was left.
     async fn typed(&self, keys: &[u8], is_read_only: bool) -> anyhow::Result<bool> {
         let left = keys.iter().position(|key| *key == LEAVE).filter(|_| self.can_leave);
         let keys = &keys[..left.unwrap_or(keys.len())];
-        // Whoever only looks leaves as one leaves anything.
+        // In read-only mode the usual keys, Ctrl-C and q, leave too.
         let is_left =
             left.is_some() || is_read_only && keys.iter().any(|key| [3, b'q'].contains(key));
         if !is_read_only && !keys.is_empty() {
-            self.client.write(&self.id, keys).await.context("send what was typed")?;
+            self.client.write(&self.id, keys).await.context("send the input")?;
         }
         Ok(is_left)
     }
 }
 
-/// What ends programs.
+/// The signals that end this program.
 struct TerminationSignals {
     hang_up: Signal,
     interrupt: Signal,
@@ -258,7 +260,7 @@ impl TerminationSignals {
     }
 }
 
-/// Shows what a terminal says, until its command ends.
+/// Shows the output of a terminal, until its command ends.
 async fn hear_terminal(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     loop {
         match events.next().await {
@@ -272,7 +274,7 @@ async fn hear_terminal(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     }
 }
 
-/// Passes on what a command says, until it has ended and so has what it left in the background.
+/// Forwards the output of a command, until it and its background processes have ended.
 async fn hear_pipes(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     let mut ended = VerbExit::Failed;
     let [mut out, mut errors] =
@@ -299,7 +301,7 @@ async fn hear_pipes(mut events: ProcessEvents) -> anyhow::Result<VerbExit> {
     }
 }
 
-/// One stream on its way out, in a thread of its own: somebody may read one of them only after the other.
+/// One output stream, written by a separate thread: a reader may read one stream only after the other.
 struct OutputPump {
     chunks: mpsc::Sender<Vec<u8>>,
     shown: JoinHandle<io::Result<()>>,
@@ -324,14 +326,14 @@ impl OutputPump {
         }
     }
 
-    /// Waits until all of it is out.
+    /// Waits until everything is written.
     async fn close(self) -> anyhow::Result<()> {
         drop(self.chunks);
         self.shown.await?.context("show what came")
     }
 }
 
-/// Shows it from another thread: where nobody reads what is shown, a signal still ends us.
+/// Writes from another thread: if the reader of the output blocks, a signal still ends this program.
 async fn show_output(stream: ExecOutputStream, bytes: Vec<u8>) -> anyhow::Result<()> {
     let showing = tokio::task::spawn_blocking(move || write(stream, &bytes));
     showing.await?.context("show what came")

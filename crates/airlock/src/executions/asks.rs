@@ -1,4 +1,4 @@
-//! What an execution asks, with the commands that answer it.
+//! The open question of an execution, with the commands that answer it.
 
 use crate::print::tamed;
 use crate::reach::shell_word;
@@ -6,7 +6,7 @@ use client::OpenQuestion;
 use lifecycle::ExecutionId;
 use serde_json::{Value, json};
 
-/// What is asked, where it can be decided, and how to answer here; `flags` lead to the same server.
+/// The question, the page where it can be decided, and how to answer here; `flags` direct a command to the same server.
 pub(crate) fn question_text(
     asks: &OpenQuestion,
     execution: Option<ExecutionId>,
@@ -18,7 +18,7 @@ pub(crate) fn question_text(
         text.push_str(&format!("\nExecution: {execution}"));
     }
     if let Some(page) = &asks.approval_url {
-        // An answer with this token does not count: commands that give one would only mislead.
+        // An answer with this token does not count: commands that give one would mislead.
         return text + &format!("\n\nA person decides on this page: {}", tamed(page));
     }
     text.push_str(&format!("\nPage:      {page_origin}/resume/{}", asks.question));
@@ -44,13 +44,12 @@ pub(crate) fn question_text(
     text
 }
 
-/// Whether an answer needs more than a yes.
+/// Whether an answer needs content.
 fn wants_something(schema: &Value) -> bool {
     schema["properties"].as_object().is_some_and(|properties| !properties.is_empty())
 }
 
-/// What could be answered: where one member must be one of a few, each of them; otherwise a place
-/// for it.
+/// The possible contents: where one member is an enumeration, one for each of its values; otherwise a placeholder.
 fn contents(schema: Option<&Value>) -> Vec<Option<String>> {
     let Some(schema) = schema else { return vec![None] };
     let choices = match schema["required"].as_array().map(Vec::as_slice) {
@@ -67,7 +66,7 @@ fn contents(schema: Option<&Value>) -> Vec<Option<String>> {
     }
 }
 
-/// An answer that makes this choice; a choice to supply something has a place for it.
+/// A content with this choice; a choice to supply a value has a placeholder.
 fn filled_in(name: &str, choice: &Value) -> Value {
     match choice.as_str() {
         Some("supply") => json!({ name: choice, "result": "…" }),

@@ -4,16 +4,16 @@ use crate::{VerbExit, print};
 use lifecycle::Entry;
 use serde_json::{Value, json};
 
-/// Members that differ between any two executions and say nothing about what they did.
+/// Members that differ between any two executions and carry no information about their actions.
 const PASSING: [&str; 6] = ["id", "question", "due", "active_ms", "seed", "fingerprint"];
 
-/// Events of the middle that are compared with each other; longer middles are told as a whole.
+/// Differing events that are compared pairwise; a longer section is reported as a whole.
 const MIDDLE_MAX: usize = 2_000;
 
 /// Longest event in a line.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// Tells what differs; as `diff` does, 0 for the same and 1 for a difference.
+/// Prints the differences; as `diff` does, exits with 0 for the same and 1 for a difference.
 pub(super) fn print_differences(a: &[Entry], b: &[Entry], json: bool) -> VerbExit {
     let (a, b) = (contents(a), contents(b));
     let differences = differences(&a, &b);
@@ -35,7 +35,7 @@ struct JournalDifference<'a> {
     event: &'a str,
 }
 
-/// Which of the two.
+/// The execution that has the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiffSide {
     A,
@@ -61,11 +61,11 @@ impl JournalDifference<'_> {
     }
 }
 
-/// The events as text, stripped of what passes.
+/// The events as text, without the members that always differ.
 fn contents(entries: &[Entry]) -> Vec<String> {
     let content = |entry: &Entry| {
         let mut event = serde_json::to_value(&entry.event).unwrap_or_default();
-        // An event is its name and one object; what lies deeper is the program's and the tools' own.
+        // An event is its name and one object; deeper data belongs to the program and the tools.
         if let Some(event) = event.as_object_mut() {
             event.values_mut().for_each(strip);
         }
@@ -80,7 +80,7 @@ fn strip(members: &mut Value) {
     }
 }
 
-/// What only one of them has, each with its number; nothing where both did the same.
+/// The events that only one of them has, each with its number; empty where both did the same.
 fn differences<'a>(a: &'a [String], b: &'a [String]) -> Vec<JournalDifference<'a>> {
     let n_same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a_rest, b_rest) = (&a[n_same..], &b[n_same..]);

@@ -1,4 +1,4 @@
-//! How an execution ended, seen from a terminal: as `airlock run` tells it.
+//! The outcome of an execution at a terminal, as `airlock run` reports it.
 
 use crate::{VerbExit, print};
 use client::{AirlockClient, Error, EventKind, EventOutcome, ExecutionRef};
@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use lifecycle::{LogLevel, Seq};
 use std::pin::pin;
 
-/// Tells an execution that is over: what it printed, then its value or why it has none.
+/// Prints a finished execution: its output, then its value or its error.
 pub(crate) async fn print_finished(
     client: &AirlockClient,
     id: ExecutionRef,
@@ -14,7 +14,7 @@ pub(crate) async fn print_finished(
     follow_to_end(client, id, true).await
 }
 
-/// How it ended, for scripts; nothing is printed.
+/// Returns the exit of an execution, for scripts; nothing is printed.
 pub(crate) async fn exit_of(client: &AirlockClient, id: ExecutionRef) -> Result<VerbExit, Error> {
     follow_to_end(client, id, false).await
 }
@@ -24,7 +24,7 @@ async fn follow_to_end(
     id: ExecutionRef,
     is_told: bool,
 ) -> Result<VerbExit, Error> {
-    // The journal and not the envelope: it has what was emitted, and the kind of a failure.
+    // The journal and not the reply: it has emitted values, and the code of a failure.
     let mut events = pin!(client.follow(id, Seq(0)));
     let mut n_declined = 0;
     while let Some(event) = events.next().await {
@@ -75,12 +75,12 @@ fn print_outcome(ended: &EventOutcome) {
     }
 }
 
-/// Whether somebody refused a call.
+/// Whether the event is a refusal of a call.
 pub(crate) fn is_no(happened: &EventKind) -> bool {
     matches!(happened, EventKind::Answer { action, .. } if action == "decline")
 }
 
-/// What a script goes by.
+/// The exit for an outcome.
 pub(crate) const fn exit(ended: &EventOutcome, n_declined: u32) -> VerbExit {
     match ended {
         EventOutcome::Completed { .. } => VerbExit::Good,

@@ -1,9 +1,9 @@
-//! Which executions are meant: the options that lists and exports have in common.
+//! The filters that lists and exports of executions have in common.
 
 use client::{ExecutionFilter, ExecutionStatus};
 use lifecycle::ExecutionId;
 
-/// Which executions.
+/// Selects executions.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ExecutionFilters {
     /// Only those that failed.
@@ -24,7 +24,7 @@ pub(crate) struct ExecutionFilters {
     since: Option<String>,
 }
 
-/// How an execution can have ended.
+/// The outcomes of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum OutcomeArg {
     Completed,
@@ -33,7 +33,7 @@ enum OutcomeArg {
 }
 
 impl ExecutionFilters {
-    /// A page of the executions that are meant, as the server is asked for it.
+    /// Builds the request for a page of the selected executions.
     pub(crate) fn page(
         &self,
         status: Option<ExecutionStatus>,
@@ -57,7 +57,7 @@ impl ExecutionFilters {
         }
     }
 
-    /// Whether any is given.
+    /// Whether any filter is given.
     pub(crate) const fn is_any(&self) -> bool {
         self.failed
             || self.outcome.is_some()

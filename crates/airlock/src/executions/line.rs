@@ -1,16 +1,16 @@
-//! One event, one line.
+//! Formats an event as one line.
 
 use crate::print::tamed;
 use client::{EventKind, EventOutcome, ExecutionEvent};
 use lifecycle::{AnswerRole, LogLevel, UtcTime};
 
-/// Longest text in a line; `--json` has the whole.
+/// Longest text in a line; `--json` has the full text.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// Longest part of a program that a line shows.
 const CODE_CHARS_MAX: usize = 80;
 
-/// Number, time and what happened.
+/// Number, time and description of the event.
 pub(super) fn line(event: &ExecutionEvent) -> String {
     let (seq, time) = (event.seq.0, UtcTime::from(event.at).time());
     format!("{seq:>4}  {time}  {}", said(&event.happened))
@@ -52,11 +52,11 @@ fn said(happened: &EventKind) -> String {
         EventKind::TimerCleared { timer } => format!("timer {timer} is cleared"),
         EventKind::TimerFired { timer } => format!("timer {timer} fires"),
         EventKind::Paused => "paused".into(),
-        EventKind::RecoveryFailed { why } => format!("could not be brought back: {}", short(why)),
+        EventKind::RecoveryFailed { why } => format!("could not be recovered: {}", short(why)),
         EventKind::Parked => "parked: it is not tried again by itself".into(),
         EventKind::LimitReached { limit } => format!("reached its limit: {}", short(limit)),
         EventKind::Finished { ended, active_ms } => format!("{} ({active_ms} ms)", how(ended)),
-        EventKind::Other { kind } => format!("{} (--json has it)", short(kind)),
+        EventKind::Other { kind } => format!("{} (--json shows its data)", short(kind)),
     }
 }
 
@@ -75,7 +75,7 @@ fn how(ended: &EventOutcome) -> String {
     }
 }
 
-/// Who answered, and as whom if that was no person.
+/// The answer's author, with the role unless it is a person.
 fn author(by: &str, role: AnswerRole) -> String {
     match role {
         AnswerRole::Person => short(by),
@@ -87,7 +87,7 @@ fn short(text: &str) -> String {
     cut(text, TEXT_CHARS_MAX)
 }
 
-/// A text in one line, and no longer than that.
+/// A text in one line, shortened to `n_max` characters.
 pub(super) fn cut(text: &str, n_max: usize) -> String {
     let mut chars = text.trim().chars();
     let kept: String = chars.by_ref().take(n_max).collect();

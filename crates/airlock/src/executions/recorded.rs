@@ -1,4 +1,4 @@
-//! What is recorded of an execution: from the data directory itself, or from the server that owns it.
+//! The recorded entries of an execution: from the data directory itself, or from the server that owns it.
 
 use crate::reach::ServerArgs;
 use crate::{VerbExit, print};
@@ -9,10 +9,10 @@ use std::path::Path;
 use store::Journal as _;
 use store::sqlite::SqliteStore;
 
-/// Entries read at once.
+/// Entries that are read in one batch.
 const ENTRIES_PER_READ_MAX: usize = 1_000;
 
-/// Reads the journals of `ids` and goes on with them.
+/// Reads the journals of `ids` and passes them on.
 pub(super) fn with(
     reach: &ServerArgs,
     ids: &[ExecutionRef],
@@ -46,7 +46,7 @@ pub(super) fn with(
 
 async fn from_store(data_dir: &Path, ids: &[ExecutionRef]) -> anyhow::Result<Vec<Vec<Entry>>> {
     let shown = data_dir.display();
-    // Opening makes a directory where there is none: a typing mistake must not.
+    // Opening would create the directory: a typing mistake must not.
     anyhow::ensure!(data_dir.is_dir(), "there is no {shown}; name it with --data-dir");
     let store = SqliteStore::open(data_dir).with_context(|| format!("could not open {shown}"))?;
     let mut journals = vec![];

@@ -1,4 +1,4 @@
-//! Lives through a journal again, in a jail of our own, and tells what it saw.
+//! Replays a journal in a jail of this process, and prints the result.
 
 use crate::{VerbExit, print};
 use engine::{ReplayOutcome, replay};
@@ -29,7 +29,7 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) ->
             match &replayed.strayed {
                 None => VerbExit::Good,
                 Some(what) => {
-                    print::error(&format!("it took another path than is recorded at {what}"));
+                    print::error(&format!("it deviated from the journal at {what}"));
                     VerbExit::Failed
                 }
             }
@@ -41,7 +41,7 @@ pub(super) async fn run(entries: &[Entry], until: Option<Seq>, as_json: bool) ->
     }
 }
 
-/// What was printed and handed out, what waits, what is asked, and how it ended.
+/// The output and emitted values, open calls and questions, and the outcome.
 fn lines(replayed: &ReplayOutcome) -> Vec<String> {
     let state = &replayed.state;
     let mut lines = vec![];
@@ -86,7 +86,7 @@ fn lines(replayed: &ReplayOutcome) -> Vec<String> {
     lines
 }
 
-/// The same in one line of JSON, with nothing cut short.
+/// The full result as one line of JSON.
 fn object(replayed: &ReplayOutcome) -> Value {
     let state = &replayed.state;
     let printed = replayed.printed.iter();
@@ -122,7 +122,7 @@ fn object(replayed: &ReplayOutcome) -> Value {
     object
 }
 
-/// JSON that no parser takes, such as half a surrogate pair, is shown as the text that it is.
+/// JSON that no parser accepts, such as half a surrogate pair, is shown as text.
 fn read(json: &Json) -> Value {
     serde_json::from_str(json.as_text()).unwrap_or_else(|_| json.as_text().into())
 }

@@ -1,10 +1,10 @@
-//! One execution, for a person.
+//! Formats one execution for a person.
 
 use super::asks;
 use crate::print::tamed;
 use client::{ExecutionRef, ExecutionReply, ExecutionStanding};
 
-/// How it stands at the server; `flags` lead there.
+/// The state of the execution; `flags` direct a command to the same server.
 pub(super) fn execution_text(
     id: ExecutionRef,
     reply: &ExecutionReply,
@@ -28,7 +28,7 @@ pub(super) fn execution_text(
         ExecutionStanding::Parked => {
             head("parked")
                 + &format!(
-                    "\n\nIt could not be brought back after a restart. \
+                    "\n\nIt could not be recovered after a restart. \
                      Why:\n  airlock executions follow {id}{flags}"
                 )
         }

@@ -1,4 +1,4 @@
-//! `call --help`: what there is below a path.
+//! `call --help`: lists the entries below a path.
 
 use super::target::sentence;
 use crate::VerbExit;
@@ -6,14 +6,14 @@ use crate::print::{self, tamed};
 use client::{AirlockClient, ToolLine};
 use std::collections::BTreeMap;
 
-/// What is looked for.
+/// The filter of the listing.
 pub(super) struct ExecutorBrowseFilter {
     pub(super) path: Vec<String>,
     pub(super) matching: Option<String>,
     pub(super) limit: Option<usize>,
 }
 
-/// What stands at one name below a path.
+/// An entry below a path.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct PathBranch {
     is_tool: bool,
@@ -46,7 +46,7 @@ pub(super) async fn browse(
     Ok(VerbExit::Failed)
 }
 
-/// The longest beginning of a path at which there is a tool, or tools below it.
+/// The longest prefix of a path at which there is a tool, or tools below it.
 fn known_part<'a>(tools: &[ToolLine], path: &'a [String]) -> &'a [String] {
     let is_known = |part: &[String]| {
         let prefix = part.join(".");
@@ -60,7 +60,7 @@ fn known_part<'a>(tools: &[ToolLine], path: &'a [String]) -> &'a [String] {
     known.unwrap_or_default()
 }
 
-/// A tool's path. The word `tools` before it is not needed.
+/// A tool's path without the optional prefix `tools`.
 fn bare(tool: &ToolLine) -> &str {
     bare_path(&tool.address)
 }

@@ -1,4 +1,4 @@
-//! `call`, `resume` and `tools`: programs of one call, and how they end.
+//! `call`, `resume` and `tools`: each runs a program of one call, and prints its outcome.
 
 use super::browse;
 use super::target::{ExecutorTarget, sentence};
@@ -25,10 +25,10 @@ pub(super) struct CallArgs {
     /// The tool's path, then its input: a JSON object or @FILE.
     #[arg(value_name = "PATH… ['{JSON}' | @FILE]")]
     words: Vec<String>,
-    /// Lists what is below the path.
+    /// Lists the tools below the path.
     #[arg(long, short)]
     help: bool,
-    /// With --help: only what has this text.
+    /// With --help: only tools with this text.
     #[arg(long = "match", value_name = "TEXT")]
     matching: Option<String>,
     /// With --help: at most so many lines.
@@ -186,7 +186,7 @@ fn unfinished(reply: &ExecutionReply) -> String {
     format!("The execution {id} goes on: airlock executions show {id} reports how it ends.")
 }
 
-/// The text for people of an answer.
+/// The text of an answer for people.
 fn text_of(reply: &ExecutionReply) -> String {
     let value: Value = serde_json::from_str(reply.json.as_text()).unwrap_or_default();
     value["text"].as_str().unwrap_or_default().to_owned()
@@ -197,7 +197,7 @@ fn page(client: &AirlockClient, asks: &OpenQuestion) -> String {
     asks.approval_url.clone().unwrap_or_else(usual)
 }
 
-/// What a person does about a paused call, as Executor's command line prints it.
+/// The advice about a paused call, as Executor's command line prints it.
 fn advice(target: &ExecutorTarget, client: &AirlockClient, asks: &OpenQuestion) -> String {
     let mut text = format!("\nApprove in browser:\n  {}\n", page(client, asks));
     let flags = target.flags(client);
@@ -217,7 +217,7 @@ fn advice(target: &ExecutorTarget, client: &AirlockClient, asks: &OpenQuestion) 
     )
 }
 
-/// A value of about the form that a schema asks for, to be edited.
+/// A sample value for a schema, to be edited.
 fn sample(schema: &Value, depth: usize) -> Value {
     if depth > SAMPLE_DEPTH_MAX {
         return json!({});
@@ -250,7 +250,7 @@ fn sample(schema: &Value, depth: usize) -> Value {
     }
 }
 
-/// An error without its stack and without `Error:` before it.
+/// An error without its stack and without the prefix `Error:`.
 fn cleaned(text: &str) -> String {
     let is_stack = |line: &&str| !line.trim_start().starts_with("at ");
     let lines: Vec<_> = text.lines().filter(is_stack).take(ERROR_LINES_MAX).collect();
@@ -291,7 +291,7 @@ fn order(words: &[String]) -> Result<ExecutorCall, String> {
     Ok(ExecutorCall { path: names.map(str::to_owned).collect(), input })
 }
 
-/// The text of an object, as it was written: the order of its members is the caller's.
+/// The text of an object as written, so that the order of its members is preserved.
 fn checked(text: &str) -> Result<String, String> {
     object(text).map(|_| text.trim().to_owned())
 }

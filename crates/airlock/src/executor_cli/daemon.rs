@@ -1,4 +1,4 @@
-//! `web` and `daemon`: the server of the data directory, with Executor's words.
+//! `web` and `daemon`: the server of the data directory, with Executor's options.
 
 use super::target::data_dir;
 use crate::{VerbExit, autostart, print, serve, stop};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use store::sqlite::{directory_owner, owner_of};
 
-/// Where Executor's clients look for a server.
+/// The default port of Executor's clients.
 const PORT: u16 = 4788;
 
 /// Longest wait for a server that was asked to stop, and for one that starts in this terminal.
 const CHANGE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Pause between two looks at the directory's lock.
+/// Pause between two checks of the directory's lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a server listens.
+/// The listen options of a server.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ListenOptions {
     /// Port.
@@ -34,7 +34,7 @@ pub(super) struct ListenOptions {
     /// Run in this terminal.
     #[arg(long)]
     foreground: bool,
-    /// Taken and ignored: Airlock's server has one configuration.
+    /// Accepted and ignored: Airlock's server has one configuration.
     #[arg(long, value_name = "DIR")]
     scope: Option<String>,
 }
@@ -57,7 +57,7 @@ pub(super) enum DaemonVerb {
     Restart(IgnoredDaemonArgs),
 }
 
-/// Taken and ignored: there is one server for a data directory.
+/// Accepted and ignored: there is one server for a data directory.
 #[derive(Debug, clap::Args)]
 pub(super) struct IgnoredDaemonArgs {
     #[arg(long, value_name = "URL")]
@@ -136,7 +136,7 @@ impl ListenOptions {
         }
     }
 
-    /// The same, if it names no secret.
+    /// Returns the options unless they contain a secret.
     fn checked(&self) -> Result<&Self, String> {
         match self.auth_token {
             None => Ok(self),
@@ -146,7 +146,7 @@ impl ListenOptions {
         }
     }
 
-    /// The address, where the command line says anything about it.
+    /// The listen address, where an option sets it.
     fn address(&self) -> Option<String> {
         (self.port.is_some() || self.hostname.is_some()).then(|| {
             let host = match self.hostname.as_deref() {
@@ -160,7 +160,7 @@ impl ListenOptions {
 
 fn directory() -> Result<PathBuf, String> {
     data_dir()
-        .ok_or_else(|| "Neither HOME nor AIRLOCK_DATA_DIR says where data is kept.".to_owned())
+        .ok_or_else(|| "The data directory is unknown: set HOME or AIRLOCK_DATA_DIR.".to_owned())
 }
 
 fn usual_url() -> String {
@@ -182,7 +182,7 @@ fn started(dir: &Path, listening: &ListenOptions) -> Result<String, String> {
     started.map_err(|error| format!("Could not {error}."))
 }
 
-/// Asks the owner of the directory to stop, and waits until it has.
+/// Stops the owner of the directory, and waits for its end.
 fn stop(dir: &Path) -> Result<(), String> {
     let (Some(url), Some(owner)) = (running(dir), directory_owner(dir)) else {
         print::report(&format!("No daemon running at {}.", usual_url()));
@@ -204,7 +204,7 @@ fn stop(dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The line of `airlock serve` with these options.
+/// The command line of `airlock serve` with these options.
 #[derive(Debug, clap::Parser)]
 struct ServeLine {
     #[command(flatten)]
@@ -226,7 +226,7 @@ fn in_terminal(
     }
     let line = ServeLine::try_parse_from(words).map_err(|error| error.to_string())?;
     let dir = dir.to_owned();
-    // The server says where it listens in the lock of its directory; it ends with this process.
+    // The lock of the directory contains the server's address; the thread ends with this process.
     std::thread::spawn(move || {
         let deadline = Instant::now() + CHANGE_TIME_MAX;
         while Instant::now() < deadline {

@@ -1,28 +1,28 @@
-//! From an `executor.jsonc` to an `airlock.toml`: its sources and what proves to them who calls. Pure.
+//! Converts an `executor.jsonc` to an `airlock.toml`: its sources and their credentials. Performs no I/O.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
 use tools::{IntegrationSlug, SourceKinds};
 
-/// Most sources that are taken over: more than a file that is written by hand has.
+/// Most sources that are imported: more than a person writes into one file.
 const SOURCES_MAX: usize = 1_000;
 
-/// How Executor refers to a secret that it keeps.
+/// The prefix of Executor's references to stored secrets.
 const SECRET_REF: &str = "secret-public-ref:";
 
-/// A configuration in our form, and what a person still has to do.
+/// A configuration for Airlock, and the remaining tasks of a person.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ExecutorImport {
     /// The text of an `airlock.toml`.
     pub(crate) text: String,
-    /// A sentence each.
+    /// The remaining tasks, a sentence each.
     pub(crate) notes: Vec<String>,
-    /// How many sources it has.
+    /// The number of its sources.
     pub(crate) n_sources: usize,
 }
 
-/// Reads the text of an `executor.jsonc`.
+/// Converts the text of an `executor.jsonc`.
 pub(crate) fn import(text: &str) -> Result<ExecutorImport, String> {
     let plain = without_comments(text);
     let file: Value = serde_json::from_str(&plain)
@@ -86,7 +86,7 @@ impl ConfigDraft {
         }
     }
 
-    /// What proves who calls, where the source says anything about it.
+    /// The credential of a source, where it has one.
     fn proof(&mut self, slug: &str, source: &Value) -> Option<Table> {
         let mut given: BTreeMap<String, (String, String)> = BTreeMap::new();
         for (name, value) in source["headers"].as_object().into_iter().flatten() {
@@ -126,7 +126,7 @@ impl ConfigDraft {
         Some(proof)
     }
 
-    /// A value as it is written, or where it is, if Executor keeps it as a secret.
+    /// The literal value, or a reference to it, if Executor stores it as a secret.
     fn value(&mut self, slug: &str, text: &str, prefix: &str) -> Toml {
         let Some(id) = text.strip_prefix(SECRET_REF) else {
             return Toml::String(format!("{prefix}{text}"));

@@ -1,5 +1,5 @@
-//! The command line under the name `executor`: what Executor's own command line prints, and how it exits, for scripts that
-//! call it. Verbs that Executor does not have stay Airlock's.
+//! The command line under the name `executor`: output and exit codes of Executor's own command line, for scripts that call
+//! it. Verbs that Executor does not have remain Airlock's.
 
 mod browse;
 mod calls;
@@ -12,13 +12,13 @@ use crate::{VerbExit, print};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 
-/// Verbs that are answered here; all others are Airlock's.
+/// Verbs that are handled here; all others are Airlock's.
 const VERBS: [&str; 12] = [
     "call", "resume", "tools", "server", "web", "daemon", "install", "service", "login", "logout",
     "whoami", "docs",
 ];
 
-/// Where Airlock describes what differs from Executor.
+/// The documentation of the differences from Executor.
 const DOCS: &str = "docs/from-executor.md";
 
 /// Airlock, with the command line of Executor.
@@ -56,7 +56,7 @@ enum ExecutorVerb {
         #[command(subcommand)]
         verb: daemon::DaemonVerb,
     },
-    /// Say where the documentation is.
+    /// Print where the documentation is.
     Docs,
     #[command(hide = true)]
     Install(UnsupportedWords),
@@ -70,14 +70,14 @@ enum ExecutorVerb {
     Whoami(UnsupportedWords),
 }
 
-/// Words of a verb that is only refused.
+/// Arguments of a verb that is not supported.
 #[derive(Debug, Args)]
 struct UnsupportedWords {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     _words: Vec<String>,
 }
 
-/// Does what the command line says, if its verb is one of Executor's.
+/// Runs the command line, if its verb is one of Executor's.
 pub(crate) fn run(words: &[OsString]) -> Option<VerbExit> {
     let is_flag = |word: &&OsString| word.to_str().is_some_and(|word| word.starts_with('-'));
     let verb = words.iter().skip(1).find(|word| !is_flag(word)).and_then(|word| word.to_str());
@@ -117,7 +117,7 @@ fn run_command(line: &ExecutorCommand) -> VerbExit {
     })
 }
 
-/// The words of a verb that is Airlock's, without the options that only Executor has.
+/// The arguments of Airlock's own verbs, without the options that only Executor has.
 pub(crate) fn airlock_words(words: Vec<OsString>) -> Vec<OsString> {
     let mut kept = vec![];
     let mut words = words.into_iter();

@@ -1,4 +1,4 @@
-//! `server`: named servers, with Executor's words. They are the same as those of `airlock server`.
+//! `server`: named servers, with Executor's options. They are the same as those of `airlock server`.
 
 use super::target::{data_dir, no_profile};
 use crate::VerbExit;
@@ -12,10 +12,10 @@ pub(super) enum ServerVerb {
     Add {
         name: String,
         origin: String,
-        /// Taken and ignored: a profile is shown by its name.
+        /// Accepted and ignored: a profile is shown by its name.
         #[arg(long, value_name = "TEXT")]
         display_name: Option<String>,
-        /// Taken and ignored.
+        /// Accepted and ignored.
         #[arg(long, value_name = "KIND")]
         kind: Option<String>,
         /// Make this profile the default server.
@@ -31,8 +31,7 @@ pub(super) enum ServerVerb {
 }
 
 pub(super) fn server(verb: &ServerVerb) -> Result<VerbExit, String> {
-    let dir =
-        data_dir().ok_or("Neither HOME nor AIRLOCK_DATA_DIR says where profiles are kept.")?;
+    let dir = data_dir().ok_or("The data directory is unknown: set HOME or AIRLOCK_DATA_DIR.")?;
     let mut known = ServerProfiles::load(&dir).map_err(words)?;
     let lines = match verb {
         ServerVerb::Add { name, origin, default, .. } => add(&mut known, name, origin, *default)?,
@@ -72,7 +71,7 @@ fn add(
     }
     let client = AirlockClient::new(origin, None).map_err(|error| error.to_string())?;
     let url = client.base_url().to_owned();
-    // A token that was kept under this name stays only for the same server.
+    // A token that was stored under this name remains valid only for the same server.
     let token = known.find(name).filter(|known| known.url == url).and_then(|it| it.token.clone());
     known
         .put(ServerProfile { name: name.to_owned(), url: url.clone(), token, address: None })

@@ -1,4 +1,4 @@
-//! Which server a command goes to, and its answers.
+//! The server of a command, and its replies.
 
 use crate::profiles::ServerProfiles;
 use crate::reach::{ServerArgs, shell_word};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Variables that can hold the token: Executor's clients read the first two.
 const TOKENS: [&str; 3] = ["EXECUTOR_API_KEY", "EXECUTOR_AUTH_TOKEN", "AIRLOCK_TOKEN"];
 
-/// Where a command goes.
+/// The server of a command.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ExecutorTarget {
     /// Server origin. Overrides the default profile.
@@ -19,13 +19,13 @@ pub(super) struct ExecutorTarget {
     /// Named server profile.
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// Taken and ignored: Airlock's server has one configuration.
+    /// Accepted and ignored: Airlock's server has one configuration.
     #[arg(long, value_name = "DIR")]
     scope: Option<String>,
 }
 
 impl ExecutorTarget {
-    /// Does an errand at the server, which is started where none is named and none runs.
+    /// Performs a request at the server, which is started where none is named and none runs.
     pub(super) fn visit(
         &self,
         errand: impl AsyncFnOnce(&AirlockClient) -> Result<VerbExit, String>,
@@ -52,7 +52,7 @@ impl ExecutorTarget {
             .started_client()
     }
 
-    /// What to add to a command that goes to the same server.
+    /// The flags that direct a command to the same server.
     pub(super) fn flags(&self, client: &AirlockClient) -> String {
         match &self.server {
             Some(name) => format!("--server {}", shell_word(name)),
@@ -64,7 +64,7 @@ impl ExecutorTarget {
     }
 }
 
-/// Where Airlock keeps what must last. Executor's own folder has another format and is left alone.
+/// The data directory. Executor's own folder has another format and is not changed.
 pub(super) fn data_dir() -> Option<PathBuf> {
     env::var_os("AIRLOCK_DATA_DIR").map(PathBuf::from).or_else(data_directory::usual)
 }
@@ -73,7 +73,7 @@ pub(super) fn no_profile(name: &str) -> String {
     format!("No server profile named \"{name}\".")
 }
 
-/// An error of the client, in one sentence; of a server that cannot be used, Executor's sentence and then ours.
+/// An error of the client in one sentence; for a server that cannot be used, Executor's sentence and then ours.
 pub(super) fn sentence(error: &Error) -> String {
     if let Error::Refused { status: 404, tag, .. } = error
         && tag == "ExecutionNotFoundError"

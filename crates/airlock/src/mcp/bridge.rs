@@ -1,6 +1,6 @@
-//! Messages between stdio and `/mcp`. rmcp has no such bridge and its HTTP client brings a second HTTP
-//! stack; what is passed on here is bytes, so nothing that either side says is lost on the way. A
-//! server that went away is looked for, or started again, before a message is given up.
+//! Forwards messages between stdio and `/mcp`. rmcp has no such bridge and its HTTP client brings a second HTTP stack; this
+//! one forwards bytes, so no part of a message is lost. When the server is gone, the bridge locates it again, or starts
+//! it, before it gives a message up.
 
 mod lines;
 
@@ -16,26 +16,26 @@ use std::time::Duration;
 use tokio::sync::{RwLock, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Requests under way at a time; the next is read when one is answered.
+/// Requests in flight; the next is read when one is answered.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// Lines that wait for a slow reader of stdout; then the server waits.
+/// Lines that are buffered for a slow reader of stdout; then reading from the server pauses.
 const LINES_WAITING_MAX: usize = 64;
 
-/// How long answers may still come after stdin has ended.
+/// How long answers may still arrive after stdin has ended.
 const FAREWELL_MAX: Duration = Duration::from_secs(60);
 
-/// JSON-RPC's code for what the server, not the client, got wrong.
+/// JSON-RPC's code for an error of the server.
 const SERVER_ERROR: i64 = -32_000;
 
-/// Both ends.
+/// The two ends of the bridge.
 struct StdioBridge {
     link: McpLinkArgs,
-    /// The server, and what was agreed upon with it.
+    /// The server, and the negotiated protocol state.
     far: RwLock<BridgeServer>,
-    /// Lines on their way to stdout.
+    /// The queue of lines for stdout.
     out: mpsc::Sender<String>,
-    /// Requests under way by their id, so that a client can call one off.
+    /// Requests in flight by their id, so that a client can cancel one.
     under_way: Mutex<HashMap<String, AbortHandle>>,
 }
 
@@ -43,13 +43,13 @@ struct StdioBridge {
 struct BridgeServer {
     client: McpClient,
     head: McpHead,
-    /// What opened the conversation: said again where a new server does not know it.
+    /// The client's `initialize` message: repeated when a new server does not know the session.
     hello: Option<Json>,
-    /// How often it was looked for: who failed on an older one need not look again.
+    /// Counts how often the server was located: a request that failed on an older generation need not locate it again.
     generation: u64,
 }
 
-/// Passes messages on until stdin ends.
+/// Forwards messages until stdin ends.
 pub(super) async fn run(link: McpLinkArgs) -> Result<(), String> {
     let client = found(&link).await?;
     let far = BridgeServer { client, head: McpHead::default(), hello: None, generation: 0 };
@@ -66,22 +66,22 @@ pub(super) async fn run(link: McpLinkArgs) -> Result<(), String> {
         while passing.try_join_next().is_some() {}
         bridge.handle_line(line, &mut passing).await;
     }
-    // A client that wrote all it had to say may still read.
+    // A client that has closed its output may still read answers.
     let all = async { while passing.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(FAREWELL_MAX, all).await;
     passing.shutdown().await;
     drop(bridge);
-    // It ends when the last line is written.
+    // The thread ends when the last line is written.
     let _ = tokio::task::spawn_blocking(move || writing.join()).await;
     Ok(())
 }
 
-/// Lines from stdin, read in a thread: such a read cannot be called off.
+/// Lines from stdin, read in a thread: such a read cannot be cancelled.
 fn stdin() -> mpsc::Receiver<BridgeLine> {
     let (heard, read) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        // A stdin that breaks has ended: what is under way is answered all the same.
+        // A read error counts as the end of stdin: requests in flight are still answered.
         while let Ok(Some(line)) = lines::next_line(&mut stdin) {
             if heard.blocking_send(line).is_err() {
                 break;
@@ -91,7 +91,7 @@ fn stdin() -> mpsc::Receiver<BridgeLine> {
     read
 }
 
-/// One write per line. When nobody reads any more, the rest is dropped.
+/// Writes each line with one write. When the reader is gone, the rest is dropped.
 fn write(mut lines: mpsc::Receiver<String>) {
     let mut stdout = io::stdout().lock();
     while let Some(line) = lines.blocking_recv() {
@@ -123,7 +123,7 @@ impl StdioBridge {
         let head = message.head.clone();
         let passing = Arc::clone(self).pass(message);
         if !head.asks() || head.method == "initialize" {
-            // What follows may depend on it.
+            // Later messages may depend on it.
             passing.await;
         } else {
             let handle = under_way.spawn(passing);
@@ -133,7 +133,7 @@ impl StdioBridge {
         }
     }
 
-    /// Nobody waits for this answer any more. The execution goes on.
+    /// Drops a cancelled request. Its execution continues.
     fn call_off(&self, id: &Value) {
         let mut calls = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.remove(&id.to_string()) {
@@ -141,7 +141,7 @@ impl StdioBridge {
         }
     }
 
-    /// Passes one message on, and back what is said to it.
+    /// Forwards one message, and its answers in return.
     async fn pass(self: Arc<Self>, message: BridgeMessage) {
         let relayed = match self.sent(&message.text, &message.head.method).await {
             Ok(said) => self.relay(said, &message).await,
@@ -154,8 +154,8 @@ impl StdioBridge {
         }
     }
 
-    /// Sends, and looks for the server once more where it is gone or has forgotten us. What it may have
-    /// heard already is not sent twice.
+    /// Sends a message, and locates the server once more where it is gone or has lost the session. A message that the
+    /// server may have received is not sent twice.
     async fn sent(&self, message: &Json, method: &str) -> Result<McpSaid, String> {
         let far = self.far.read().await.clone();
         let head = if method == "initialize" { McpHead::default() } else { far.head.clone() };
@@ -176,7 +176,7 @@ impl StdioBridge {
         far.client.post(message, &head).await.map_err(|error| error.to_string())
     }
 
-    /// The server as it is now, introduced to if need be.
+    /// Returns the present server, after repeating the handshake if necessary.
     async fn renewed(&self, failed: u64) -> Result<BridgeServer, String> {
         let mut far = self.far.write().await;
         if far.generation > failed {
@@ -188,7 +188,7 @@ impl StdioBridge {
             let said = far.client.post(&hello, &McpHead::default()).await;
             let mut said = said.map_err(|error| error.to_string())?;
             far.head.session = said.session.take();
-            while said.next().await?.is_some() {} // the client has heard it before
+            while said.next().await?.is_some() {} // the client already has this answer
             let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
             let ready = Json::from_value(&ready).map_err(|error| error.to_string())?;
             far.client.post(&ready, &far.head).await.map_err(|error| error.to_string())?;
@@ -196,14 +196,14 @@ impl StdioBridge {
         Ok(far.clone())
     }
 
-    /// What the server says, message by message.
+    /// Forwards the server's messages one by one.
     async fn relay(&self, mut said: McpSaid, message: &BridgeMessage) -> Result<(), ForwardError> {
         let MessageHead { id, method } = &message.head;
         let mut is_answered = !message.head.asks();
         while let Some(text) = said.next().await.map_err(ForwardError::Lost)? {
             let value = lines::glance(&text);
             if value["jsonrpc"] != "2.0" {
-                // A "no" that is no message: from the guard, or from something in between.
+                // A refusal that is not a JSON-RPC message: from the server's guard, or from a proxy.
                 let why = value["message"].as_str().unwrap_or(&text).to_owned();
                 return if is_answered {
                     Ok(())
@@ -218,14 +218,14 @@ impl StdioBridge {
                 far.hello = Some(message.text.clone());
             }
             if !is_answered && value["id"].is_null() && value["error"].is_object() {
-                // It could not read whom it answers.
+                // The server could not read the id of the request.
                 let code = value["error"]["code"].as_i64().unwrap_or(SERVER_ERROR);
                 let why = value["error"]["message"].as_str().unwrap_or_default();
                 self.write_line(&lines::error(id, code, why)).await;
                 return Ok(());
             }
             is_answered |= value["id"] == *id && value["method"].is_null();
-            // Outside of strings a line end is nothing, and inside there is none: the text is passed on as it is.
+            // JSON strings contain no raw line breaks, and elsewhere they have no meaning: the text is forwarded unchanged.
             self.write_line(&text).await;
         }
         let ended = || ForwardError::Lost("the server ended the conversation".into());
@@ -234,21 +234,21 @@ impl StdioBridge {
 
     async fn write_line(&self, line: &str) {
         let line = format!("{}\n", line.replace(['\n', '\r'], " "));
-        // Nobody is there to hear that stdout is closed.
+        // An error here means that stdout is closed, so it cannot be reported.
         let _ = self.out.send(line).await;
     }
 }
 
-/// Why a request has no answer of the server's own.
+/// Why the server gave no answer to a request.
 enum ForwardError {
-    /// The server took it for nothing: nothing was begun.
+    /// The server rejected the request before it started anything.
     Refused { status: u16, why: String },
-    /// It may have been heard.
+    /// The server may have received it.
     Lost(String),
 }
 
 impl ForwardError {
-    /// Whoever breaks may have begun.
+    /// An internal error may have happened after the request had started.
     fn from_status(status: u16, why: String) -> Self {
         match status {
             400..=499 | 503 => Self::Refused { status, why },
@@ -256,7 +256,7 @@ impl ForwardError {
         }
     }
 
-    /// What is said instead of an answer. To a call of a tool a model must be able to react.
+    /// The message that replaces the answer. A failed tool call becomes a result, so that a model can react.
     fn error_response(&self, head: &MessageHead) -> String {
         let is_call = head.method == "tools/call";
         match self {

@@ -12,22 +12,22 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use store::sqlite::SqliteStore;
 
-/// Names tried for one client. More than that are left over from installations whose secrets were deleted.
+/// Names tried for one client. Taken names are left over from installations whose secrets were deleted.
 const NAMES_MAX: usize = 9;
 
-/// What to do so that a client has a token with this value.
+/// The step that gives the client a token with this answer role.
 #[derive(Debug, PartialEq, Eq)]
 enum TokenStep {
-    /// It has one.
+    /// The client has such a token.
     Use(String),
-    /// It has one with another value.
+    /// The client has a token with another role.
     Change(String),
-    /// It has none; the names that are free.
+    /// The client has none; the names that are free.
     Mint(Vec<String>),
 }
 
-/// Ensures that the client has a token of its own with this value; its name. None where the server in use is another
-/// machine's, whose token is in its profile.
+/// Ensures that the client has a token of its own with this role; returns its name. `None` where the server in use is on
+/// another machine, whose token is in its profile.
 pub(super) fn ensure(
     data_dir: &Path,
     client: &str,
@@ -51,12 +51,12 @@ pub(super) fn ensure(
     });
     match (ensured, exit) {
         (Some(name), _) => Ok(Some(name)),
-        // What went wrong was printed.
+        // The error was printed.
         (None, _) => Err("the client got no token, so nothing was changed".into()),
     }
 }
 
-/// Whether a token's name is one that [`ensure`] gives a client.
+/// Whether [`ensure`] gives tokens of this name to the client.
 pub(super) fn is_of_client(name: &str, client: &str) -> bool {
     (1..=NAMES_MAX).any(|n| name == numbered(client, n))
 }
@@ -65,7 +65,7 @@ fn numbered(client: &str, n: usize) -> String {
     if n == 1 { client.to_owned() } else { format!("{client}-{n}") }
 }
 
-/// Removes a client's token and the file with its secret. False: the data directory has no such token.
+/// Removes a client's token and the file with its secret. Returns false if the data directory has no such token.
 pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
     if !has_secret(data_dir, name) {
         return Ok(false);
@@ -87,7 +87,7 @@ pub(super) fn remove(data_dir: &Path, name: &str) -> Result<bool, String> {
             Ok(VerbExit::Good)
         });
         if !is_removed {
-            // What went wrong was printed.
+            // The error was printed.
             return Err("the server did not remove it".into());
         }
     }
@@ -111,7 +111,7 @@ async fn remove_on_store(data_dir: &Path, name: &str) -> anyhow::Result<()> {
     removed
 }
 
-/// On the data directory itself, while no server owns it.
+/// Works on the data directory itself, while no server owns it.
 async fn on_store(data_dir: &Path, client: &str, answers: AnswerRole) -> anyhow::Result<String> {
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir)?;
     let store = SqliteStore::open(data_dir)
@@ -128,7 +128,7 @@ async fn ensured_on(
     answers: AnswerRole,
 ) -> anyhow::Result<String> {
     let now = engine::Clock::system().now();
-    // Where a client's token is the first one, the operator's would never be minted.
+    // If a client's token were the first one, the operator's would never be minted.
     auth::first_tokens(store, data_dir, now).await?;
     let tokens = auth::list_tokens(store).await?;
     let known: Vec<_> =
@@ -158,7 +158,7 @@ async fn ensured_on(
     }
 }
 
-/// Through the server that owns the directory.
+/// Works through the server that owns the directory.
 async fn over_http(
     server: &AirlockClient,
     data_dir: &Path,
@@ -200,7 +200,7 @@ fn has_secret(data_dir: &Path, name: &str) -> bool {
     auth::secret_file(data_dir, name).is_file()
 }
 
-/// What to do, given the tokens there are. A token whose secret is not in the data directory cannot be used.
+/// The step for the tokens that exist. A token whose secret is not in the data directory cannot be used.
 fn step(
     known: &[(String, AnswerRole)],
     has_secret: impl Fn(&str) -> bool,
@@ -225,7 +225,7 @@ fn step(
     TokenStep::Mint(free)
 }
 
-/// Asks the person at the terminal who may answer; `person` where nobody is there.
+/// Asks the person at the terminal for the answer role; `person` without a terminal.
 pub(super) fn asked(client: &str) -> AnswerRole {
     const TRIES_MAX: usize = 3;
     if !print::is_somebody_there() {

@@ -1,22 +1,21 @@
-//! The clients that `airlock mcp install` knows: where each has its configuration, how it is written, and what an entry of
-//! it looks like.
+//! The clients that `airlock mcp install` knows: the location and format of each configuration, and the entry in it.
 
 use super::config::{ConfigFormat, ENTRY, EntryMember};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Seconds that a client may wait for one call where it asks for progress with every call, as Codex and Goose do: `resume`
-/// then waits 10 minutes for a person. Their timers do not start anew with each report.
+/// A client's timeout for one call where it requests progress with every call, as Codex and Goose do: `resume` then waits
+/// 10 minutes for a person. Progress does not restart their timers. In seconds.
 const PROGRESS_CALL_SECONDS: u64 = 660;
 
-/// Seconds that a client may wait for one call where it does not ask for progress. Such a call is answered after 50 s.
+/// A client's timeout for one call where it does not request progress. Such a call is answered after 50 s. In seconds.
 const CALL_SECONDS: u64 = 120;
 
-/// Seconds that a client may wait for the bridge, which may have to start the server first.
+/// A client's timeout for the start of the bridge, which may have to start the server first. In seconds.
 const START_SECONDS: u64 = 30;
 
-/// A client whose configuration we know.
+/// A client whose configuration is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum KnownClient {
     ClaudeCode,
@@ -34,14 +33,14 @@ pub(super) enum KnownClient {
     Zed,
 }
 
-/// Where programs of this account keep their configuration.
+/// The configuration folders of this account.
 pub(super) struct ConfigHome {
     home: Option<PathBuf>,
     variable: fn(&str) -> Option<OsString>,
 }
 
 impl ConfigHome {
-    /// As the environment says.
+    /// Reads them from the environment.
     pub(super) fn of_environment() -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         Self {
@@ -55,7 +54,7 @@ impl ConfigHome {
         Some(self.home.as_ref()?.join(path))
     }
 
-    /// A file below the folder that a variable names, otherwise below another of the home directory.
+    /// A file below the folder that a variable names; otherwise below a default folder in the home directory.
     fn folder(&self, variable: &str, usual: &str, path: &str) -> Option<PathBuf> {
         let named = (self.variable)(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());
         named.or_else(|| self.home(usual)).map(|folder| folder.join(path))
@@ -65,7 +64,7 @@ impl ConfigHome {
         self.folder("XDG_CONFIG_HOME", ".config", path)
     }
 
-    /// Where desktop programs have their files.
+    /// The folder in which desktop programs store their files.
     fn desktop(&self, path: &str) -> Option<PathBuf> {
         if cfg!(target_os = "macos") {
             return self.home(&format!("Library/Application Support/{path}"));
@@ -81,7 +80,7 @@ impl KnownClient {
         value.get_name().to_owned()
     }
 
-    /// Its configuration file; none where nothing says where that is.
+    /// Its configuration file; `None` where its location is unknown.
     pub(super) fn file(self, at: &ConfigHome) -> Option<PathBuf> {
         match self {
             Self::ClaudeCode => at.folder("CLAUDE_CONFIG_DIR", "", ".claude.json"),
@@ -92,7 +91,7 @@ impl KnownClient {
             Self::Gemini => at.folder("GEMINI_CLI_HOME", "", ".gemini/settings.json"),
             Self::Goose => at.config("goose/config.yaml"),
             Self::Opencode => {
-                // It reads both names.
+                // opencode reads both names.
                 let commented = at.config("opencode/opencode.jsonc");
                 commented
                     .filter(|file| file.is_file())
@@ -120,7 +119,7 @@ impl KnownClient {
         }
     }
 
-    /// Where its servers are within the file, which says `config` now.
+    /// The section of its servers in the file, whose present content is `config`.
     pub(super) fn section(self, config: &Value) -> &'static [&'static str] {
         match self {
             Self::ClaudeCode
@@ -138,7 +137,7 @@ impl KnownClient {
         }
     }
 
-    /// The entry that starts `command` with these words, in a file that says `config` now.
+    /// The entry that starts `command` with these arguments, in a file whose present content is `config`.
     pub(super) fn entry(self, config: &Value, command: &str, words: &[String]) -> Vec<EntryMember> {
         let plain = vec![("command", json!(command)), ("args", json!(words))];
         match self {
@@ -153,7 +152,7 @@ impl KnownClient {
         }
     }
 
-    /// What the person should know about the entry.
+    /// A note for the person about the entry.
     pub(super) const fn install_note(self) -> Option<&'static str> {
         match self {
             Self::Codex => Some(
@@ -179,7 +178,7 @@ fn codex_members() -> Vec<EntryMember> {
         ("startup_timeout_sec", json!(START_SECONDS)),
         ("tool_timeout_sec", json!(PROGRESS_CALL_SECONDS)),
         // Without a terminal, Codex refuses every call of a tool that may change something, and a tool that runs programs
-        // says truthfully that it may. Which calls of a program need a person is decided by Airlock's policies.
+        // truthfully declares that it may. Airlock's policies decide which calls of a program need a person.
         ("default_tools_approval_mode", json!("approve")),
     ]
 }
@@ -204,12 +203,12 @@ fn opencode_entry(config: &Value, command: &str, words: &[String]) -> Vec<EntryM
     if is_second_opencode(config) {
         return entry;
     }
-    // Older versions of opencode take it for the list of tools only, newer ones for calls too.
+    // Older versions of opencode use it for the list of tools only, newer ones for calls too.
     let more = vec![("enabled", json!(true)), ("timeout", json!(CALL_SECONDS * 1_000))];
     [entry, more].concat()
 }
 
-/// The command line of an entry, whichever client's it is.
+/// The command line of an entry of any client.
 pub(super) fn command_line(entry: &Map<String, Value>) -> Vec<String> {
     let texts = |value: Option<&Value>| -> Vec<String> {
         match value {
@@ -226,8 +225,8 @@ pub(super) fn command_line(entry: &Map<String, Value>) -> Vec<String> {
     [texts(command), texts(entry.get("args"))].concat()
 }
 
-/// Whether a configuration is one of opencode's second version, in which servers have a section of their own. In the
-/// first, that would be a server with the name `servers`.
+/// Whether a configuration is one of opencode's second version, in which servers have a separate section. In the first,
+/// that would be a server with the name `servers`.
 fn is_second_opencode(config: &Value) -> bool {
     let servers = &config["mcp"]["servers"];
     servers.is_object() && !servers["type"].is_string()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Largest configuration that is read; such files hold a few pages.
 const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
-/// The text of a file; none where there is no file.
+/// Returns the text of a file; `None` where the file does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<String>, String> {
     let shown = file.display();
     match File::open(file) {
@@ -19,7 +19,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// Where a file is kept as it was.
+/// The path of a file's backup.
 pub(super) fn backup_of(file: &Path) -> PathBuf {
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let mut name = file.file_name().unwrap_or_default().to_owned();
@@ -27,9 +27,9 @@ pub(super) fn backup_of(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// Puts a new text in a file's place in one step; if asked, with a copy of the old one beside it, whose path is returned.
+/// Replaces a file's text atomically; if requested, with a backup beside it, whose path is returned.
 pub(super) fn replace(file: &Path, keeps_backup: bool, text: &str) -> io::Result<Option<PathBuf>> {
-    // A link is followed: what it points to is the file that is meant.
+    // A symbolic link is followed: its target is the file to replace.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -46,7 +46,7 @@ pub(super) fn replace(file: &Path, keeps_backup: bool, text: &str) -> io::Result
     Ok(backup)
 }
 
-/// Removes a file; a link to it stays, and then points to nothing.
+/// Removes a file; a symbolic link to it remains, and is then dangling.
 pub(super) fn remove(file: &Path) -> io::Result<()> {
     fs::remove_file(fs::canonicalize(file)?)
 }

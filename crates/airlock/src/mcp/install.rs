@@ -1,5 +1,5 @@
-//! `airlock mcp install CLIENT` and `airlock mcp uninstall CLIENT`: put Airlock into a client's configuration, and take it
-//! out again.
+//! `airlock mcp install CLIENT` and `airlock mcp uninstall CLIENT`: add Airlock to a client's configuration, and remove it
+//! again.
 
 use super::clients::{ConfigHome, KnownClient, command_line};
 use super::config::{ConfigError, ENTRY};
@@ -9,9 +9,9 @@ use lifecycle::AnswerRole;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// Puts Airlock into a client's configuration.
+/// Adds Airlock to a client's configuration.
 ///
-/// Everything else in the file stays as it is, comments included, and a copy of the old file is left beside it. The client
+/// Everything else in the file is preserved, comments included, and a copy of the old file is left beside it. The client
 /// gets a token of its own, with the scope run; its secret is in the data directory, in a file that only this account can
 /// read, not in the configuration.
 #[derive(Debug, clap::Args)]
@@ -27,26 +27,26 @@ pub(super) struct InstallArgs {
     elicitation_mode: Option<ElicitationModeArg>,
 }
 
-/// Takes Airlock out of a client's configuration.
+/// Removes Airlock from a client's configuration.
 ///
-/// Removes the entry that install wrote, and the client's token. Everything else in the file stays as it is; where nothing
-/// else has changed since, the file is again what it was before.
+/// Removes the entry that install wrote, and the client's token. Everything else in the file is preserved; where nothing
+/// else has changed since, the file is restored exactly.
 #[derive(Debug, clap::Args)]
 pub(super) struct UninstallArgs {
     #[command(flatten)]
     target: InstallTarget,
 }
 
-/// Whose configuration, and where.
+/// The client and its configuration.
 #[derive(Debug, clap::Args)]
 struct InstallTarget {
-    /// Whose configuration.
+    /// The client.
     #[arg(value_enum)]
     client: KnownClient,
-    /// Where Airlock keeps what must last, if not in the usual place.
+    /// The data directory, if not the default one.
     #[arg(long, value_name = "DIR", env = "AIRLOCK_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// The file to change, if not the usual one.
+    /// The file to change, if not the default one.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Shows the new file and changes nothing.
@@ -80,10 +80,10 @@ fn install_entry(args: &InstallArgs) -> Result<String, String> {
     let file = target.file()?;
     let shown = file.display();
     let old = config_file::read(&file)?;
-    let command =
-        std::env::current_exe().map_err(|error| format!("cannot tell where I am: {error}"))?;
+    let command = std::env::current_exe()
+        .map_err(|error| format!("cannot find the path of this program: {error}"))?;
     let command = command.display().to_string();
-    // What cannot be edited is refused before a token is minted for it.
+    // A file that cannot be edited is refused before a token is minted for it.
     let text = old.as_deref().unwrap_or_default();
     let refused = |error: ConfigError, words: &[String]| {
         let line = words.join(" ");
@@ -109,14 +109,16 @@ fn install_entry(args: &InstallArgs) -> Result<String, String> {
     if let Some(note) = target.client.install_note() {
         print::print_note(note);
     }
-    let backup = backup.map(|backup| format!(" As it was, it is kept in {}.", backup.display()));
+    let backup = backup.map(|backup| format!(" The old file is in {}.", backup.display()));
     Ok(format!("{shown} has Airlock now; restart the client.{}", backup.unwrap_or_default()))
 }
 
 impl InstallTarget {
     fn file(&self) -> Result<PathBuf, String> {
         let file = self.config.clone().or_else(|| self.client.file(&ConfigHome::of_environment()));
-        file.ok_or_else(|| "neither HOME nor --config says where the configuration is".into())
+        file.ok_or_else(|| {
+            "the configuration file is unknown: set HOME, or name it with --config".into()
+        })
     }
 
     /// The file's text with our entry.
@@ -142,7 +144,7 @@ impl InstallTarget {
         format.entry(text, self.client.section(&format.value(text)?))
     }
 
-    /// The text as it was before our entry, where nothing else has changed since. None where something has.
+    /// The text before our entry was added, where nothing else has changed since; `None` otherwise.
     fn restored(&self, text: &str, backup: Option<&str>, line: &[String]) -> Option<String> {
         let before = backup.unwrap_or_default();
         let has_none = self.entry(before).ok()?.is_none();
@@ -168,7 +170,8 @@ fn token(args: &InstallArgs) -> Result<Option<String>, String> {
 
 fn data_dir(named: Option<&Path>) -> Result<PathBuf, String> {
     let data_dir = named.map(Path::to_owned).or_else(data_directory::usual);
-    data_dir.ok_or_else(|| "neither HOME nor --data-dir says where the data directory is".into())
+    data_dir
+        .ok_or_else(|| "the data directory is unknown: set HOME, or name it with --data-dir".into())
 }
 
 fn words(args: &InstallArgs, token: Option<&str>) -> Result<Vec<String>, String> {
@@ -213,7 +216,7 @@ fn uninstall_entry(target: &InstallTarget) -> Result<String, String> {
     }
     let cannot = |error| format!("cannot write {shown}: {error}");
     match (&restored, &backup) {
-        // Install made the file.
+        // The installation created the file.
         (Some(_), None) => config_file::remove(&file).map_err(cannot)?,
         (Some(_), Some(_)) => {
             config_file::replace(&file, false, &new).map_err(cannot)?;
@@ -226,7 +229,7 @@ fn uninstall_entry(target: &InstallTarget) -> Result<String, String> {
     Ok(format!("{shown} is without Airlock; restart the client.{}", token.unwrap_or_default()))
 }
 
-/// Removes the token that the entry names, if install minted it for this client.
+/// Removes the token that the entry names, if the installation minted it for this client.
 fn remove_token(target: &InstallTarget, line: &[String]) -> Result<Option<String>, String> {
     let after = |flag: &str| {
         let at = line.iter().position(|word| word == flag)?;

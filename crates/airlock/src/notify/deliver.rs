@@ -1,4 +1,4 @@
-//! Carries a notice to a program or a webhook, again where it fails.
+//! Delivers a notice to a program or a webhook, and retries after a failure.
 
 use super::news::QuestionNotice;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -16,31 +16,31 @@ use tools::{
     ToolCredential, ToolRequest,
 };
 
-/// How often a notice is sent; the pauses between grow.
+/// Attempts per notice; the pauses between them grow.
 const ATTEMPTS_MAX: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest that one attempt may take.
 const ATTEMPT_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// What a program or a webhook may say; nobody reads it.
+/// Longest output of a program or a webhook; it is discarded.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// How somebody is told.
+/// The method of delivery.
 #[derive(Debug, Clone, Copy)]
 enum DeliveryMethod<'a> {
     Command(&'a [String]),
     Webhook(&'a WebhookConfig),
 }
 
-/// Carries notices. Clones share connections.
+/// Delivers notices. Clones share connections.
 #[derive(Debug, Clone)]
 pub(super) struct NoticeSender {
     http: ApiClient,
 }
 
 impl NoticeSender {
-    /// Sends by the connections of a client, under its rules about addresses.
+    /// Uses the connections of a client, under its rules about addresses.
     pub(super) fn new(http: &ApiClient) -> Self {
         let limits = HttpLimits {
             connect: ATTEMPT_TIME_MAX,
@@ -51,7 +51,7 @@ impl NoticeSender {
         Self { http: http.limited(limits) }
     }
 
-    /// Tells everybody who wants to know.
+    /// Delivers a notice by every configured method.
     pub(super) async fn deliver(&self, news: &QuestionNotice, notify: &NotifyConfig) {
         let command =
             (!notify.command.is_empty()).then_some(DeliveryMethod::Command(&notify.command));
@@ -59,7 +59,7 @@ impl NoticeSender {
         tokio::join!(self.insist(news, command), self.insist(news, webhook));
     }
 
-    /// Tries until it goes well or has gone wrong often enough.
+    /// Tries until the delivery succeeds or the attempts are exhausted.
     async fn insist(&self, news: &QuestionNotice, way: Option<DeliveryMethod<'_>>) {
         let (Some(way), question) = (way, news.question) else { return };
         let mut pause = FIRST_PAUSE;
@@ -70,10 +70,10 @@ impl NoticeSender {
             };
             let Err(why) = attempt else { return };
             if n_attempt == ATTEMPTS_MAX {
-                tracing::error!(%question, why, "nobody could be notified");
+                tracing::error!(%question, why, "a notification failed and is given up");
                 return;
             }
-            tracing::warn!(%question, why, n_attempt, "a notification failed and is tried again");
+            tracing::warn!(%question, why, n_attempt, "a notification failed and is retried");
             tokio::time::sleep(pause).await;
             pause *= 4;
         }
@@ -135,15 +135,15 @@ async fn run(news: &QuestionNotice, argv: &[String]) -> Result<(), String> {
     let told = told.map_err(|failure| failure.message)?;
     let said: serde_json::Value = told
         .and_then(|told| serde_json::from_str(told.as_text()).ok())
-        .ok_or_else(|| "it said nothing".to_owned())?;
+        .ok_or_else(|| "it returned no output".to_owned())?;
     match said["ok"] == false {
         true => Err(said["error"]["message"].as_str().unwrap_or("it failed").to_owned()),
         false => Ok(()),
     }
 }
 
-/// `v1=` and the HMAC-SHA256 of `timestamp.body`, in hexadecimal: who knows the secret knows that we said it,
-/// and when.
+/// `v1=` and the HMAC-SHA256 of `timestamp.body`, in hexadecimal: a receiver that knows the secret can verify the
+/// sender and the time.
 fn signature(secret: &str, seconds: i64, body: &str) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key may have any length");
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_notice_is_signed_with_its_time() {
-        // As `openssl dgst -sha256 -hmac key` says of `7.{}`.
+        // The output of `openssl dgst -sha256 -hmac key` for `7.{}`.
         let expected = "v1=77bc83bd1f40422311e47918b203449aecf84b02c1568bb1b570ac2a474cc2d8";
         assert_eq!(signature("key", 7, "{}"), expected);
         assert_ne!(signature("key", 8, "{}"), expected);

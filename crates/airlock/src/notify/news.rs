@@ -1,18 +1,18 @@
-//! What people are told: that something asks, what it is called and where it is decided. Never with which
-//! arguments: they may be secret, and a notice travels far.
+//! The content of a notice: that a question is open, its title and where it is decided. Never its arguments: they may be
+//! secret, and a notice passes through other systems.
 
 use engine::Engine;
 use lifecycle::{CallerName, ExecutionId, ExecutionPhase, QuestionId, QuestionKind};
 use serde_json::{Value, json};
 use store::ListFilter;
 
-/// Executions that are looked through: people are told of these first.
+/// Executions that are searched for questions.
 const EXECUTIONS_MAX: usize = 200;
 
 /// Longest title.
 const TITLE_CHARS_MAX: usize = 200;
 
-/// A question that waits.
+/// An open question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct QuestionNotice {
     pub(super) question: QuestionId,
@@ -25,7 +25,7 @@ pub(super) struct QuestionNotice {
 }
 
 impl QuestionNotice {
-    /// One for tests.
+    /// A notice for tests.
     #[cfg(test)]
     pub(super) fn example() -> Self {
         let id = uuid::Uuid::nil();
@@ -40,7 +40,7 @@ impl QuestionNotice {
         }
     }
 
-    /// What is sent.
+    /// The JSON that is sent.
     pub(super) fn body(&self) -> Value {
         json!({
             "type": "question",
@@ -55,7 +55,7 @@ impl QuestionNotice {
     }
 }
 
-/// What waits for people now.
+/// The questions that are open now.
 pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<QuestionNotice>, engine::Error> {
     let phases = vec![ExecutionPhase::Running, ExecutionPhase::Paused];
     let filter = ListFilter { phases, caller: None, after: None, n_max: EXECUTIONS_MAX };
@@ -69,7 +69,7 @@ pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<QuestionNotic
         };
         let state = match state {
             Ok(state) => state,
-            // Forgotten since it was listed.
+            // It was deleted since it was listed.
             Err(engine::Error::Rejected(_)) => continue,
             Err(error) => return Err(error),
         };
@@ -94,7 +94,7 @@ pub(super) async fn open(engine: &Engine, url: &str) -> Result<Vec<QuestionNotic
     Ok(open)
 }
 
-/// The first line: what follows it are arguments.
+/// The first line: the following ones are arguments.
 fn title(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS_MAX).collect()

@@ -1,4 +1,4 @@
-//! Through the server that owns the data directory, or one that is named.
+//! Policies through the server that owns the data directory, or one that is named.
 
 use super::PolicyVerb;
 use crate::print;
@@ -6,7 +6,7 @@ use client::{AirlockClient, Error, NewPolicy, PolicyExplanation, StoredPolicy};
 use lifecycle::ToolPath;
 use serde_json::{Value, json};
 
-/// What to tell, one value each.
+/// The results to print, one value each.
 pub(super) async fn perform_over_http(
     client: &AirlockClient,
     verb: &PolicyVerb,
@@ -47,7 +47,7 @@ pub(super) async fn perform_over_http(
     })
 }
 
-/// What the verdict alone does not tell.
+/// Prints the details that the verdict alone does not show.
 fn explain(tool: &ToolPath, said: &PolicyExplanation) {
     if let Some(StoredPolicy { id, pattern, .. }) = &said.ignored_policy {
         let why = match said.ignored_because.as_deref() {

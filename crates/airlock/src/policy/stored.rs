@@ -1,4 +1,4 @@
-//! On the data directory itself, while no server owns it.
+//! Policies on the data directory itself, while no server owns it.
 
 use super::{PolicyVerb, action_word};
 use crate::print;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::sqlite::SqliteStore;
 
-/// What to tell, one value each.
+/// The results to print, one value each.
 pub(super) fn perform_on_directory(
     verb: &PolicyVerb,
     data_dir: &Path,
@@ -68,7 +68,7 @@ async fn on_store(verb: &PolicyVerb, store: &SqliteStore) -> anyhow::Result<Vec<
     }
 }
 
-/// What is known about a tool without a server: which tools need an answer, and nothing about sources.
+/// The traits of a tool that are known without a server: which tools need an answer, and nothing about sources.
 fn traits(tool: &ToolPath) -> ToolTraits {
     let needs_answer = |(path, answer_only): (&str, bool)| answer_only && path == tool.as_str();
     let answer_only = sources::management_tools().any(needs_answer);

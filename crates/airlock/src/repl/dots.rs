@@ -1,4 +1,4 @@
-//! What begins with a dot is for the prompt, not for the evaluator.
+//! Dot commands: input that begins with a dot is handled by the prompt, not by the evaluator.
 
 use crate::print;
 use crate::table::cell;
@@ -6,13 +6,13 @@ use client::repl::{CommandOutcome, JobSnapshot, JobState, JournalEntry, ReplClie
 use serde_json::Value;
 use std::path::Path;
 
-/// Ticks of a watch that are shown where nobody says how many.
+/// The default number of values that a watch shows.
 const TICKS: u64 = 10;
 
 /// Frames between two of them: about a quarter of a second.
 const INTERVAL_FRAMES: u64 = 15;
 
-/// Entries of the journal that are shown where nobody says how many.
+/// The default number of journal entries.
 const ENTRIES: u64 = 20;
 
 const HELP: &str = "\
@@ -31,14 +31,14 @@ const HELP: &str = "\
 const NAMES: [&str; 10] =
     ["help", "reset", "save", "load", "watch", "commands", "run", "jobs", "cancel", "journal"];
 
-/// What stands behind the dot, where a text is one of these; `.5` is a number.
+/// The text after the dot, if the input is a dot command; `.5` is a number.
 pub(super) fn behind_dot(text: &str) -> Option<&str> {
     let dotted = text.trim().strip_prefix('.')?;
     let name = dotted.split_whitespace().next().unwrap_or_default();
     NAMES.contains(&name).then_some(dotted)
 }
 
-/// What the prompt remembers for them.
+/// The state of the dot commands.
 #[derive(Default)]
 pub(super) struct DotCommands {
     evaluated: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) struct DotCommands {
 }
 
 impl DotCommands {
-    /// Remembers a text for `.save`.
+    /// Records a text for `.save`.
     pub(super) fn remember_text(&mut self, text: &str) {
         if !text.trim_start().starts_with('.') {
             self.evaluated.push(text.to_owned());
@@ -171,13 +171,13 @@ async fn journal(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
     Ok(())
 }
 
-/// One entry as a line.
+/// Formats one entry as a line.
 fn journal_line(entry: &JournalEntry) -> String {
     let [at, took, how, first] = journal_row(entry);
     format!("{at}  {took:>9}  {how:<17}  {first}")
 }
 
-/// When, how long, how it ended, and the first line of what was evaluated.
+/// The time, duration, outcome and first source line of an entry.
 pub(crate) fn journal_row(entry: &JournalEntry) -> [String; 4] {
     let what = entry.code.as_deref().or(entry.name.as_deref()).unwrap_or_default();
     let first = what.lines().next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How HotRepl's servers on this machine are found: each writes a document of itself into its user's state directory and
-//! takes it away when it ends. A document is a hint: whoever wrote it may be gone.
+//! Discovery of HotRepl servers on this machine: each writes an instance file into its user's state directory and
+//! removes it when it ends. A file is only a hint: its server may be gone.
 
 use client::repl::PROTOCOL_VERSION;
 use lifecycle::{Timestamp, UtcTime};
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use url::Url;
 
-/// Documents that are looked at: nobody runs more.
+/// Instance files that are read; more servers on one machine are unlikely.
 const DOCUMENTS_MAX: usize = 64;
 
-/// Longest document.
+/// Longest instance file.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 10;
 
-/// How long a server on this machine may take to be there.
+/// How long a server on this machine may take to accept a connection.
 const KNOCK_MAX: Duration = Duration::from_millis(500);
 
-/// A document of ours. Dropping it takes it away.
+/// The instance file of this server. Dropping it removes the file.
 pub(crate) struct InstanceFile(PathBuf);
 
 impl InstanceFile {
-    /// Says where a server listens. None where nothing says where its user's state is.
+    /// Writes the address of a server. `None` where the user's state directory is unknown.
     pub(crate) fn write(listens: SocketAddr, now: Timestamp) -> io::Result<Option<Self>> {
         let Some(folder) = folder() else { return Ok(None) };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -49,7 +49,7 @@ impl InstanceFile {
         });
         let path = folder.join(format!("{id}.json"));
         let unfinished = folder.join(format!("{id}.json.tmp"));
-        // Others must never read half of it.
+        // A reader must never see a partial file.
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -64,12 +64,12 @@ impl InstanceFile {
 
 impl Drop for InstanceFile {
     fn drop(&mut self) {
-        // Who finds it nevertheless finds nobody there.
+        // A client that still finds the file fails to connect.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// The addresses of servers on this machine that are there.
+/// The addresses of servers on this machine that accept connections.
 pub(crate) fn living() -> Vec<String> {
     let documents = folder().map(|folder| documents(&folder)).unwrap_or_default();
     let addresses = documents.into_iter().filter_map(|(_, document)| {
@@ -83,14 +83,14 @@ pub(crate) fn living() -> Vec<String> {
     living
 }
 
-/// Where that is, if it is on this machine: a document must not lead anywhere else.
+/// Parses an address of this machine: a file must not direct clients to another one.
 fn loopback(address: &str) -> Option<SocketAddr> {
     let url = Url::parse(address).ok().filter(|url| url.scheme() == "ws")?;
     let mut places = url.socket_addrs(|| None).ok()?.into_iter();
     places.find(|place| place.ip().is_loopback())
 }
 
-/// The folder that HotRepl's own servers write to. Not one that others can write to as well.
+/// The folder that HotRepl's own servers write to; `None` if other users can write to it as well.
 fn folder() -> Option<PathBuf> {
     let said = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     if let Some(folder) = said("XDG_RUNTIME_DIR") {
@@ -100,7 +100,7 @@ fn folder() -> Option<PathBuf> {
     config.map(|folder| folder.join("HotRepl/instances"))
 }
 
-/// Takes away what a server left behind that was killed: its port is ours now.
+/// Removes the file of a killed server whose port is now ours.
 fn forget_former(folder: &Path, listens: SocketAddr) {
     let ours = format!("ws://{listens}");
     for (path, document) in documents(folder) {
@@ -122,7 +122,7 @@ fn documents(folder: &Path) -> Vec<(PathBuf, Value)> {
     paths.take(DOCUMENTS_MAX).filter_map(read).collect()
 }
 
-/// A time as it stands in names: without what separates, to the second.
+/// A time in file names: without separators, to the second.
 fn compact(time: &str) -> String {
     let seconds = time.split(['.', 'Z']).next().unwrap_or_default();
     format!("{}Z", seconds.replace(['-', ':'], ""))

@@ -1,4 +1,4 @@
-//! A server of one's own, on a journal that is gone when the user leaves.
+//! A private server, on a journal that is deleted when the user leaves.
 
 use anyhow::Context as _;
 use engine::{Config, Engine};
@@ -29,7 +29,7 @@ impl LocalReplServer {
         }
         catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(|_| true))))?;
         let engine = Engine::start(Config::new(store.clone(), catalogue)).await?;
-        // Others on this machine can reach the port: they must not get in.
+        // Other users of this machine can reach the port, so it requires a secret.
         let secret = MintedSecret::new().context("could not make a token")?.as_text().to_owned();
         let config = server::Config {
             auth: AuthMode::Tokens { environment: Some(secret.clone()) },

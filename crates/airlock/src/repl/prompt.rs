@@ -1,4 +1,4 @@
-//! The line editor: history, lines that go on, colours, and names from the server.
+//! The line editor: history, multi-line input, colours, and completions from the server.
 
 use super::dots;
 use super::scan::{TokenKind, is_open, pieces};
@@ -17,13 +17,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// What stands before the cursor.
+/// The text before the cursor.
 const PROMPT: &str = "> ";
 
-/// Texts that are remembered between two sessions.
+/// Entries of the history file.
 const HISTORY_MAX: usize = 1_000;
 
-/// How long a server may take to name what fits: then the user types it.
+/// How long a server may take for completions: then none are offered.
 const COMPLETION_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// A prompt.
@@ -32,12 +32,12 @@ pub(super) struct ReplPrompt {
     history: Option<PathBuf>,
 }
 
-/// What a user did.
+/// A result of the prompt.
 pub(super) enum PromptLine {
     Text(String),
-    /// The input ended, and this before it did.
+    /// The input ended after this incomplete text.
     Last(String),
-    /// Ctrl-C: what was typed is dropped.
+    /// Ctrl-C: the typed text is discarded.
     Interrupted,
     /// Ctrl-D, or the end of the input.
     Over,
@@ -57,7 +57,7 @@ impl ReplPrompt {
         let (client, runtime) = (client.clone(), runtime.clone());
         editor.set_helper(Some(PromptHelper { client, runtime, unfinished: RefCell::default() }));
         if let Some(file) = &history {
-            // The first time there is none.
+            // The file does not exist before the first session.
             let _ = editor.load_history(file);
         }
         Ok(Self { editor, history })
@@ -74,18 +74,18 @@ impl ReplPrompt {
         }
     }
 
-    /// What a file or a pipe left open. In a terminal nobody can end the input in the middle of a text.
+    /// The incomplete text of a file or a pipe. In a terminal the input cannot end in the middle of a text.
     fn unfinished(&self) -> Option<String> {
         let text = self.editor.helper()?.unfinished.take();
         (!text.is_empty() && !std::io::stdin().is_terminal()).then_some(text)
     }
 
     pub(super) fn remember(&mut self, text: &str) {
-        // What cannot be remembered can be typed again.
+        // Failing to store a history entry is harmless.
         let _ = self.editor.add_history_entry(text);
     }
 
-    /// Keeps the history, if there is a place for it.
+    /// Saves the history, if it has a file.
     pub(super) fn save(&mut self) {
         if let Some(file) = &self.history {
             let _ = self.editor.save_history(file);
@@ -93,11 +93,11 @@ impl ReplPrompt {
     }
 }
 
-/// What helps while a line is typed.
+/// Helps the line editor while a line is typed.
 struct PromptHelper {
     client: ReplClient,
     runtime: Handle,
-    /// The text that goes on in the next line, if there is one.
+    /// The incomplete text that the next line continues, if there is one.
     unfinished: RefCell<String>,
 }
 
@@ -159,7 +159,7 @@ const fn colour(kind: TokenKind) -> Option<&'static str> {
 impl Validator for PromptHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
-        // What is for the prompt is one line: a bracket in it is not ours to count.
+        // A dot command is always one line: its brackets are not counted.
         let goes_on = dots::behind_dot(text).is_none() && is_open(text);
         *self.unfinished.borrow_mut() = if goes_on { text.to_owned() } else { String::new() };
         Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })

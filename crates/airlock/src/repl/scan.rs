@@ -1,6 +1,6 @@
-//! A look at JavaScript as it is typed: what to colour, and whether the text goes on in the next line.
+//! A scanner for JavaScript as it is typed: syntax colours, and whether the text continues in the next line.
 
-/// What a piece of text is.
+/// The kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Plain,
@@ -10,7 +10,7 @@ pub(super) enum TokenKind {
     Comment,
 }
 
-/// A piece of text, and what it is.
+/// A piece of text with its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextPiece<'t> {
     pub(super) kind: TokenKind,
@@ -61,7 +61,7 @@ const KEYWORDS: [&str; 41] = [
     "yield",
 ];
 
-/// The text in pieces; joined, they are the text.
+/// The text in pieces; their concatenation is the text.
 pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = vec![];
     let mut rest = text;
@@ -91,7 +91,7 @@ pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     pieces
 }
 
-/// Whether a bracket, a template or a comment is still open: then the text goes on.
+/// Whether a bracket, a template or a comment is still open: then the text continues.
 pub(super) fn is_open(text: &str) -> bool {
     let mut depth = 0_i64;
     for TextPiece { kind, text } in pieces(text) {
@@ -114,7 +114,7 @@ pub(super) fn is_open(text: &str) -> bool {
     depth > 0
 }
 
-/// How long the quoted text at the beginning is; none where it has no end.
+/// The length of the quoted text at the beginning; `None` where it is not terminated.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {

@@ -7,10 +7,10 @@ use std::future;
 use std::io::{self, BufRead as _, Read as _};
 use tokio::task::{self, JoinHandle};
 
-/// Longest line that is read as an answer; a form may take some.
+/// Longest line that is read as an answer; a form may need some kilobytes.
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
-/// Who says yes or no.
+/// Who approves or declines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApprovalMode {
     /// `--yes`.
@@ -19,11 +19,11 @@ pub(super) enum ApprovalMode {
     Decline,
     /// The person at the terminal.
     Terminal,
-    /// Nobody: stdin is no terminal, or the program came from it.
+    /// No one can answer: stdin is not a terminal, or the program came from it.
     NobodyThere,
 }
 
-/// The questions that wait, and the one that is being asked.
+/// The queue of questions, and the one that is being asked.
 #[derive(Debug)]
 pub(super) struct RunPrompter {
     asking: ApprovalMode,
@@ -37,22 +37,22 @@ impl RunPrompter {
         Self { asking, waiting: VecDeque::new(), asked: None, n_declined: 0 }
     }
 
-    /// How many questions were answered with no.
+    /// How many questions were declined.
     pub(super) const fn n_declined(&self) -> u32 {
         self.n_declined
     }
 
-    /// Whether somebody is being asked, or will be.
+    /// Whether a question is being asked, or will be.
     pub(super) fn is_asking(&self) -> bool {
         self.asked.is_some() || !self.waiting.is_empty()
     }
 
-    /// Puts a question behind those that wait.
+    /// Appends a question to the queue.
     pub(super) fn add(&mut self, question: Question) {
         self.waiting.push_back(question);
     }
 
-    /// The next answer; never resolves while there is no question. Nothing is lost when it is dropped.
+    /// Returns the next answer; never resolves while there is no question. Cancel-safe.
     pub(super) async fn next(&mut self) -> (QuestionId, Answer) {
         let (id, answer) = self.verdict().await;
         if answer == Answer::Decline {
@@ -70,7 +70,7 @@ impl RunPrompter {
         let Some(question) = self.waiting.pop_front() else { return future::pending().await };
         let id = question.id;
         let answer = match (&question.kind, self.asking) {
-            // A yes would not say what to do, and a new journal holds no call of an old server.
+            // An approval would not choose an action, and a new journal contains no call of an old server.
             (QuestionKind::InDoubt, _) | (_, ApprovalMode::Decline) => Answer::Decline,
             (QuestionKind::Approval, ApprovalMode::Approve) => YES,
             (QuestionKind::Approval, ApprovalMode::NobodyThere) => {
@@ -82,7 +82,7 @@ impl RunPrompter {
             {
                 Answer::Accept { content: Some(nothing()) }
             }
-            // Nobody is there to fill in a form or to visit a page.
+            // An approval without a person cannot fill in a form or visit a page.
             (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::Approve)
             | (QuestionKind::Form { .. } | QuestionKind::Link { .. }, ApprovalMode::NobodyThere) => {
                 print::print_note(&unfillable(&question));
@@ -110,7 +110,7 @@ fn is_content_with_nothing(schema: &Json) -> bool {
     tools::misfit(schema, &nothing()).is_none()
 }
 
-/// Asks the person at the terminal and reads what they type.
+/// Asks the person at the terminal and reads the answer.
 fn typed(question: &Question) -> Answer {
     match &question.kind {
         QuestionKind::Approval | QuestionKind::InDoubt => {
@@ -126,7 +126,7 @@ fn typed(question: &Question) -> Answer {
     }
 }
 
-/// A line of JSON that fits the form; an empty line is a no.
+/// Reads a line of JSON that fits the form; an empty line declines.
 fn filled_in(message: &str, schema: &Json) -> Answer {
     let mut shown = format!("{message}\n\nIt must fit: {}", schema.as_text());
     loop {
@@ -153,7 +153,7 @@ fn unfillable(question: &Question) -> String {
     )
 }
 
-/// Why nobody was asked, and what to do about it.
+/// Explains why a question was not asked, with advice.
 fn unheard(question: &Question) -> String {
     let first = question.message.lines().next().unwrap_or_default();
     format!(
@@ -162,7 +162,7 @@ fn unheard(question: &Question) -> String {
     )
 }
 
-/// What was typed; none at the end of input.
+/// Reads a line; `None` at the end of input.
 fn line() -> Option<String> {
     let mut line = String::new();
     let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut line).ok()?;

@@ -1,4 +1,4 @@
-//! Runs a program on an engine of its own. The only file of this verb that knows the engine.
+//! Runs a program on an engine in this process. The only file of this verb that knows the engine.
 
 use super::LocalRunEnd;
 use super::ask::{ApprovalMode, RunPrompter};
@@ -27,27 +27,27 @@ use tools::demo::DemoTools;
 use tools::http::ApiClient;
 use tools::{Catalogue, ChildSupervision, FoundTool, SourceKinds};
 
-/// What to run, with what, and who is asked.
+/// The program, its tools and limits, and the way questions are answered.
 #[derive(Debug)]
 pub(super) struct LocalRun {
     pub(super) data_dir: PathBuf,
     pub(super) source: String,
-    /// What it may use where no file says otherwise.
+    /// The default limits, where no file sets others.
     pub(super) usual: ExecutionLimits,
-    /// How long it may be active, whatever files say.
+    /// The limit of active time, which overrides the files.
     pub(super) timeout: Option<ExecutionLimits>,
-    /// What it may use, if that is less.
+    /// Lower limits that were requested.
     pub(super) asked: RequestedLimits,
-    /// The rules that are kept in the data directory.
+    /// The policies that are stored in the data directory.
     pub(super) kept: Policy,
     /// Configuration files, the most important first.
     pub(super) files: ConfigFiles,
     pub(super) asking: ApprovalMode,
-    /// Whether what it prints is told as it comes; otherwise it is collected.
+    /// Whether output is printed as it arrives; otherwise it is collected.
     pub(super) is_told: bool,
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let store = SqliteStore::temporary().context("could not make a temporary journal")?;
     let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
@@ -62,7 +62,7 @@ pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let shown = Arc::clone(&policies);
     let shows = move |found: &FoundTool| shown.live().shows(&found.path(), found.traits());
     catalogue.add(Arc::new(BuiltinTools::new(&catalogue, Arc::new(shows))))?;
-    // Each source is tried before the program starts: there is nothing to wait for.
+    // Each source is tried before the program starts: a call never needs to wait for one.
     let source_wait_ms = 0;
     let config =
         Config { policies, limits, clock, source_wait_ms, ..Config::new(store.clone(), catalogue) };
@@ -84,7 +84,7 @@ pub(super) async fn run(errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     ending
 }
 
-/// Opens what the files name, and waits until it is there or says why not.
+/// Opens the sources that the files name, and waits until each is available or has reported its error.
 async fn open_sources(
     engine: &Engine,
     store: &SqliteStore,
@@ -93,10 +93,10 @@ async fn open_sources(
 ) -> anyhow::Result<SourceRegistry> {
     let (engine, usual) = (engine.clone(), errand.usual);
     let records = Arc::new(store.clone());
-    // What is sealed here is gone with the journal.
+    // Secrets that are sealed here are deleted with the journal.
     let vault = Vault::open(Arc::clone(&records) as _, KeyPlace::Memory).await?;
     let (minding, http) = (ChildSupervision::ThisBinary, ApiClient::default());
-    // Nothing of this outlives the program, and each source is tried before it starts.
+    // No source outlives the program, and each is tried before it starts.
     let (descriptions, serves) = (None, false);
     let kinds = SourceKinds::default();
     let setup = SourcesSetup {
@@ -119,7 +119,7 @@ async fn open_sources(
     Ok(sources)
 }
 
-/// Starts the program and stays with it: prints, asks, and cancels on Ctrl-C.
+/// Starts the program and follows it: prints, asks, and cancels on Ctrl-C.
 async fn run_to_end(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRunEnd> {
     let LocalRun { source, timeout, asked, asking, is_told, .. } = errand;
     let limits = asked.within(timeout.unwrap_or_else(|| engine.limits()));
@@ -168,7 +168,7 @@ async fn run_to_end(engine: &Engine, errand: LocalRun) -> anyhow::Result<LocalRu
     }
 }
 
-/// Whether something is printed because of it, below which no line of progress may stand.
+/// Whether the event prints something, so that the progress line must be cleared first.
 const fn is_shown(event: &Event) -> bool {
     matches!(
         event,
@@ -176,7 +176,7 @@ const fn is_shown(event: &Event) -> bool {
     )
 }
 
-/// What an event means to the person at the terminal; the outcome, if it is the last.
+/// Handles an event; returns the outcome, if it is the last.
 fn handle_event(
     event: Event,
     desk: &mut RunPrompter,
@@ -210,7 +210,7 @@ fn handle_event(
 }
 
 /// Gives an answer. An accept that is refused because the tool's source is not available becomes a cancel: the program
-/// ends with this terminal, so nobody can accept it later.
+/// ends with this terminal, so it cannot be accepted later.
 async fn give_answer(
     engine: &Engine,
     question: QuestionId,
@@ -228,7 +228,7 @@ async fn give_answer(
     }
 }
 
-/// Somebody or something else was quicker: the journal says who, and that counts.
+/// Another answer or event came first: the journal records which, and that one counts.
 fn too_late_is_fine(done: Result<(), engine::Error>) -> Result<(), engine::Error> {
     match done {
         Err(engine::Error::Rejected(

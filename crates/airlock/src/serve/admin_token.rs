@@ -6,22 +6,22 @@ use crate::print;
 use server::auth;
 use store::RecordStore;
 
-/// Shortest secret: what is minted has 47 characters.
+/// Shortest secret that is accepted; a minted one has 47 characters.
 const CHARS_MIN: usize = 32;
 
 const ADMIN: &str = "AIRLOCK_ADMIN_TOKEN";
 const OLD: &str = "AIRLOCK_TOKEN";
 
-/// What a variable of the environment is good for.
+/// The use of a variable of the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum EnvironmentSecret {
-    /// Nothing is set.
+    /// It is not set.
     Unset,
-    /// The administrator's.
+    /// It is the administrator's secret.
     Admin(String),
-    /// The administrator's, under the name that clients use; counts in this version only.
+    /// It is the administrator's secret, under the name that clients use; accepted in this version only.
     Renamed(String),
-    /// A client's, or too short: it opens nothing.
+    /// It is a client's secret, or too short, and gives no access.
     Ignored,
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn engine(
     let usual = ExecutionLimits::default();
     let (policy, limits) =
         sources::configured(&files, &*records, clock.now(), usual).await.map_err(wrong)?;
-    // Before anything goes on: nothing may run by a policy that does not count.
+    // Before any execution continues: no call may be approved by a policy that does not count.
     management_review::review(store, clock.now()).await?;
     let noted = Some(Arc::clone(&records) as _);
     let policies = Arc::new(PolicySet::open(records, policy).await?);
@@ -71,7 +71,7 @@ pub(super) async fn engine(
     Ok(Engine::prepare(config).await?)
 }
 
-/// Opens the sources that are configured or were added, and then brings back what was unfinished.
+/// Opens the sources that are configured or were added, and then recovers unfinished executions.
 pub(super) async fn open_sources(
     settings: &StartSettings,
     data_dir: &Path,
@@ -99,7 +99,7 @@ pub(super) async fn open_sources(
     };
     let sources = SourceRegistry::start(setup).await?;
     engine.catalogue().add(Arc::new(ManagementTools::new(sources.clone())))?;
-    // What was under way goes on only now: the tools that it may call are in the catalogue.
+    // Unfinished executions continue only now: the tools that they may call are in the catalogue.
     if let Err(fault) = engine.recover().await {
         sources.shutdown().await;
         return Err(fault.into());
@@ -121,7 +121,7 @@ pub(super) async fn config(
     store: &SqliteStore,
     settings: &StartSettings,
 ) -> anyhow::Result<server::Config> {
-    // One clock: what the engine stamps must not lie in the server's future.
+    // One clock: timestamps of the engine must not lie in the server's future.
     let clock = engine.clock().clone();
     let auth = if args.no_auth {
         print::print_note(
@@ -135,7 +135,7 @@ pub(super) async fn config(
         warn_of_builtin_names(store).await?;
         AuthMode::Tokens { environment }
     };
-    // Codes for browsers are minted at the routes of the whole server only.
+    // Sign-in codes for browsers are minted by the routes of the full server only.
     let mints_codes = !args.no_auth && args.doors == DoorSelection::All;
     let sign_in_key = mints_codes.then(|| SignInKey::create(data_dir)).transpose()?;
     Ok(server::Config {
@@ -159,7 +159,7 @@ pub(super) async fn config(
     })
 }
 
-/// Mints the first tokens. In operator mode no administrator's secret lies in a file: also not one that a start before it
+/// Mints the first tokens. In operator mode no file contains an administrator's secret: not even one that an earlier start
 /// wrote.
 async fn first_tokens(
     store: &SqliteStore,
@@ -181,7 +181,7 @@ async fn first_tokens(
     Ok(())
 }
 
-/// Reports tokens from before the names of built-in callers were refused.
+/// Reports tokens that predate the refusal of built-in caller names.
 async fn warn_of_builtin_names(store: &SqliteStore) -> anyhow::Result<()> {
     for token in server::auth::list_tokens(store).await? {
         let (name, caller) = (&token.name, token.name.caller());

@@ -1,4 +1,4 @@
-//! A store that lost entries, or may have: what a server does and says before anything continues.
+//! The reaction of a server to a store that lost entries, or may have, before anything continues.
 
 use crate::print;
 use lifecycle::{ExecutionId, UtcTime};
@@ -8,7 +8,7 @@ use store::sqlite::SqliteStore;
 /// Executions that the notice names; the log names all.
 const NAMED_MAX: usize = 20;
 
-/// Ends browser sessions where the store lost entries, and says what follows. The engine parks what is unfinished.
+/// Ends browser sessions where the store lost entries, and prints the consequences. The engine parks unfinished executions.
 pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
     let Some(loss) = store.data_loss().await? else { return Ok(()) };
     server::auth::end_all_sessions(store).await?;
@@ -25,7 +25,7 @@ pub(super) async fn announce(store: &SqliteStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names what cannot be read: a person may restore it from a backup.
+/// Names the unreadable executions: a person may restore them from a backup.
 pub(super) fn announce_unreadable(executions: &[ExecutionId]) {
     if executions.is_empty() {
         return;

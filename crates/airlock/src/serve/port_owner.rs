@@ -1,11 +1,11 @@
-//! Explains why a port cannot be had: which process listens there, as far as this account can see.
+//! Explains why a port is not available: which process listens there, as far as this account can see.
 
 use crate::exit::UsageError;
 use server::ServerStartError;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Processes that are looked at: more do not run on a machine where one listens on our port.
+/// The number of processes that are searched; a machine has fewer.
 const PROCESSES_MAX: usize = 100_000;
 
 /// The error for a person: the owner of the port, and the flag that chooses another.

@@ -1,4 +1,4 @@
-//! The settings of a server that starts: what its command line names, what is recorded, and which of both counts.
+//! The settings of a starting server: the command line, the recorded settings, and which of the two counts.
 
 use super::Args;
 use super::supervisor;
@@ -24,7 +24,7 @@ use url::Url;
 /// Where a server listens unless a flag or the record names an address.
 const LISTEN: &str = "127.0.0.1:4788";
 
-/// What counts for this server.
+/// The effective settings of this server.
 pub(super) struct StartSettings {
     settled: SettledSettings,
     data_dir: PathBuf,
@@ -39,7 +39,7 @@ pub(super) fn check_command_line(args: &Args, data_dir: &Path) -> anyhow::Result
     settled(args, data_dir, &recorded).map(drop)
 }
 
-/// What counts for a server with this command line on this directory.
+/// The effective settings of a server with this command line on this directory.
 pub(super) async fn read(
     args: &Args,
     data_dir: &Path,
@@ -138,7 +138,7 @@ fn start_flags(
 }
 
 /// The recorded project files, and the one that is found from here. A project's file can only tighten until a person
-/// trusts it, so finding one more needs no explicit action.
+/// trusts it, so another one needs no explicit action.
 fn project_files(
     args: &Args,
     recorded: &BTreeMap<SettingName, SettingValue>,
@@ -217,8 +217,9 @@ impl StartSettings {
     /// Where to listen.
     pub(super) fn listen(&self) -> anyhow::Result<SocketAddr> {
         let text = self.setting_text(SettingName::Listen);
-        text.parse()
-            .map_err(|_| UsageError(format!("the setting listen is no address: {text}")).into())
+        text.parse().map_err(|_| {
+            UsageError(format!("the setting listen is not a valid address: {text}")).into()
+        })
     }
 
     /// Where browsers find the server, if not where it listens.
@@ -242,7 +243,7 @@ impl StartSettings {
         self.setting_list(SettingName::AllowedHosts).iter().cloned().chain(public).collect()
     }
 
-    /// How many connections the server takes, and the proxies in front of it.
+    /// The limits of connections, and the proxies in front of the server.
     pub(super) fn connections(&self) -> anyhow::Result<ConnectionLimits> {
         let wrong = |why| UsageError(format!("the configuration is wrong: {why}"));
         let limits = sources::listener_limits(&self.files()).map_err(wrong)?;
@@ -265,12 +266,12 @@ impl StartSettings {
         })
     }
 
-    /// Who may answer at most.
+    /// The answer role of the server.
     pub(super) fn answers(&self) -> AnswerRole {
         self.setting_text(SettingName::Answers).parse().unwrap_or_default()
     }
 
-    /// Whether the server has an account of its own and prints no sign-in link.
+    /// Whether the server has a separate account and prints no sign-in link.
     pub(super) fn is_operator_mode(&self) -> bool {
         self.setting_text(SettingName::OperatorMode) == "on"
     }
@@ -287,7 +288,7 @@ impl StartSettings {
         written.map_err(unusable)
     }
 
-    /// A file that was named must be there: without it, what it blocks would run.
+    /// A file that was named must exist: without it, calls that it blocks would run.
     fn check_config(&self) -> Result<(), UsageError> {
         let named = self.setting_text(SettingName::Config);
         if named == "usual" || Path::new(named).is_file() {

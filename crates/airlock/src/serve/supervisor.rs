@@ -1,21 +1,21 @@
-//! Whether a supervisor runs this server: then clients wait for it instead of starting another.
+//! Detects whether a supervisor runs this server: then clients wait for it instead of starting another.
 
 use std::io::IsTerminal as _;
 
-/// What tells a supervised process from one that a person started.
+/// The facts that distinguish a supervised process from one that a person started.
 #[derive(Debug, Clone, Copy)]
 struct ProcessFacts<'a> {
     /// `--supervised`.
     is_named: bool,
     pid: u32,
-    /// Whether a person can type to it.
+    /// Whether the process has a terminal for input.
     is_on_terminal: bool,
-    /// systemd's variables.
+    /// systemd's variable.
     invocation_id: Option<&'a str>,
     exec_pid: Option<&'a str>,
 }
 
-/// Whether a supervisor started this process. `is_named` is the flag that says so.
+/// Whether a supervisor started this process. `is_named` is the flag for it.
 pub(super) fn is_supervised(is_named: bool) -> bool {
     let variable = |name| std::env::var(name).ok();
     let (invocation_id, exec_pid) = (variable("INVOCATION_ID"), variable("SYSTEMD_EXEC_PID"));
@@ -28,8 +28,8 @@ pub(super) fn is_supervised(is_named: bool) -> bool {
     })
 }
 
-/// Terminals of a desktop session are systemd units too and pass their variables on: those of a server in a terminal, or
-/// of one that another process started, say nothing about it.
+/// Terminals of a desktop session are systemd units too and pass their variables on: in a terminal, or in a child of
+/// another process, the variables are no evidence.
 fn judge(facts: ProcessFacts<'_>) -> bool {
     let is_unit = facts.invocation_id.is_some_and(|id| !id.is_empty())
         && !facts.is_on_terminal

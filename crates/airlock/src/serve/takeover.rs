@@ -1,5 +1,5 @@
-//! Opens the data directory. An operator's server replaces one that a client started: that one is asked to stop, and what
-//! was under way there continues from the journal.
+//! Opens the data directory. An operator's server replaces one that a client started: the old server is asked to stop,
+//! and its unfinished executions continue from the journal.
 
 use super::Args;
 use crate::{autostart, print, stop};
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use store::sqlite::{OpenError, SqliteStore, directory_owner};
 
-/// Longest wait for a server that was asked to stop: it takes five seconds at most, on a busy machine more.
+/// Longest wait for a server that was asked to stop: it needs five seconds at most, on a busy machine more.
 const STOP_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// Pause between two looks at the lock.
+/// Pause between two checks of the lock.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens the directory, and stops a server that a client started there.
@@ -30,7 +30,7 @@ pub(super) fn open(args: &Args, data_dir: &Path) -> anyhow::Result<SqliteStore> 
     Ok(store)
 }
 
-/// Holds the lock of those who start servers meanwhile: a client of the old server must not start another.
+/// Holds the start lock in the meantime: a client of the old server must not start another.
 fn replace(data_dir: &Path) -> anyhow::Result<SqliteStore> {
     let shown = data_dir.display();
     let deadline = Instant::now() + STOP_TIME_MAX;

@@ -1,4 +1,4 @@
-//! What a check found and what recovery did, for people and as JSON.
+//! The reports of a check and of a recovery, for people and as JSON.
 
 use lifecycle::{ExecutionPhase, Timestamp, UtcTime};
 use serde_json::{Value, json};

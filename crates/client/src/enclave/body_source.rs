@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 #[derive(Debug)]
 pub(super) struct BodySource {
     body: Incoming,
-    /// What has arrived and is not read yet.
+    /// Bytes that have arrived and are not read yet.
     rest: Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! Why a session could not be listened to. How its program ended is no error.
+//! Errors of following a session. A failure of its program is not such an error.
 
 use http_body_util::{BodyExt as _, Limited};
 use hyper::Response;
@@ -8,34 +8,34 @@ use serde_json::Value;
 /// Longest refusal that is read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Why a session could not be listened to.
+/// Why a session could not be followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnclaveError {
-    /// A URL, a token or an id that cannot be used.
+    /// An invalid URL, token or id.
     #[error("{0}")]
     Unusable(String),
-    /// The connection broke, and coming back is switched off or was in vain.
+    /// The connection broke, and reconnection is disabled or failed.
     #[error("the connection broke off: {0}")]
     Broken(String),
-    /// The server's no.
+    /// The server refused the request.
     #[error("{message}")]
     Refused {
         /// The HTTP status.
         status: u16,
         /// For programs, such as `SESSION_EXISTS`; empty where there is none.
         code: String,
-        /// A sentence.
+        /// A message for people.
         message: String,
     },
-    /// The server is not the one that is pinned, or somebody in between has touched what it said.
-    #[error("what the server said cannot be trusted: {0}")]
+    /// The server is not the pinned one, or its messages were modified in transit.
+    #[error("a message of the server cannot be trusted: {0}")]
     Untrusted(String),
-    /// Something that is no event.
-    #[error("the server said something that is no event: {0}")]
+    /// A message that is not a valid event.
+    #[error("the server sent a message that is not an event: {0}")]
     Nonsense(String),
 }
 
-/// The answer, unless it is a refusal.
+/// Returns the answer, unless it is a refusal.
 pub(super) async fn check_status(
     answer: Response<Incoming>,
 ) -> Result<Response<Incoming>, EnclaveError> {

@@ -1,5 +1,5 @@
-//! A client of `/sessions`: it reads each event once, comes back when a stream breaks, runs the caller's tools, and
-//! seals what it says and opens what it hears.
+//! A client of `/sessions`: it delivers each event once, reconnects when a stream breaks, runs the caller's tools, and
+//! encrypts and decrypts the messages of sealed sessions.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), client::enclave::EnclaveError> {
@@ -35,42 +35,42 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Whether and how sessions are sealed.
     pub encryption: EncryptionMode,
-    /// What happens when a stream breaks.
+    /// The reconnection policy for broken streams.
     pub reconnection: ReconnectOptions,
-    /// Which events are wanted, in either of enclave's dialects; all, where there is none.
+    /// The events to receive, in either of enclave's dialects; all, where there is none.
     pub filter: Option<Value>,
 }
 
 /// Whether and how sessions are sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum EncryptionMode {
-    /// Not at all.
+    /// Sessions are not sealed.
     #[default]
     Off,
-    /// Always: a server that cannot is refused.
+    /// Every session is sealed: a server without support is refused.
     Required {
-        /// The server's public key as `GET /enclave/identity` says it; none trusts whoever answers.
+        /// The server's public key as returned by `GET /enclave/identity`; `None` accepts any server.
         pinned: Option<String>,
     },
 }
 
-/// What happens when a stream breaks.
+/// The reconnection policy for broken streams.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReconnectOptions {
-    /// Whether to come back at all.
+    /// Whether to reconnect at all.
     pub enabled: bool,
-    /// How often in a row, until something is heard again.
+    /// The number of consecutive attempts without a new event.
     pub attempts_max: u32,
-    /// The first wait.
+    /// The delay before the first attempt.
     pub initial_delay: Duration,
-    /// The longest wait.
+    /// The longest delay.
     pub delay_max: Duration,
-    /// How much longer each wait is than the one before.
+    /// The factor between consecutive delays.
     pub backoff_multiplier: u32,
 }
 
@@ -87,7 +87,7 @@ impl Default for ReconnectOptions {
 }
 
 impl ReconnectOptions {
-    /// The wait before attempt `n`, up to a third shorter or longer so that clients do not come back all at once.
+    /// The delay before attempt `n`, up to a third shorter or longer so that clients do not reconnect simultaneously.
     fn delay(&self, n: u32) -> Duration {
         let factor = self.backoff_multiplier.max(1).saturating_pow(n.min(31));
         let whole = self.initial_delay.saturating_mul(factor).min(self.delay_max);
@@ -97,15 +97,15 @@ impl ReconnectOptions {
     }
 }
 
-/// What a tool that the caller runs gives back.
+/// The result of a tool that the caller runs.
 pub type ToolOutcome = Result<Value, EnclaveToolError>;
 
-/// Why a tool failed; the program sees both.
+/// Why a tool failed; the program receives both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnclaveToolError {
-    /// For programs.
+    /// The error code, for programs.
     pub code: String,
-    /// A sentence.
+    /// A message for people.
     pub message: String,
 }
 
@@ -127,21 +127,21 @@ impl SessionRequest {
         Self { code, session_id: None, limits: None, tools: BTreeMap::new() }
     }
 
-    /// Under a name of one's own choice, `s_…`.
+    /// Sets the session's id, `s_…`.
     #[must_use]
     pub fn session_id(mut self, id: &str) -> Self {
         self.session_id = Some(id.to_owned());
         self
     }
 
-    /// Within limits, by enclave's names for them.
+    /// Sets limits, by enclave's names for them.
     #[must_use]
     pub fn limits(mut self, limits: Value) -> Self {
         self.limits = Some(limits);
         self
     }
 
-    /// With a tool that runs here.
+    /// Adds a tool that runs in this process.
     #[must_use]
     pub fn tool<F, R>(mut self, name: &str, run: F) -> Self
     where
@@ -159,7 +159,7 @@ impl std::fmt::Debug for SessionRequest {
     }
 }
 
-/// A client of an Airlock server's enclave door. Clones share their connections.
+/// A client of an Airlock server's enclave protocol. Clones share their connections.
 #[derive(Clone)]
 pub struct EnclaveClient {
     http: Client<HttpConnector, Full<Bytes>>,
@@ -169,7 +169,7 @@ pub struct EnclaveClient {
 }
 
 impl EnclaveClient {
-    /// A client of the server at `server_url`. Nothing is sent yet.
+    /// Creates a client of the server at `server_url`. Sends nothing yet.
     pub fn new(
         server_url: &str,
         token: Option<&str>,
@@ -184,7 +184,7 @@ impl EnclaveClient {
             .map_err(|_| unusable("the token has characters that no token has".into()))?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        // A connection that broke once is not used again: each stream has its own.
+        // Connections are not pooled: each stream has its own, and a broken one must not be used again.
         let http = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
         Ok(Self { http, address, bearer, options })
     }
@@ -194,24 +194,24 @@ impl EnclaveClient {
         self.start(request)?.ended().await
     }
 
-    /// A session that is about to start; it does with the first event that is asked for.
+    /// Creates a session; it starts when its first event is polled.
     pub fn start(&self, request: SessionRequest) -> Result<EnclaveSession, EnclaveError> {
         EnclaveSession::start(self.clone(), request)
     }
 
-    /// Listens to a session in clear that is under way, from an event on.
+    /// Follows a running, unsealed session from the event `from` on.
     pub fn attach(&self, session_id: &str, from: u64) -> Result<EnclaveSession, EnclaveError> {
         EnclaveSession::attach(self.clone(), session_id, from)
     }
 
-    /// Ends a session and forgets it: whoever asks for its events afterwards is told that they are gone.
+    /// Ends a session and deletes it: later requests for its events receive the status "gone".
     pub async fn remove(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}");
         let answer = self.send(Method::DELETE, &path, Vec::new()).await?;
         error::check_status(answer).await.map(drop)
     }
 
-    /// Ends a session. [`EnclaveSession::cancel`] can say why.
+    /// Ends a session. [`EnclaveSession::cancel`] can give a reason.
     pub async fn cancel(&self, session_id: &str) -> Result<(), EnclaveError> {
         let path = format!("/sessions/{session_id}/cancel");
         let answer = self.send(Method::POST, &path, Vec::new()).await?;

@@ -7,7 +7,7 @@ use protocols::enclave::sealing::{
 };
 use serde_json::Value;
 
-/// What a client keeps about a sealed session.
+/// The keys and counters that a client stores for a sealed session.
 pub(super) struct SealedSessionKeys {
     session: EnclaveSessionId,
     secret: [u8; 32],
@@ -32,24 +32,24 @@ impl SealedSessionKeys {
         Ok(Some(Self { session, secret, hello, pinned, ends: None, n_said: 0 }))
     }
 
-    /// Whether there are keys.
+    /// Whether the keys have been negotiated.
     pub(super) const fn is_open(&self) -> bool {
         self.ends.is_some()
     }
 
-    /// What the request says about it.
+    /// The member of the request that asks for sealing.
     pub(super) fn wanted(&self) -> Value {
         serde_json::json!({ "mode": "required", "clientHello": self.hello })
     }
 
-    /// A new stream begins.
+    /// Resets the state for a new stream.
     pub(super) fn begin_stream(&mut self) {
         if let Some((opener, _)) = &mut self.ends {
             opener.begin_stream();
         }
     }
 
-    /// The event that a line is: the first one in clear, all others out of their envelopes.
+    /// Decodes a line's event: the first one is in clear, all others are in envelopes.
     pub(super) fn open(&mut self, event: Value) -> Result<Value, EnclaveError> {
         let untrusted = |why: String| EnclaveError::Untrusted(why);
         if event["type"] == "session_init" {
@@ -68,7 +68,7 @@ impl SealedSessionKeys {
     fn greet(&mut self, event: &Value) -> Result<(), EnclaveError> {
         let untrusted = |why: String| EnclaveError::Untrusted(why);
         if self.ends.is_some() {
-            return Ok(()); // heard again: the keys are known
+            return Ok(()); // received again: the keys are known
         }
         let hello: ServerHello =
             serde_json::from_value(event["payload"]["encryption"]["serverHello"].clone())
@@ -86,7 +86,7 @@ impl SealedSessionKeys {
         Ok(())
     }
 
-    /// A message to the server, in an envelope.
+    /// Encrypts a message to the server.
     pub(super) fn seal_message(&mut self, message: &Value) -> Result<Vec<u8>, EnclaveError> {
         let Some((_, sealer)) = &mut self.ends else {
             return Err(EnclaveError::Untrusted("there are no keys yet".into()));

@@ -1,4 +1,4 @@
-//! One session as a client hears it: each event once, whatever happens to the connections.
+//! One session of a client: each event is delivered once, also across reconnections.
 
 use super::body_source::BodySource;
 use super::error::check_status;
@@ -21,21 +21,21 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionEnd {
-    /// Whether the program came to its end.
+    /// Whether the program completed.
     pub ok: bool,
     /// Its value, unless it is `undefined`.
     pub result: Option<Value>,
-    /// Why there is none: `code` and `message`.
+    /// The error of a failed program: `code` and `message`.
     pub error: Option<EnclaveToolError>,
-    /// What it used, by enclave's names.
+    /// Its resource usage, by enclave's names.
     pub stats: Value,
 }
 
-/// One session as a client hears it.
+/// One session of a client.
 pub struct EnclaveSession {
     client: EnclaveClient,
     id: EnclaveSessionId,
-    /// What starts it; none once it is known to have started.
+    /// The request that starts it; `None` once it is known to have started.
     start: Option<Vec<u8>>,
     tools: BTreeMap<String, CallerTool>,
     running: FuturesUnordered<BoxFuture<'static, (String, ToolOutcome)>>,
@@ -60,7 +60,7 @@ impl EnclaveSession {
             body["limits"] = limits;
         }
         if !request.tools.is_empty() {
-            // A server with tools of its own lets callers run only those that they name.
+            // A server with tools of its own lets callers run only the tools that they name.
             body["tools"] = request.tools.keys().map(String::as_str).collect();
         }
         if let Some(filter) = &client.options.filter {
@@ -96,24 +96,24 @@ impl EnclaveSession {
         }
     }
 
-    /// Its name.
+    /// Its id.
     pub fn id(&self) -> &str {
         self.id.as_str()
     }
 
-    /// Ends the session; its stream then tells the end. In a sealed session the reason is sealed too.
+    /// Ends the session; its stream then delivers the last event. In a sealed session the reason is sealed too.
     pub async fn cancel(&mut self, reason: Option<&str>) -> Result<(), EnclaveError> {
         let message = json!({ "type": "cancel", "payload": { "reason": reason } });
         let body = match &mut self.seal {
             Some(seal) if seal.is_open() => seal.seal_message(&message)?,
-            Some(_) => Vec::new(), // nothing that must be sealed is said before there are keys
+            Some(_) => Vec::new(), // nothing that must be sealed is sent before there are keys
             None => message.to_string().into_bytes(),
         };
         let path = format!("/sessions/{}/cancel", self.id);
         check_status(self.client.send(Method::POST, &path, body).await?).await.map(drop)
     }
 
-    /// Listens to the end, and says what it was.
+    /// Reads to the end of the session and returns its outcome.
     pub async fn ended(mut self) -> Result<SessionEnd, EnclaveError> {
         while let Some(event) = self.next().await {
             let event = event?;
@@ -124,7 +124,7 @@ impl EnclaveSession {
         Err(EnclaveError::Nonsense("the stream ended without its end".into()))
     }
 
-    /// The next event, each once and in order; `None` after `final` or an error. Tools run while this is awaited.
+    /// Returns the next event, each once and in order; `None` after `final` or an error. Tools run while this is awaited.
     pub async fn next(&mut self) -> Option<Result<Value, EnclaveError>> {
         if self.over {
             return None;
@@ -158,7 +158,7 @@ impl EnclaveSession {
         }
     }
 
-    /// Starts the session, or listens on where it was left.
+    /// Starts the session, or continues its stream after the last event.
     async fn connect(&mut self) -> Result<(), EnclaveError> {
         let answer = match self.start.clone() {
             Some(body) => self.client.send(Method::POST, "/sessions", body).await,
@@ -178,14 +178,14 @@ impl EnclaveSession {
                 self.stream = Some(LineReader::new(source, LINE_BYTES_MAX));
                 Ok(())
             }
-            // The first attempt had arrived, only its answer had not.
+            // The first attempt had arrived, but its answer was lost.
             Err(EnclaveError::Refused { status: 409, .. })
                 if self.start.is_some() && self.n_attempts > 0 =>
             {
                 self.start = None;
                 Ok(())
             }
-            // Stopping, or too busy: it will be there again.
+            // The server is stopping or too busy: it will be available again.
             Err(EnclaveError::Refused { status: 503, message, .. }) => self.wait(message).await,
             Err(EnclaveError::Broken(why)) => self.wait(why).await,
             Err(error) => Err(error),
@@ -214,7 +214,7 @@ impl EnclaveSession {
         Ok(())
     }
 
-    /// The event in a line, unless it was heard before.
+    /// Returns the event of a line, unless it was received before.
     fn handle_line(&mut self, line: &[u8]) -> Result<Option<Value>, EnclaveError> {
         let nonsense = |error: serde_json::Error| EnclaveError::Nonsense(error.to_string());
         let mut event: Value = serde_json::from_slice(line).map_err(nonsense)?;
@@ -227,7 +227,7 @@ impl EnclaveSession {
         };
         let is_numbered = event["type"] != "heartbeat" && event["type"] != "catalog_changed";
         if is_numbered && seq <= self.last {
-            // Somebody who listens from beyond the end hears the end once more.
+            // A reader that starts beyond the last event receives the last event again.
             return Ok((event["type"] == "final" && !self.over).then_some(event));
         }
         self.last = self.last.max(seq);
@@ -237,7 +237,7 @@ impl EnclaveSession {
         Ok(Some(event))
     }
 
-    /// Runs a tool of ours; others are the server's.
+    /// Runs one of the caller's tools; others belong to the server.
     fn run(&mut self, call: &Value) {
         let name = call["toolName"].as_str().unwrap_or_default();
         let Some(tool) = self.tools.get(name) else { return };
@@ -267,7 +267,7 @@ impl EnclaveSession {
             };
             match answer {
                 Ok(()) => return Ok(()),
-                // It had arrived, or nobody waits for it any more: the stream says which.
+                // The result had arrived, or the call no longer waits: the stream reports which.
                 Err(EnclaveError::Refused { status: 409, .. }) => return Ok(()),
                 Err(EnclaveError::Broken(why)) => self.wait(why).await?,
                 Err(EnclaveError::Refused { status: 503, message, .. }) => {
@@ -288,7 +288,7 @@ impl std::fmt::Debug for EnclaveSession {
     }
 }
 
-/// The next line that is not empty, or why there is none. Dropping the future loses nothing.
+/// Returns the next non-empty line, or why there is none. Cancel-safe.
 async fn line(stream: &mut LineReader<BodySource>) -> Result<Vec<u8>, String> {
     match stream.receive().await {
         Ok(IncomingMessage::Whole(line)) => Ok(line.to_vec()),

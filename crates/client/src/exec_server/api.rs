@@ -1,4 +1,4 @@
-//! What a client can do.
+//! The methods of a client.
 
 use super::ExecServerError;
 use super::driver::{
@@ -23,9 +23,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-/// Events that wait for those who may miss some.
+/// Events that are buffered for a receiver that may miss some.
 const BROADCAST_MAX: usize = 256;
-/// Events that wait for those who want every one.
+/// Events that are buffered for a receiver that must get each one.
 const EVENTS_MAX: usize = 64;
 /// Requests that wait for the driver.
 const TOLD_MAX: usize = 256;
@@ -33,9 +33,9 @@ const TOLD_MAX: usize = 256;
 /// How a client introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecServerClientConnectOptions {
-    /// Who calls.
+    /// The client's name in the handshake.
     pub client_name: String,
-    /// How long the server may take to greet.
+    /// The longest wait for the server's answer to `initialize`.
     pub initialize_timeout: Duration,
 }
 
@@ -45,21 +45,21 @@ impl Default for ExecServerClientConnectOptions {
     }
 }
 
-/// Where a server is and how a client introduces itself.
+/// The address of a server and how a client introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteExecServerConnectArgs {
     /// `ws://HOST:PORT`, with `/?token=…` where one is needed.
     pub websocket_url: String,
-    /// Who calls.
+    /// The client's name in the handshake.
     pub client_name: String,
-    /// How long the connection may take.
+    /// The longest wait for the connection.
     pub connect_timeout: Duration,
-    /// How long the server may take to greet.
+    /// The longest wait for the server's answer to `initialize`.
     pub initialize_timeout: Duration,
 }
 
 impl RemoteExecServerConnectArgs {
-    /// With the usual times.
+    /// Arguments with the default timeouts.
     pub fn new(websocket_url: impl Into<String>, client_name: impl Into<String>) -> Self {
         Self {
             websocket_url: websocket_url.into(),
@@ -70,7 +70,7 @@ impl RemoteExecServerConnectArgs {
     }
 }
 
-/// What starts a program with these words in this folder, over pipes and with the usual `PATH`.
+/// Parameters that start this command in this folder, over pipes and with the usual `PATH`.
 pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
     ExecParams {
         process_id: process_id.to_owned(),
@@ -92,7 +92,7 @@ pub fn exec_params(process_id: &str, argv: &[&str], cwd: &str) -> ExecParams {
     }
 }
 
-/// A client. Cheap to clone; the last clone that is dropped ends the connection.
+/// A client. Cheap to clone; dropping the last clone closes the connection.
 #[derive(Debug, Clone)]
 pub struct ExecServerClient {
     told: mpsc::Sender<DriverCommand>,
@@ -102,7 +102,7 @@ pub struct ExecServerClient {
 }
 
 impl ExecServerClient {
-    /// Over the pipes of a program.
+    /// Connects over the pipes of a program.
     pub async fn connect_stdio(
         stdin: impl AsyncWrite + Unpin + Send + 'static,
         stdout: impl AsyncRead + Unpin + Send + 'static,
@@ -111,14 +111,14 @@ impl ExecServerClient {
         Self::initialize(link::lines(stdout, stdin), ConnectionSource::Once, hello(options)).await
     }
 
-    /// Over a WebSocket, which is opened again when it is cut off.
+    /// Connects over a WebSocket, which is opened again when the connection breaks.
     pub async fn connect_websocket(
         args: RemoteExecServerConnectArgs,
     ) -> Result<Self, ExecServerError> {
         Self::connect_websocket_with(args, None).await
     }
 
-    /// The same with a token, which goes in a header and not in the URL.
+    /// Like `connect_websocket`, with a token that is sent in a header and not in the URL.
     pub async fn connect_websocket_with(
         args: RemoteExecServerConnectArgs,
         token: Option<ServerToken>,
@@ -131,7 +131,7 @@ impl ExecServerClient {
         Self::initialize(link, way, hello).await
     }
 
-    /// Over the other end of a server of this same process.
+    /// Connects to a server in this process.
     pub async fn connect_in_process(
         server: DuplexStream,
         options: ExecServerClientConnectOptions,
@@ -167,20 +167,20 @@ impl ExecServerClient {
         Ok(Self { told: sender, broadcast, writes, session_id })
     }
 
-    /// The session, where the server has them.
+    /// The session's id, where the server has sessions.
     pub fn session_id(&self) -> Option<&str> {
         self.session_id.as_deref()
     }
 
-    /// Events for those who may miss some: whoever is 256 behind lags.
+    /// Subscribes to events without back-pressure: a receiver that is 256 events behind misses the oldest.
     pub fn event_receiver(&self) -> broadcast::Receiver<ExecServerEvent> {
         self.broadcast.subscribe()
     }
 
-    /// Every event of what is started after this call.
+    /// Subscribes to every event of the processes that are started after this call.
     pub fn events(&self) -> ProcessEvents {
         let (sender, events) = mpsc::channel(EVENTS_MAX);
-        // Told before any request that follows; a driver that is gone tells nothing.
+        // The driver receives this before any later request; it is lost only if the driver has ended.
         let _ = self.told.try_send(DriverCommand::Listen(sender));
         ProcessEvents(events)
     }
@@ -195,7 +195,7 @@ impl ExecServerClient {
         self.call("process/read", &params, true).await
     }
 
-    /// `process/write`. Bytes are written once, also when the connection is lost in between.
+    /// `process/write`. Bytes are written once, also if the connection breaks in between.
     pub async fn write(
         &self,
         process_id: &str,
@@ -210,7 +210,7 @@ impl ExecServerClient {
         self.call("process/write", &params, true).await
     }
 
-    /// `process/terminate`: at once, with all it has started.
+    /// `process/terminate`: kills the process and its descendants immediately.
     pub async fn terminate(&self, process_id: &str) -> Result<TerminateResponse, ExecServerError> {
         self.terminate_with(TerminateParams {
             process_id: process_id.to_owned(),
@@ -220,7 +220,7 @@ impl ExecServerClient {
         .await
     }
 
-    /// `process/terminate`, perhaps with a signal and time to end.
+    /// `process/terminate`, optionally with a signal and a grace period.
     pub async fn terminate_with(
         &self,
         params: TerminateParams,
@@ -259,7 +259,7 @@ impl ExecServerClient {
         self.call("process/wait", &json!({"processId": process_id}), true).await
     }
 
-    /// `process/waitFor`: when something stands on its screen, or nothing is said any more.
+    /// `process/waitFor`: returns when a text is on its screen, or when its output has paused.
     pub async fn wait_for(
         &self,
         params: &WaitForParams,
@@ -272,12 +272,12 @@ impl ExecServerClient {
         self.call("process/screen", params, true).await
     }
 
-    /// `process/attach`: looks at a terminal that has a name. Its output comes as events, after what is painted.
+    /// `process/attach`: attaches to a named terminal. Its output arrives as events, after its painted screen.
     pub async fn attach(&self, params: &AttachParams) -> Result<AttachResponse, ExecServerError> {
         self.call("process/attach", params, false).await
     }
 
-    /// `process/terminals`: those that have a name.
+    /// `process/terminals`: lists the named terminals.
     pub async fn terminals(&self) -> Result<TerminalsResponse, ExecServerError> {
         self.call("process/terminals", &json!({}), true).await
     }

@@ -1,4 +1,4 @@
-//! The one task of a client: sends, hears, and comes back when it is cut off.
+//! The task of a client: sends requests, receives messages, and reconnects when the connection breaks.
 
 use super::ExecServerError;
 use super::events::{ExecServerEvent, ReceivedOutput};
@@ -16,35 +16,35 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::Instant;
 
-/// How long the client tries to come back to its session: a little less than servers retain it, which codex 0.169 does for
+/// How long the client tries to resume its session: a little less than servers retain it, which codex 0.169 does for
 /// about 80 seconds.
 const RESUME_TIME_MAX: Duration = Duration::from_secs(75);
 
-/// Between two tries to come back.
+/// Delay between two attempts to resume.
 const RESUME_EVERY: Duration = Duration::from_millis(100);
 
-/// How a client came by its connection, and whether it can have another.
+/// How a client got its connection, and whether it can be opened again.
 #[derive(Debug, Clone)]
 pub(super) enum ConnectionSource {
-    /// There is only this one.
+    /// It cannot be opened again.
     Once,
     /// A WebSocket at this URL.
     WebSocket { url: String, token: Option<ServerToken>, timeout: Duration },
 }
 
-/// What is asked of the driver.
+/// A request to the driver.
 pub(super) struct DriverRequest {
     pub(super) method: &'static str,
     pub(super) params: serde_json::Value,
-    /// Whether it may be asked again when nobody knows what became of it.
+    /// Whether it may be sent again when its outcome is unknown.
     pub(super) is_repeatable: bool,
     pub(super) answer: oneshot::Sender<Result<Box<RawValue>, ExecServerError>>,
 }
 
-/// What a client tells its driver.
+/// A message from a client to its driver.
 pub(super) enum DriverCommand {
     Ask(DriverRequest),
-    /// Somebody who wants every event.
+    /// Registers a receiver that must get every event.
     Listen(mpsc::Sender<ExecServerEvent>),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct ExecServerDriver {
     pub(super) listeners: Vec<mpsc::Sender<ExecServerEvent>>,
     pub(super) heard: ReceivedOutput,
     pub(super) open: BTreeMap<i64, DriverRequest>,
-    /// Reads after coming back, by the process they are about.
+    /// Reads that recover missed output, by the process that they are about.
     pub(super) catching_up: BTreeMap<i64, String>,
     pub(super) next_id: i64,
 }
@@ -71,7 +71,7 @@ pub(super) struct InitializeOptions {
 }
 
 impl ExecServerDriver {
-    /// Runs until the client is dropped or the connection is gone for good.
+    /// Runs until the client is dropped or the connection is lost permanently.
     pub(super) async fn run(mut self) {
         loop {
             let is_wanted = self.run_until_closed().await;
@@ -84,7 +84,7 @@ impl ExecServerDriver {
         }
     }
 
-    /// Serves one connection; whether another is wanted.
+    /// Serves one connection; returns whether to open another.
     async fn run_until_closed(&mut self) -> bool {
         loop {
             tokio::select! {
@@ -142,11 +142,11 @@ impl ExecServerDriver {
                     let result = result.map(ToOwned::to_owned).map_err(|error| {
                         ExecServerError::Server { code: error.code, message: error.message }
                     });
-                    // Whoever asked may not want to know any more.
+                    // The caller may have dropped its receiver.
                     let _ = asked.answer.send(result);
                 }
             }
-            // An error about nothing in particular.
+            // An error that belongs to no request.
             RpcMessage::Response { .. } => {}
             RpcMessage::Request { id, .. } => {
                 let error = json_rpc::ErrorObject::new(
@@ -160,11 +160,11 @@ impl ExecServerDriver {
         Ok(())
     }
 
-    /// Waits for those who want every event; the others may lag.
+    /// Waits for the receivers that must get every event; the others may miss some.
     async fn publish(&mut self, events: Vec<ExecServerEvent>) {
         for event in events {
             for listener in &self.listeners {
-                // One that is gone is dropped below.
+                // A receiver that is gone is removed below.
                 let _ = listener.send(event.clone()).await;
             }
             self.listeners.retain(|listener| !listener.is_closed());
@@ -172,7 +172,7 @@ impl ExecServerDriver {
         }
     }
 
-    /// Gets a new connection to the same session; whether it could.
+    /// Opens a new connection to the same session; returns whether that succeeded.
     async fn come_back(&mut self) -> bool {
         let (ConnectionSource::WebSocket { url, token, timeout }, Some(session)) =
             (self.way.clone(), self.session_id.clone())
@@ -181,7 +181,7 @@ impl ExecServerDriver {
         };
         let give_up_at = Instant::now() + RESUME_TIME_MAX;
         loop {
-            // Nobody waits for a client that nobody has.
+            // Every clone of the client was dropped, or the server no longer retains the session.
             if self.told.is_closed() || Instant::now() > give_up_at {
                 return false;
             }
@@ -191,7 +191,7 @@ impl ExecServerDriver {
                         self.link = link;
                         return self.recover().await;
                     }
-                    // The server may not have noticed yet that we were gone.
+                    // The server may not have noticed yet that the old connection broke.
                     Err(ExecServerError::Server { code, .. })
                         if code != protocols::exec_server::SESSION_ATTACHED =>
                     {
@@ -204,7 +204,7 @@ impl ExecServerDriver {
         }
     }
 
-    /// Reads what was missed and asks again what was not answered.
+    /// Reads missed output and repeats unanswered requests.
     async fn recover(&mut self) -> bool {
         self.catching_up.clear();
         for (process_id, last) in self.heard.open() {
@@ -242,7 +242,7 @@ fn event(
         "process/closed" => {
             ExecServerEvent::Closed(serde_json::from_str::<ExecClosedNotification>(text)?)
         }
-        // Servers may say more than we know.
+        // Servers may send messages that we do not know.
         _ => return Ok(None),
     }))
 }
@@ -266,7 +266,7 @@ async fn shake_hands(
         client_name: hello.client_name.clone(),
         resume_session_id: Some(resume),
     };
-    // Below all numbers of requests.
+    // Below all request numbers.
     let id = RpcId::Number(0);
     let closed = |_| ExecServerError::Closed;
     link.outgoing.send(json_rpc::request(&id, "initialize", &params)).await.map_err(closed)?;

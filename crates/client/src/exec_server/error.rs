@@ -1,51 +1,51 @@
-//! Why a client did not get what it asked for.
+//! The errors of a client.
 
 use std::io;
 use std::time::Duration;
 
-/// Why a client did not get what it asked for.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecServerError {
     /// The server could not be started.
     #[error("start the exec-server: {0}")]
     Spawn(#[source] io::Error),
-    /// The WebSocket was not there in time.
+    /// The WebSocket did not open in time.
     #[error("connect to {url} within {timeout:?}")]
     WebSocketConnectTimeout {
-        /// Where.
+        /// The URL.
         url: String,
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
     },
     /// The WebSocket was refused.
     #[error("connect to {url}: {reason}")]
     WebSocketConnect {
-        /// Where.
+        /// The URL.
         url: String,
-        /// Why.
+        /// The error message.
         reason: String,
     },
-    /// The server did not greet in time.
+    /// The server did not answer `initialize` in time.
     #[error("hear from the exec-server within {timeout:?}")]
     InitializeTimedOut {
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
     },
-    /// The connection is gone, and so is the hope to get it back.
+    /// The connection is lost and cannot be opened again.
     #[error("exec-server transport closed")]
     Closed,
-    /// What was said cannot be read.
+    /// A message is not valid JSON.
     #[error("read the exec-server's answer: {0}")]
     Json(#[from] serde_json::Error),
-    /// What was said makes no sense here.
+    /// A message does not conform to the protocol.
     #[error("understand the exec-server: {0}")]
     Protocol(String),
-    /// The server said no.
+    /// The server refused the request.
     #[error("exec-server refused ({code}): {message}")]
     Server {
-        /// For programs.
+        /// The error code, for programs.
         code: i64,
-        /// For people.
+        /// The message, for people.
         message: String,
     },
 }

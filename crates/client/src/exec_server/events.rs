@@ -1,4 +1,4 @@
-//! What processes do, told once each and in order, also across connections.
+//! The events of processes, delivered once each and in order, also across connections.
 
 use protocols::exec_server::{
     ExecClosedNotification, ExecExitedNotification, ExecOutputDeltaNotification, ReadResponse,
@@ -6,26 +6,26 @@ use protocols::exec_server::{
 use std::collections::{BTreeMap, HashMap};
 use tokio::sync::mpsc;
 
-/// What a process did.
+/// An event of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecServerEvent {
-    /// It said something.
+    /// It wrote output.
     OutputDelta(ExecOutputDeltaNotification),
-    /// It ended.
+    /// It exited.
     Exited(ExecExitedNotification),
-    /// Nothing more comes.
+    /// No more output follows.
     Closed(ExecClosedNotification),
-    /// It said something that the server did not keep for a client that was gone too long.
+    /// It wrote output that the server no longer retained for a client that was disconnected too long.
     Lost {
-        /// Who.
+        /// The process.
         process_id: String,
-        /// How much.
+        /// The number of bytes lost.
         bytes: u64,
     },
 }
 
 impl ExecServerEvent {
-    /// Who did it.
+    /// The process that the event belongs to.
     pub fn process_id(&self) -> &str {
         match self {
             Self::OutputDelta(output) => &output.process_id,
@@ -52,21 +52,21 @@ impl ExecServerEvent {
     }
 }
 
-/// Every event from now on. Whoever does not take them slows the processes down.
+/// Every event from now on. A receiver that does not take them slows the processes down.
 #[derive(Debug)]
 pub struct ProcessEvents(pub(super) mpsc::Receiver<ExecServerEvent>);
 
 impl ProcessEvents {
-    /// The next one; none when the connection is gone for good.
+    /// Returns the next event; `None` when the connection is lost permanently.
     pub async fn next(&mut self) -> Option<ExecServerEvent> {
         self.0.recv().await
     }
 }
 
-/// How many events may wait for one that is missing; a server that leaves more out is not waited for.
+/// How many events may wait for one that is missing; a server that leaves out more is not waited for.
 const HELD_MAX: usize = 256;
 
-/// What was heard of each process.
+/// The events received so far, per process.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedOutput(HashMap<String, ProcessTrack>);
 
@@ -77,28 +77,28 @@ struct ProcessTrack {
 }
 
 impl ReceivedOutput {
-    /// A process is about to be heard.
+    /// Registers a process whose events start at the beginning.
     pub(super) fn begin_process(&mut self, process_id: &str) {
         self.0.insert(process_id.to_owned(), ProcessTrack::default());
     }
 
-    /// A process is about to be heard from some number on.
+    /// Registers a process whose events start after a sequence number.
     pub(super) fn begin_after(&mut self, process_id: &str, seq: u64) {
         self.0.insert(process_id.to_owned(), ProcessTrack { last: seq, held: BTreeMap::new() });
     }
 
-    /// The processes that are not closed, and the last that was heard of each.
+    /// The processes that are not closed, with the last sequence number received of each.
     pub(super) fn open(&self) -> Vec<(String, u64)> {
         self.0.iter().map(|(id, track)| (id.clone(), track.last)).collect()
     }
 
-    /// Takes an event and returns those that are due.
+    /// Takes an event and returns the events that are due.
     pub(super) fn handle_event(&mut self, event: ExecServerEvent) -> Vec<ExecServerEvent> {
         let Some(seq) = event.seq() else { return vec![event] };
         let id = event.process_id().to_owned();
         let Some(track) = self.0.get_mut(&id) else { return vec![event] };
         if event.is_repaint() {
-            // All that it shows has been said; what comes next follows it.
+            // A repaint covers all earlier output; later output follows it.
             track.last = seq;
             track.held.retain(|held, _| *held > seq);
             return vec![event];
@@ -121,7 +121,7 @@ impl ReceivedOutput {
         due
     }
 
-    /// Takes what a client that came back has read.
+    /// Applies the output that a reconnected client has read.
     pub(super) fn catch_up(
         &mut self,
         process_id: &str,

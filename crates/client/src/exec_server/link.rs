@@ -1,4 +1,4 @@
-//! The way to a server: texts go out, texts come in.
+//! A connection to a server, as channels of texts in both directions.
 
 use super::ExecServerError;
 use crate::ServerToken;
@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use transport::{IncomingMessage, MessageReader, MessageWriter};
 
-/// Messages that wait in either direction; whoever fills it waits.
+/// Messages that are buffered in either direction; a sender waits when the buffer is full.
 const TEXTS_MAX: usize = 64;
 
-/// Longest message that is read of a server: other servers may have larger limits.
+/// Longest message that is read from a server: other servers may have larger limits.
 const ANSWER_BYTES_MAX: usize = 16 * MESSAGE_BYTES_MAX;
 
 /// One connection. Dropping it closes it.

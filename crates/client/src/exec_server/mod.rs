@@ -20,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! A client of a WebSocket that is cut off comes back by itself, reads what it missed, and goes on: events
-//! arrive once each and in order. What was being asked is asked again where that does no harm.
+//! A client over a WebSocket reconnects when the connection breaks, reads what it missed, and continues: events arrive
+//! once each and in order. Unanswered requests are repeated where that is safe.
 
 mod api;
 mod driver;

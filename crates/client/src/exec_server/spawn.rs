@@ -1,4 +1,4 @@
-//! Starts exec-servers. The only place of this client where a program is executed.
+//! Starts exec-servers. The only module of this client that starts a program.
 
 use super::{ExecServerClient, ExecServerClientConnectOptions, ExecServerError};
 use std::ffi::OsString;
@@ -10,15 +10,15 @@ use tokio::process::Child;
 pub struct ExecServerLaunchCommand {
     /// The program.
     pub program: OsString,
-    /// Its words, such as `exec-server`.
+    /// Its arguments, such as `exec-server`.
     pub args: Vec<OsString>,
 }
 
-/// A server of one's own. Dropping it ends it.
+/// A server started by this process. Dropping it ends the server.
 #[derive(Debug)]
 pub struct SpawnedExecServer {
     client: ExecServerClient,
-    /// Killed when dropped; what it started dies with it.
+    /// Killed when dropped; its processes end with it.
     child: Child,
 }
 
@@ -28,13 +28,13 @@ impl SpawnedExecServer {
         &self.client
     }
 
-    /// Its number, while it lives.
+    /// Its pid, while it runs.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 }
 
-/// Starts a server and greets it.
+/// Starts a server and performs the handshake.
 pub async fn spawn_local_exec_server(
     command: ExecServerLaunchCommand,
     options: ExecServerClientConnectOptions,

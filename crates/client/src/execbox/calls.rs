@@ -1,4 +1,4 @@
-//! The calls of one execution: found by name, run side by side, answered as they settle.
+//! The calls of one execution: resolved by name, run concurrently, answered as they settle.
 
 use super::error::ExecboxFailure;
 use super::provider::ResolvedProvider;
@@ -10,17 +10,17 @@ use protocols::execbox::wire::ToolCall;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Calls of one guest that may be under way at once; a loop without `await` makes no more.
+/// Calls of one guest that may be in flight; a loop without `await` makes no more.
 pub(super) const CALLS_MAX: usize = 4_096;
 
-/// The calls that are under way. Dropping it drops them.
+/// The calls in flight. Dropping it drops them.
 pub(super) struct PendingToolCalls<'p> {
     providers: &'p [Arc<ResolvedProvider>],
     signal: CancellationToken,
     outstanding: FuturesUnordered<BoxFuture<'static, ToolCallAnswer>>,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCallAnswer {
     pub(super) call_id: String,
@@ -33,7 +33,7 @@ impl<'p> PendingToolCalls<'p> {
         Self { providers, signal, outstanding: FuturesUnordered::new() }
     }
 
-    /// Begins a call. Whatever is wrong with it, there will be an answer: the guest waits for one.
+    /// Begins a call. Every call gets an answer, also an invalid one: the guest waits for it.
     pub(super) fn begin_call(&mut self, call: &ToolCall<'_>) {
         let provider = self.providers.iter().find(|one| one.namespace() == call.provider_name);
         let has_room = self.outstanding.len() < CALLS_MAX;
@@ -43,7 +43,7 @@ impl<'p> PendingToolCalls<'p> {
             (call.provider_name.to_string(), call.safe_tool_name.to_string());
         let (call_id, input) = (call.call_id.to_string(), call.input.to_json());
         self.outstanding.push(Box::pin(async move {
-            // Asked when the call would start, not when it was read: nothing starts after an end.
+            // Checked when the call would start, not when it was read: nothing starts after the end of the run.
             let outcome = if signal.is_cancelled() {
                 Err(ExecboxFailure::timeout())
             } else if !has_room {
@@ -56,12 +56,12 @@ impl<'p> PendingToolCalls<'p> {
         }));
     }
 
-    /// The next answer; `None` while nothing is under way. Dropping the future loses nothing.
+    /// Returns the next answer; `None` while no call is in flight. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<ToolCallAnswer> {
         self.outstanding.next().await
     }
 
-    /// Tells all tools that nobody waits any more.
+    /// Signals all tools that their results are no longer needed.
     pub(super) fn abort(&self) {
         self.signal.cancel();
     }

@@ -1,4 +1,4 @@
-//! The way to a runner: lines go out, lines come in, and it can be ended.
+//! A connection to a runner: lines in both directions, and a way to end it.
 
 mod in_process;
 mod message_channel;
@@ -18,24 +18,24 @@ pub use web_socket::WebSocket;
 
 /// One channel to one runner.
 pub trait RunnerTransport: fmt::Debug + Send {
-    /// Both directions, to be used at the same time.
+    /// Both directions, to be used concurrently.
     fn halves(&mut self) -> (&mut dyn MessageReader, &mut dyn MessageWriter);
 
-    /// Why the runner went away, once nothing more can be received, if it can be known.
+    /// Why the runner ended, once nothing more can be received, if it can be known.
     fn last_words(&mut self) -> BoxFuture<'_, Option<String>> {
         Box::pin(async { None })
     }
 
-    /// Ends the runner at once, whatever it does.
+    /// Ends the runner immediately, in any state.
     fn terminate(&mut self) -> BoxFuture<'_, ()>;
 
-    /// Lets go of a runner that has nothing to do.
+    /// Releases an idle runner.
     fn dispose(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
 /// Opens channels: one runner for each.
 pub trait ConnectRunner: Send + Sync + 'static {
-    /// A channel to a runner that has nothing to do.
+    /// Opens a channel to an idle runner.
     fn connect(&self) -> BoxFuture<'_, io::Result<Box<dyn RunnerTransport>>>;
 }
 

@@ -1,8 +1,8 @@
-//! What can go wrong with a run, with a tool, and with a provider, in execbox's words.
+//! Errors of a run, of a tool and of a provider, in execbox's terms.
 
 use std::fmt;
 
-/// Which kind of failure.
+/// The kind of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {
     /// Out of time, or cancelled.
@@ -15,16 +15,16 @@ pub enum ErrorCode {
     Tool,
     /// The guest threw something, or its text is no program.
     Runtime,
-    /// A value that JSON cannot carry.
+    /// A value that JSON cannot represent.
     Serialization,
-    /// The runner, or the way to it, broke.
+    /// The runner, or the connection to it, broke.
     Internal,
-    /// A word that is not execbox's, as the runner or the tool wrote it.
+    /// A code that execbox does not define, as the runner or the tool wrote it.
     Other(String),
 }
 
 impl ErrorCode {
-    /// The word on the wire.
+    /// The code on the wire.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Timeout => "timeout",
@@ -60,13 +60,13 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Why a run or a call has no value. It is data: the guest, or the caller, is shown it.
+/// Why a run or a call has no value. It is data: the guest, or the caller, receives it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ExecboxFailure {
-    /// Which kind.
+    /// The kind.
     pub code: ErrorCode,
-    /// A sentence.
+    /// A message for people.
     pub message: String,
 }
 
@@ -75,7 +75,7 @@ impl ExecboxFailure {
         Self { code, message: message.into() }
     }
 
-    /// The one text that clients of execbox compare with.
+    /// The text that clients of execbox compare with.
     pub(super) fn timeout() -> Self {
         Self::new(ErrorCode::Timeout, "Execution timed out")
     }
@@ -88,11 +88,11 @@ impl ExecboxFailure {
 /// Why a tool has no result. Any error becomes one through `?`; the guest is shown its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecboxToolError {
-    /// What the guest is told.
+    /// The message for the guest.
     Said(String),
-    /// Nothing is told but that the tool failed.
+    /// The guest learns only that the tool failed.
     Unsaid,
-    /// The result is a value that JSON cannot carry: not a number, a date, bytes.
+    /// The result is a value that JSON cannot represent: not a number, a date, bytes.
     NotSerializable,
     /// A failure of another kind than `tool_error`.
     Coded(ExecboxFailure),
@@ -110,17 +110,17 @@ impl ExecboxToolError {
     }
 }
 
-// `ExecboxToolError` is no `Error` itself, or this would overlap with the conversion of a thing into itself.
+// `ExecboxToolError` does not implement `Error`, or this would overlap with the reflexive `From<T> for T`.
 impl<E: std::error::Error> From<E> for ExecboxToolError {
     fn from(error: E) -> Self {
         Self::Said(error.to_string())
     }
 }
 
-/// Why a provider cannot be offered to guests.
+/// Why a provider is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadProvider {
-    /// The namespace is no identifier, or reserved.
+    /// The namespace is not an identifier, or is reserved.
     #[error("Invalid provider namespace: {0}")]
     Namespace(String),
     /// Two tools have the same name.
@@ -138,17 +138,17 @@ pub enum BadProvider {
         tool: String,
         /// `input` or `output`.
         which: &'static str,
-        /// What the validator says.
+        /// The validator's message.
         why: String,
     },
-    /// More tools than a runner should be told of.
+    /// More tools than a runner should receive.
     #[error("provider {namespace} has {n_tools} tools, {n_tools_max} at most")]
     TooManyTools {
         /// The provider.
         namespace: String,
-        /// How many.
+        /// The number of its tools.
         n_tools: usize,
-        /// How many it may have.
+        /// The largest number it may have.
         n_tools_max: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What is asked of a runner, and what comes of it.
+//! A run of a program, and its result.
 
 use super::error::{ErrorCode, ExecboxFailure};
 use super::options::Options;
@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 /// A program with the tools it may call.
 #[derive(Debug, Clone)]
 pub struct ExecboxProgram {
-    /// The guest's text.
+    /// The source text of the guest.
     pub code: String,
-    /// The namespaces it finds.
+    /// The namespaces that the guest can use.
     pub providers: Vec<Arc<ResolvedProvider>>,
     /// Limits of this run.
     pub options: Options,
-    /// Ends the run as if its time were up.
+    /// Ends the run as a timeout would.
     pub cancel: CancellationToken,
 }
 
@@ -32,21 +32,21 @@ impl ExecboxProgram {
         }
     }
 
-    /// The same with one more namespace.
+    /// Adds a namespace.
     #[must_use]
     pub fn provider(mut self, provider: Arc<ResolvedProvider>) -> Self {
         self.providers.push(provider);
         self
     }
 
-    /// The same with these limits.
+    /// Sets the limits.
     #[must_use]
     pub const fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// The same, ended by `cancel`.
+    /// Sets the token that ends the run.
     #[must_use]
     pub fn cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
@@ -54,16 +54,16 @@ impl ExecboxProgram {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecuteResult {
-    /// The value, `None` for undefined, or why there is none.
+    /// The value, `None` for undefined, or the error.
     pub outcome: Result<Option<Json>, ExecboxFailure>,
     /// What the guest printed; empty when the host had to end the run.
     pub logs: Vec<String>,
-    /// What it handed out with `emit`, where the runner is Airlock's; empty when the host had to end the run.
+    /// What it emitted with `emit`, where the runner is Airlock's; empty when the host had to end the run.
     pub emitted: Vec<Json>,
-    /// How long it took.
+    /// The duration of the run.
     pub duration_ms: u64,
 }
 
@@ -73,7 +73,7 @@ impl ExecuteResult {
         self.outcome.is_ok()
     }
 
-    /// Whether the runner is fit for another program: one that was cut off or broke is not.
+    /// Whether the runner can run another program: one that was cut off or broke cannot.
     pub(super) fn leaves_runner_fit(&self) -> bool {
         match &self.outcome {
             Ok(_) => true,
@@ -81,7 +81,7 @@ impl ExecuteResult {
         }
     }
 
-    /// A run that the host itself had to end.
+    /// The result of a run that the host itself had to end.
     pub(super) const fn failed(failure: ExecboxFailure, duration_ms: u64) -> Self {
         Self { outcome: Err(failure), logs: vec![], emitted: vec![], duration_ms }
     }

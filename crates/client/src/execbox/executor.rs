@@ -1,4 +1,4 @@
-//! A fresh runner for every program.
+//! Starts a new runner for every program.
 
 use super::channels::ConnectRunner;
 use super::error::ExecboxFailure;
@@ -21,14 +21,14 @@ impl OneShot {
         Self { connect: Arc::new(connect), options: Options::default() }
     }
 
-    /// The same with limits for programs that bring none.
+    /// Sets the limits for programs that bring none.
     #[must_use]
     pub const fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Runs a program and lets go of its runner. Dropping the future ends both.
+    /// Runs a program and releases its runner. Dropping the future ends both.
     pub async fn execute(&self, execution: ExecboxProgram) -> ExecuteResult {
         let execution = ExecboxProgram { options: execution.options.or(self.options), ..execution };
         if execution.cancel.is_cancelled() {

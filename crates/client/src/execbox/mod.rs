@@ -19,8 +19,8 @@
 //! ```
 //!
 //! A runner is reached over a [`RunnerTransport`]: a child process, a socket, a WebSocket, or a future of this
-//! process. [`OneShot`] opens one for each program, [`PooledRunners`] keeps them. [`HostSession`] is one program
-//! over one of them, for those who keep their own.
+//! process. [`OneShot`] opens one for each program, [`PooledRunners`] reuses them. [`HostSession`] is one program
+//! over one of them, for hosts that manage runners themselves.
 
 mod calls;
 mod channels;
@@ -60,12 +60,12 @@ use lifecycle::Json;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A tool's argument as a value of its own; what does not fit becomes the tool's error.
+/// Deserializes a tool's argument; a mismatch becomes the tool's error.
 pub fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ExecboxToolError> {
     Ok(serde_json::from_str(input.as_text())?)
 }
 
-/// A tool's result from a value of its own.
+/// Serializes a tool's result.
 pub fn value<T: Serialize + ?Sized>(value: &T) -> ToolReturn {
     Json::from_value(&value).map(Some).map_err(|_| ExecboxToolError::NotSerializable)
 }

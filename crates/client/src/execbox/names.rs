@@ -1,8 +1,8 @@
-//! How names become identifiers that a guest can write.
+//! Converts names to identifiers that a guest can write.
 
 use std::collections::BTreeSet;
 
-/// What JavaScript keeps for itself, as execbox lists it; names such as `let` and `static` are not among them.
+/// The words that execbox lists as reserved by JavaScript; `let` and `static` are not among them.
 const RESERVED: [&str; 38] = [
     "await",
     "break",
@@ -44,7 +44,7 @@ const RESERVED: [&str; 38] = [
     "yield",
 ];
 
-/// `name` as an identifier: odd characters become `_`, a digit in front or a reserved word gets one more.
+/// Converts `name` to an identifier: other characters become `_`; a leading digit or a reserved word gets one more.
 pub fn sanitize(name: &str) -> String {
     let runs = name.trim().split(|c| !is_identifier_part(c)).filter(|run| !run.is_empty());
     let joined = runs.collect::<Vec<_>>().join("_");
@@ -57,7 +57,7 @@ pub fn sanitize(name: &str) -> String {
     }
 }
 
-/// Whether a guest could write `name` as it is.
+/// Whether `name` is already an identifier.
 pub(super) fn is_identifier(name: &str) -> bool {
     let starts_well = name.starts_with(|c: char| is_identifier_part(c) && !c.is_ascii_digit());
     starts_well && name.chars().all(is_identifier_part)
@@ -68,7 +68,7 @@ pub(super) fn is_namespace(name: &str) -> bool {
     is_identifier(name) && !RESERVED.contains(&name)
 }
 
-/// The identifier of `original` among those that are `taken`: the first comer gets the plain one.
+/// The identifier of `original` among those that are `taken`: the first to ask gets the plain one.
 pub(super) fn unique(original: &str, taken: &BTreeSet<String>) -> String {
     let plain = sanitize(original);
     let numbered = (2_usize..).map(|n| format!("{plain}__{n}"));

@@ -1,25 +1,25 @@
-//! What a host may set, and what holds where it sets nothing.
+//! The options of a host, and their defaults.
 
 use protocols::execbox::wire;
 use std::time::Duration;
 
-/// Limits of a run. What is `None` here is taken from the executor, then from execbox's habits.
+/// Limits of a run. What is `None` here is taken from the executor, then from execbox's defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Time for the guest, tools included: 5 s.
     pub timeout: Option<Duration>,
     /// Memory for the guest: 64 MiB.
     pub memory_limit_bytes: Option<u64>,
-    /// Log lines that are kept: 100.
+    /// Retained log lines: 100.
     pub max_log_lines: Option<u64>,
-    /// Log characters that are kept: 64 000.
+    /// Retained log characters: 64 000.
     pub max_log_chars: Option<u64>,
     /// Time between `cancel` and the end of the runner: 25 ms.
     pub cancel_grace: Option<Duration>,
 }
 
 impl Options {
-    /// These, and those of `others` where nothing is set here.
+    /// These options, with those of `others` where nothing is set here.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Options {
         self.cancel_grace.unwrap_or(CANCEL_GRACE)
     }
 
-    /// All four, as runners demand.
+    /// All four, as runners require.
     pub(super) fn wire(self) -> wire::Options {
         wire::Options {
             timeout_ms: u64::try_from(self.timeout().as_millis()).unwrap_or(u64::MAX),

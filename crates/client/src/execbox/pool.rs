@@ -1,4 +1,4 @@
-//! Runners that are kept for the next program.
+//! A pool of runners that run several programs in turn.
 
 use super::channels::{ConnectRunner, RunnerTransport};
 use super::error::ExecboxFailure;
@@ -15,40 +15,40 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use transport::MessageReader;
 
-/// Messages that a runner may have said between two programs before it is taken for mad.
+/// Messages that a runner may have sent between two programs before it is considered faulty.
 const STRAY_LINES_MAX: usize = 64;
 
-/// How many runners are kept, and how long.
+/// The size of a pool and the lifetime of its idle runners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolSize {
-    /// So many programs run at once; others wait in the order in which they came.
+    /// The largest number of concurrent programs; others wait in FIFO order.
     pub max_size: usize,
-    /// So many are kept however long they have nothing to do.
+    /// The number of runners that are retained however long they are idle.
     pub min_size: usize,
-    /// A runner that has had nothing to do for so long is let go.
+    /// An idle runner beyond `min_size` is released after this time.
     pub idle_timeout: Duration,
 }
 
 impl Default for PoolSize {
-    /// One for each core, four at most; none is kept for longer than 30 s.
+    /// One for each core, at most four; an idle runner is released after 30 s.
     fn default() -> Self {
         let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { max_size: n_cores.min(4), min_size: 0, idle_timeout: Duration::from_secs(30) }
     }
 }
 
-/// Runs programs on runners that are kept. A runner that was cut off or broke is not.
+/// Runs programs on a pool of runners. A runner that was cut off or broke does not return to the pool.
 pub struct PooledRunners {
     pool: Arc<RunnerPool>,
     options: Options,
-    /// Lets go of runners that have had nothing to do for long; ends with the executor.
+    /// Releases runners that have been idle for long; ends with the executor.
     _sweeper: JoinSet<()>,
 }
 
 impl PooledRunners {
     /// Opens channels with `connect`, when they are needed. Must be called within a tokio runtime.
     pub fn new(connect: impl ConnectRunner, size: PoolSize) -> Self {
-        // Nobody could ever run anything in a pool of none.
+        // A pool of size zero could never run a program.
         let size = PoolSize { max_size: size.max_size.clamp(1, Semaphore::MAX_PERMITS), ..size };
         let pool = Arc::new(RunnerPool {
             connect: Box::new(connect),
@@ -63,7 +63,7 @@ impl PooledRunners {
         Self { pool, options: Options::default(), _sweeper: sweeper }
     }
 
-    /// The same with limits for programs that bring none.
+    /// Sets the limits for programs that bring none.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -107,7 +107,7 @@ impl PooledRunners {
         outcome
     }
 
-    /// Lets all runners go; programs that wait for one, and later ones, are refused.
+    /// Releases all runners; programs that wait for one, and later ones, are refused.
     pub async fn dispose(&self) {
         self.pool.places.close();
         let idle = std::mem::take(&mut *self.pool.idle());
@@ -131,12 +131,12 @@ impl fmt::Debug for PooledRunners {
 struct RunnerPool {
     connect: Box<dyn ConnectRunner>,
     size: PoolSize,
-    /// Hands places out in the order in which they were asked for.
+    /// Hands places out in FIFO order.
     places: Arc<Semaphore>,
-    /// The one that came back last is at the end, and is taken first: it is the warmest.
+    /// The runner that returned last is at the end, and is taken first: it is the warmest.
     idle: Mutex<Vec<IdleRunner>>,
     returned: Notify,
-    /// Two that warm up at once could each hold places that the other waits for.
+    /// Two concurrent warm-ups could each hold places that the other waits for.
     warming: sync::Mutex<()>,
 }
 
@@ -147,11 +147,11 @@ struct IdleRunner {
 
 impl RunnerPool {
     fn idle(&self) -> MutexGuard<'_, Vec<IdleRunner>> {
-        // Nothing that is done under the lock can leave the list half changed.
+        // No panic under the lock can leave the list inconsistent.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The runner that came back last, unless it has died since, or talks to itself.
+    /// Takes the runner that returned last, unless it has died since, or sends messages while idle.
     async fn take_warmest(&self) -> Option<Box<dyn RunnerTransport>> {
         loop {
             let IdleRunner { mut transport, .. } = self.idle().pop()?;
@@ -167,13 +167,13 @@ impl RunnerPool {
         self.returned.notify_one();
     }
 
-    /// Takes those out that have had nothing to do for too long, and says when to look again.
+    /// Removes the runners that have been idle for too long, and returns when to check again.
     fn expired(&self) -> (Vec<Box<dyn RunnerTransport>>, Option<Instant>) {
         let mut idle = self.idle();
         let now = Instant::now();
         let n_spare = idle.len().saturating_sub(self.size.min_size);
         let is_due = |one: &&IdleRunner| one.since + self.size.idle_timeout <= now;
-        // The oldest come first.
+        // The list is ordered by the time of return, oldest first.
         let n_due = idle.iter().take(n_spare).take_while(is_due).count();
         let due = idle.drain(..n_due).map(|one| one.transport).collect();
         let next = idle.first().filter(|_| n_spare > n_due);
@@ -192,7 +192,7 @@ async fn sweep(pool: Arc<RunnerPool>) {
     }
 }
 
-/// A runner that is in use. Dropping it ends the runner; only [`RunnerLease::finish`] can bring it back.
+/// A runner in use. Dropping it ends the runner; only [`RunnerLease::finish`] can return it to the pool.
 struct RunnerLease {
     pool: Arc<RunnerPool>,
     transport: Box<dyn RunnerTransport>,
@@ -226,13 +226,13 @@ impl RunnerLease {
         } else {
             transport.dispose().await;
         }
-        // Only now: whoever is next must find the runner, or its place empty.
+        // Only now: the next waiter must find the runner, or its place empty.
         drop(place);
     }
 }
 
-/// Whether an idle runner is there and silent. A few late words are thrown away: a call among them
-/// would be taken for one of the next program.
+/// Whether an idle runner is alive and silent. A few late messages are discarded: a call among them would be taken for one
+/// of the next program.
 fn is_quiet(transport: &mut dyn RunnerTransport) -> bool {
     let (mut reader, _) = transport.halves();
     for _ in 0..STRAY_LINES_MAX {

@@ -1,4 +1,4 @@
-//! A namespace of tools: how it is put together, and how one of its tools is called.
+//! A namespace of tools: its definition, and the calls of its tools.
 
 use super::error::{BadProvider, ErrorCode, ExecboxFailure, ExecboxToolError};
 use super::names;
@@ -15,10 +15,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// More tools than any person has read the names of; each costs a runner a function.
+/// More tools than a person could review; each costs a runner a function.
 pub const TOOLS_MAX: usize = 4_096;
 
-/// A namespace of tools, being put together.
+/// A builder of a namespace.
 #[derive(Debug, Clone)]
 pub struct ToolProvider {
     namespace: String,
@@ -32,11 +32,11 @@ pub enum TypesOnWire {
     /// The text that execbox itself would send.
     #[default]
     Execbox,
-    /// The text that keeps unions, enumerations and references.
+    /// The text that preserves unions, enumerations and references.
     Rich,
 }
 
-/// One function that guests may call.
+/// A function that guests may call.
 #[derive(Clone)]
 pub struct ProvidedTool {
     name: String,
@@ -51,21 +51,21 @@ type ToolHandler = Arc<dyn Fn(Json, ToolContext) -> BoxFuture<'static, ToolRetur
 /// What a tool returns: a value, or `None` for undefined, which execbox refuses.
 pub type ToolReturn = Result<Option<Json>, ExecboxToolError>;
 
-/// What a tool is told about its call.
+/// The context of a call.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// Fires when nobody waits for the result any more.
+    /// Fires when the result is no longer needed.
     pub signal: CancellationToken,
     /// The namespace.
     pub provider_name: Arc<str>,
-    /// The name that the guest wrote.
+    /// The name that the guest used.
     pub safe_tool_name: Arc<str>,
     /// The name that the host gave.
     pub original_tool_name: Arc<str>,
 }
 
 impl ToolProvider {
-    /// The namespace of a host that does not name it.
+    /// The default namespace.
     pub const DEFAULT_NAMESPACE: &'static str = "codemode";
 
     /// A namespace without tools.
@@ -73,21 +73,21 @@ impl ToolProvider {
         Self { namespace: namespace.into(), tools: vec![], on_wire: TypesOnWire::default() }
     }
 
-    /// The same with one more tool.
+    /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, tool: ProvidedTool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// The same, described to runners in this way.
+    /// Sets the description that runners are sent.
     #[must_use]
     pub const fn types_on_wire(mut self, on_wire: TypesOnWire) -> Self {
         self.on_wire = on_wire;
         self
     }
 
-    /// Checks names and schemas, once, so that no call has to.
+    /// Validates names and schemas, once, so that no call has to.
     pub fn resolve(self) -> Result<Arc<ResolvedProvider>, BadProvider> {
         let Self { namespace, tools, on_wire } = self;
         if !names::is_namespace(&namespace) {
@@ -140,8 +140,8 @@ fn safe_names(namespace: &str, tools: &[ProvidedTool]) -> Result<Vec<String>, Ba
 }
 
 impl ProvidedTool {
-    /// A tool that takes and returns anything. Its future is polled by the run that called it: work
-    /// that blocks a thread belongs elsewhere.
+    /// A tool that takes and returns any value. Its future is polled by the run that called it, so it must not block
+    /// the thread.
     pub fn new<H, F>(name: impl Into<String>, handler: H) -> Self
     where
         H: Fn(Json, ToolContext) -> F + Send + Sync + 'static,
@@ -156,21 +156,21 @@ impl ProvidedTool {
         }
     }
 
-    /// The same with a description.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// The same, called only with what fits this JSON Schema.
+    /// Restricts the arguments to this JSON Schema.
     #[must_use]
     pub fn input_schema(mut self, schema: Value) -> Self {
         self.input_schema = Some(schema);
         self
     }
 
-    /// The same, trusted only with results that fit this JSON Schema.
+    /// Restricts the results to this JSON Schema.
     #[must_use]
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
@@ -208,7 +208,7 @@ impl fmt::Debug for ProvidedTool {
     }
 }
 
-/// A namespace whose tools can be called.
+/// A validated namespace, ready for calls.
 #[derive(Debug)]
 pub struct ResolvedProvider {
     namespace: Arc<str>,
@@ -220,22 +220,22 @@ pub struct ResolvedProvider {
 }
 
 impl ResolvedProvider {
-    /// What the guest writes before the dot.
+    /// The namespace's name in the guest.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Safe name, original name and description of each tool, in the order in which they were given.
+    /// Safe name, original name and description of each tool, in definition order.
     pub fn tools(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
         self.tools.iter().map(|tool| (&*tool.safe, &*tool.original, tool.description.as_deref()))
     }
 
-    /// What guests write, by what the host wrote.
+    /// The safe name of each original name.
     pub fn original_to_safe_name(&self) -> BTreeMap<&str, &str> {
         self.tools().map(|(safe, original, _)| (original, safe)).collect()
     }
 
-    /// What the host wrote, by what guests write.
+    /// The original name of each safe name.
     pub fn safe_to_original_name(&self) -> BTreeMap<&str, &str> {
         self.tools().map(|(safe, original, _)| (safe, original)).collect()
     }
@@ -246,7 +246,7 @@ impl ResolvedProvider {
         &self.types
     }
 
-    /// The tools as TypeScript, letter by letter what execbox itself would say.
+    /// The tools as TypeScript, byte for byte as execbox itself would write them.
     pub fn types_execbox(&self) -> &str {
         &self.types_execbox
     }
@@ -317,7 +317,7 @@ impl ResolvedTool {
             }
             Err(ExecboxToolError::Coded(failure)) => return Err(failure),
         };
-        // A runner drops a longer message, and its guest would wait until the time is up.
+        // A runner drops a longer message, and its guest would wait until its timeout.
         let n_bytes = result.as_text().len();
         if n_bytes > HOST_PAYLOAD_BYTES_MAX {
             let limit = format!("{n_bytes} bytes, {HOST_PAYLOAD_BYTES_MAX} at most");

@@ -1,4 +1,4 @@
-//! One compiled JSON Schema, and what it says about a value in the words that execbox's clients know.
+//! A compiled JSON Schema whose error messages have the format that execbox's clients know.
 
 use ::schema::{FormatMode, JsonTypes, MisfitKind, SchemaMisfit};
 use lifecycle::Json;
@@ -10,7 +10,7 @@ const ISSUES_MAX: usize = 20;
 /// Longest single issue: a pattern or a name of megabytes must not fill the guest.
 const ISSUE_CHARS_MAX: usize = 300;
 
-/// Issues of alternatives lie inside those of the whole; this deep nobody reads them.
+/// Issues of alternatives are nested in those of the whole; deeper ones are omitted, because they do not help a reader.
 const ALTERNATIVES_DEPTH_MAX: usize = 4;
 
 /// A compiled schema.
@@ -24,7 +24,7 @@ impl ArgumentSchema {
         compiled.map(Self).map_err(|defect| shortened(defect.to_string()))
     }
 
-    /// Nothing, or what is wrong: `data/a must be number, data/b must be number`.
+    /// Returns `Ok`, or the issues: `data/a must be number, data/b must be number`.
     pub(super) fn check_value(&self, json: &Json) -> Result<(), String> {
         let Some(misfits) = self.0.misfits_in(json.as_text(), ISSUES_MAX) else {
             return Err("data must be JSON".to_owned());
@@ -46,7 +46,7 @@ fn describe_misfit(misfit: &SchemaMisfit, depth: usize, issues: &mut Vec<String>
             describe_misfit(inner, depth - 1, issues);
         }
     }
-    // One issue for each that is too many, as there is one for each that is missing.
+    // One issue for each unexpected member, as there is one for each missing member.
     let n_times = if let MisfitKind::AdditionalProperties { unexpected } = &misfit.kind {
         unexpected.len().min(ISSUES_MAX)
     } else {
@@ -105,7 +105,7 @@ fn type_names(types: JsonTypes) -> String {
     types.names().collect::<Vec<_>>().join(",")
 }
 
-/// A number as JavaScript writes it: without a fraction that is nothing.
+/// A number as JavaScript writes it: without a zero fraction.
 fn number(number: &Number) -> String {
     number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string())
 }

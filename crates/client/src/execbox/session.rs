@@ -1,4 +1,4 @@
-//! One execution over one channel: says `execute`, runs the tools, and waits for `done` no longer than agreed.
+//! One execution over one channel: sends `execute`, runs the tools, and waits for `done` until the timeout.
 
 use super::calls::{PendingToolCalls, ToolCallAnswer};
 use super::channels::RunnerTransport;
@@ -15,22 +15,22 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use transport::{IncomingMessage, MessageReader, MessageWriter, ReceiveError};
 
-/// How much longer than the guest the host waits: a runner that keeps time is always heard.
+/// The host's additional wait after the guest's timeout: a runner that observes the timeout always reports in time.
 const BACKSTOP: Duration = Duration::from_millis(100);
 
-/// Messages on their way to a runner that reads slowly. Beyond it nothing more is read from the runner either.
+/// Messages queued for a runner that reads slowly. Beyond it nothing more is read from the runner either.
 const UNSENT_MAX: usize = 256;
 
-/// Kept free for `cancel`, which must go out however many answers wait.
+/// Reserved for `cancel`, which must be sent however many answers wait.
 const UNSENT_RESERVED: usize = 1;
 
-/// Messages that are looked through for a result when the time is up.
+/// Messages that are searched for a result when the time is up.
 const UNREAD_MAX: usize = 256;
 
-/// What is said of a runner that left without a word.
+/// The error message for a runner that ended without a message.
 const CLOSED: &str = "Transport closed unexpectedly";
 
-/// A timeout beyond this is no timeout, and the clock could not count so far.
+/// A longer timeout counts as none: the clock could not represent its end.
 const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// One execution over one channel.
@@ -41,20 +41,20 @@ pub struct HostSession<'t> {
 }
 
 impl<'t> HostSession<'t> {
-    /// On a channel whose runner has nothing to do.
+    /// Creates a session on a channel with an idle runner.
     pub fn new(transport: &'t mut dyn RunnerTransport) -> Self {
         Self { transport, id: uuid::Uuid::new_v4().to_string() }
     }
 
-    /// The same with an id of the caller's choice.
+    /// Sets the execution's id.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
         self
     }
 
-    /// Runs the program. A runner that does not stop when told to, or does not read what it asked for, is
-    /// ended; after a timeout or an internal error the channel is good for nothing but [`RunnerTransport::dispose`].
+    /// Runs the program. A runner that does not stop when cancelled, or does not read the answers it asked for, is ended;
+    /// after a timeout or an internal error the channel can only be passed to [`RunnerTransport::dispose`].
     pub async fn run(self, execution: &ExecboxProgram) -> ExecuteResult {
         let start = Instant::now();
         let failure = match converse(self.transport, &self.id, execution).await {
@@ -84,22 +84,22 @@ impl<'t> HostSession<'t> {
 enum RunEnding {
     Done {
         result: ExecuteResult,
-        /// Whether everything that was begun to be sent has been sent.
+        /// Whether every message that was begun has been sent completely.
         is_clean: bool,
     },
     Failed(ExecboxFailure),
-    /// Told to stop, the runner went on.
+    /// The runner continued after `cancel`.
     Overdue,
-    /// The runner went away; perhaps it had stopped listening before.
+    /// The runner closed the connection; perhaps it had stopped reading before.
     Closed(Option<io::Error>),
 }
 
-/// Where a conversation is.
+/// The phase of a conversation.
 enum RunPhase {
     Running,
-    /// `cancel` was said.
+    /// `cancel` was sent.
     Cancelling,
-    /// The runner stopped listening. It may have said something before that.
+    /// The runner stopped reading. It may have sent a message before that.
     Forsaken(io::Error),
 }
 
@@ -126,7 +126,7 @@ async fn converse(
     talk.run(execution, execute, &mut reader, write(writer, unsent)).await
 }
 
-/// One conversation. Dropping it drops the calls that nobody waits for any more.
+/// One conversation. Dropping it drops the calls in flight.
 struct RunConversation<'e> {
     id: &'e str,
     grace: Duration,
@@ -158,7 +158,7 @@ impl RunConversation<'_> {
             }
             let is_running = matches!(self.phase, RunPhase::Running);
             let has_room = self.lines.capacity() > UNSENT_RESERVED;
-            // In this order: ends first, and answers before questions, so that a flood of calls is bounded.
+            // In this order: ends first, and answers before new calls, so that a flood of calls is bounded.
             tokio::select! { biased;
                 () = &mut alarm => match self.expired() {
                     Some(ending) => match self.said_before(reader) {
@@ -183,8 +183,8 @@ impl RunConversation<'_> {
         }
     }
 
-    /// What one message of the runner means; `Some` for the last one. What is malformed or of
-    /// another execution means nothing.
+    /// Handles one message of the runner; returns `Some` for the last one. A message that is malformed or of another
+    /// execution is ignored.
     fn handle_message(&mut self, message: &IncomingMessage<'_>) -> Option<ExecuteResult> {
         let IncomingMessage::Whole(line) = message else { return None };
         match FromRunner::decode(line) {
@@ -209,7 +209,7 @@ impl RunConversation<'_> {
         }
     }
 
-    /// Gives up: the tools are told, the runner is told, and it has a moment left to say how far it came.
+    /// Cancels the run: signals the tools and the runner, which has a grace period to report its result.
     fn cancel(&mut self) {
         self.phase = RunPhase::Cancelling;
         self.deadline = Instant::now() + self.grace;
@@ -217,7 +217,7 @@ impl RunConversation<'_> {
         self.queue_message(encoded(&ToRunner::Cancel(Cancel { id: self.id.into() })));
     }
 
-    /// The time is up: nothing yet for a program that runs, the end for one that was told to stop.
+    /// The timeout fired: cancels a running program, ends one that was already cancelled.
     fn expired(&mut self) -> Option<RunEnding> {
         match std::mem::replace(&mut self.phase, RunPhase::Cancelling) {
             RunPhase::Running => None,
@@ -228,7 +228,7 @@ impl RunConversation<'_> {
         }
     }
 
-    /// The result, if it has arrived: a host that was held up itself must not blame the runner.
+    /// Returns the result if it has already arrived: a delay of the host itself must not count against the runner.
     fn said_before(&mut self, reader: &mut impl MessageReader) -> Option<ExecuteResult> {
         for _ in 0..UNREAD_MAX {
             let message = reader.receive().now_or_never()?.ok()?;
@@ -239,8 +239,8 @@ impl RunConversation<'_> {
         None
     }
 
-    /// The runner is done. Answers that are on their way get a moment to arrive: one that is cut off
-    /// would spoil the channel, and the runner throws late ones away.
+    /// The runner is done. Answers that are being written get a moment to finish: one that is cut off would leave the
+    /// channel unusable, and the runner discards late ones.
     async fn done(self, result: ExecuteResult, writing: Option<impl WriteFuture>) -> RunEnding {
         let Self { grace, lines, calls, .. } = self;
         calls.abort();
@@ -252,7 +252,7 @@ impl RunConversation<'_> {
         RunEnding::Done { result, is_clean }
     }
 
-    /// Nothing can be sent any more. What the runner said before it went is still worth a moment.
+    /// Nothing can be sent any more. The messages that the runner sent before are read for a moment.
     fn forsaken(&mut self, error: Option<io::Error>) {
         if let (RunPhase::Running, Some(error)) = (&self.phase, error) {
             self.phase = RunPhase::Forsaken(error);
@@ -290,19 +290,19 @@ impl RunConversation<'_> {
         })));
     }
 
-    /// Queues a message. There is room: that was asked before anything was taken up.
+    /// Queues a message. There is capacity: it was checked before anything was taken up.
     fn queue_message(&self, line: String) {
-        // Refused only when nobody listens, and then it does not matter.
+        // Refused only when the receiver is gone, and then it does not matter.
         drop(self.lines.try_send(line));
     }
 }
 
-/// What [`write`] does.
+/// The future that [`write`] returns.
 trait WriteFuture: Future<Output = io::Result<()>> {}
 
 impl<F: Future<Output = io::Result<()>>> WriteFuture for F {}
 
-/// Writes what is queued, until that fails or nothing more can come.
+/// Writes queued messages until writing fails or the queue is closed.
 async fn write(
     mut writer: &mut dyn MessageWriter,
     mut unsent: mpsc::Receiver<String>,
@@ -329,7 +329,7 @@ fn execute_line(id: &str, execution: &ExecboxProgram) -> Result<String, ExecboxF
     Ok(line)
 }
 
-/// A message without its line break, which is the transport's.
+/// A message without its line break, which the transport adds.
 fn encoded(message: &ToRunner<'_>) -> String {
     let mut line = vec![];
     message.encode(&mut line);

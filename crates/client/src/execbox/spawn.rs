@@ -1,4 +1,4 @@
-//! Starts runners. The only place in this room where a program is executed.
+//! Starts runners. The only module of execbox that starts a program.
 
 use super::channels::RunnerCommand;
 use std::io;

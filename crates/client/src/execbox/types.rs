@@ -1,6 +1,6 @@
-//! Tools as TypeScript, as execbox writes it. Its unevenness is kept: clients compare texts.
+//! Generates TypeScript for tools as execbox does, including its irregularities: clients compare texts.
 //!
-//! Members of an object come in the order of their names, because a parsed schema has no other.
+//! Members of an object are sorted by name, because a parsed schema has no other order.
 
 mod rich;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 pub(super) use rich::rich;
 
-/// A schema nested deeper than this is `unknown` from there on; nobody reads so far.
+/// A schema nested deeper than this is `unknown` from there on, which keeps the text readable.
 const DEPTH_MAX: usize = 16;
 
-/// What is said of one tool.
+/// What the text describes of one tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ToolSignature<'a> {
     pub(super) safe_name: &'a str,
@@ -44,13 +44,13 @@ fn declared(namespace: &str, members: Vec<String>) -> String {
     format!("declare namespace {namespace} {{\n{}\n}}", indented(&members.join("\n\n"), 2))
 }
 
-/// Every line, empty ones too, moved to the right.
+/// Indents every line, empty ones too.
 fn indented(text: &str, n_spaces: usize) -> String {
     let margin = " ".repeat(n_spaces);
     text.split('\n').map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A member's name, quoted where TypeScript wants it.
+/// A member's name, quoted where TypeScript requires it.
 fn key(name: &str) -> String {
     if is_identifier(name) { name.to_owned() } else { quoted(name) }
 }

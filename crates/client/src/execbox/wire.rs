@@ -1,4 +1,4 @@
-//! What this host writes that is not a message of its own: manifests, and results for those who pass them on.
+//! Wire formats of the host other than its messages: manifests, and results for callers that forward them.
 
 use super::execution::ExecuteResult;
 use super::provider::ResolvedProvider;
@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
-/// The providers as a runner is told of them: names and texts, nothing that could be called.
+/// The manifests of the providers for a runner: names and texts, nothing that could be called.
 pub(super) fn manifests(providers: &[Arc<ResolvedProvider>]) -> Json {
     let manifests: Vec<_> = providers
         .iter()
@@ -43,7 +43,7 @@ struct ProviderManifest<'a> {
     tools: ManifestTools<'a>,
 }
 
-/// In the order in which the tools were given.
+/// In definition order.
 struct ManifestTools<'a>(&'a ResolvedProvider);
 
 impl Serialize for ManifestTools<'_> {

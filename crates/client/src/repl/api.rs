@@ -1,4 +1,4 @@
-//! What a program asks of a REPL.
+//! The methods of a REPL client.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "whatever else an answer is, it was not asked for"
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
-/// A connection to a session. Clones share it; it closes with the last of them.
+/// A connection to a session. Clones share it; dropping the last clone closes it.
 #[derive(Clone)]
 pub struct ReplClient {
     driver: Arc<ReplDriver>,
@@ -34,25 +34,25 @@ impl fmt::Debug for ReplClient {
     }
 }
 
-/// What became of a command.
+/// The outcome of a call of a command.
 #[derive(Debug)]
 pub enum CommandOutcome {
-    /// It is over.
+    /// It has ended.
     Ended(CommandResult),
-    /// It goes on as a job of this id.
+    /// It continues as a job with this id.
     Job(String),
 }
 
-/// What is known of a job.
+/// The state of a job.
 #[derive(Debug)]
 pub enum JobSnapshot {
     /// It runs.
     Running(JobStatusResult),
-    /// It is over.
+    /// It has ended.
     Ended(JobResult),
 }
 
-/// A text that the server evaluates again and again. Dropping it ends it.
+/// A text that the server evaluates periodically. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct ReplWatch {
     id: String,
@@ -62,28 +62,28 @@ pub struct ReplWatch {
 }
 
 impl ReplClient {
-    /// Takes a session over: that of `?session=NAME` in the URL, or the usual one.
+    /// Takes over a session: the one that `?session=NAME` in the URL names, or the default one.
     pub async fn connect(url: &str, token: Option<&str>) -> Result<Self, ReplError> {
         Self::connect_with(url, token.map(ServerToken::unasked).as_ref()).await
     }
 
-    /// The same for a server that gets its token when it has shown what the token asks for.
+    /// Like `connect`, for a token that the server gets once it has given the proof that the token requires.
     pub async fn connect_with(url: &str, token: Option<&ServerToken>) -> Result<Self, ReplError> {
         let driver = Arc::new(ReplDriver::connect(url, token).await?);
         Ok(Self { driver, n_requests: Arc::default() })
     }
 
-    /// What the server said of itself.
+    /// The server's handshake.
     pub fn handshake(&self) -> &Handshake {
         &self.driver.handshake
     }
 
-    /// Tells when definitions or commands were replaced.
+    /// Subscribes to reloads of definitions or commands.
     pub fn reloads(&self) -> broadcast::Receiver<AssemblyReload> {
         self.driver.reloads.subscribe()
     }
 
-    /// Resolves when the connection is over, with the reason.
+    /// Resolves when the connection has ended, with the reason.
     pub async fn closed(&self) -> ReplError {
         let mut over = self.driver.over.clone();
         match over.wait_for(Option::is_some).await {
@@ -92,7 +92,7 @@ impl ReplClient {
         }
     }
 
-    /// A text's value.
+    /// Evaluates a text and returns its value.
     pub async fn eval(
         &self,
         code: &str,
@@ -101,7 +101,7 @@ impl ReplClient {
         self.eval_as(&self.fresh("eval"), code, timeout).await
     }
 
-    /// The same under an id of the caller's choice, so that it can be cancelled.
+    /// Like `eval`, with an id of the caller's choice, so that it can be cancelled.
     pub async fn eval_as(
         &self,
         id: &str,
@@ -116,18 +116,18 @@ impl ReplClient {
         }
     }
 
-    /// Ends an eval, a watch or a command. Not answered.
+    /// Cancels an eval, a watch or a command. The server does not answer.
     pub async fn cancel(&self, target: &str) -> Result<(), ReplError> {
         let frame = FromClient::Cancel { id: self.fresh("cancel"), target_id: target.to_owned() };
         self.send(PendingReplRequest { frame, waits: None }).await
     }
 
-    /// An id that this client has not used.
+    /// Returns an id that this client has not used.
     pub fn fresh(&self, kind: &str) -> String {
         format!("{kind}-{}", self.n_requests.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Names that fit at the cursor, which counts UTF-16 units.
+    /// Returns the completions at the cursor, which counts UTF-16 units.
     pub async fn complete(
         &self,
         code: &str,
@@ -141,7 +141,7 @@ impl ReplClient {
         }
     }
 
-    /// A new evaluator in place of the old one.
+    /// Replaces the evaluator with a new one.
     pub async fn reset(&self) -> Result<bool, ReplError> {
         let id = self.fresh("reset");
         match self.send_frame(&id, FromClient::Reset { id: id.clone() }).await? {
@@ -169,7 +169,7 @@ impl ReplClient {
         Ok(ReplWatch { id, client: self.clone(), frames, is_over: false })
     }
 
-    /// All commands, by name.
+    /// Returns all commands, sorted by name.
     pub async fn commands(&self) -> Result<Vec<CommandSummary>, ReplError> {
         let id = self.fresh("list");
         match self.send_frame(&id, FromClient::CommandsList { id: id.clone(), since: None }).await?
@@ -179,7 +179,7 @@ impl ReplClient {
         }
     }
 
-    /// One command with its schemas.
+    /// Returns one command with its schemas.
     pub async fn describe(&self, name: &str) -> Result<CommandDescriptor, ReplError> {
         let id = self.fresh("describe");
         let frame = FromClient::CommandDescribe { id: id.clone(), name: name.to_owned() };
@@ -189,7 +189,7 @@ impl ReplClient {
         }
     }
 
-    /// Calls a command; one that is a job goes on by itself.
+    /// Calls a command; one that is a job continues in the background.
     pub async fn call(
         &self,
         name: &str,
@@ -207,7 +207,7 @@ impl ReplClient {
         }
     }
 
-    /// How far a job is.
+    /// Returns the state of a job.
     pub async fn job(&self, job: &str) -> Result<JobSnapshot, ReplError> {
         let id = self.fresh("status");
         let frame = FromClient::JobStatus { id: id.clone(), job_id: job.to_owned() };
@@ -218,7 +218,7 @@ impl ReplClient {
         }
     }
 
-    /// Ends a job; says whether it was still running, and how far it was.
+    /// Cancels a job; returns whether it was still running, and its state.
     pub async fn cancel_job(&self, job: &str) -> Result<(bool, JobState), ReplError> {
         let id = self.fresh("job-cancel");
         let frame = FromClient::JobCancel { id: id.clone(), job_id: job.to_owned() };
@@ -228,7 +228,7 @@ impl ReplClient {
         }
     }
 
-    /// What was done lately, newest first.
+    /// Returns the recent journal entries, newest first.
     pub async fn journal(
         &self,
         kind: Option<JournalKind>,
@@ -260,12 +260,12 @@ impl ReplClient {
 }
 
 impl ReplWatch {
-    /// What it is called, for [`ReplClient::cancel`].
+    /// Its id, for [`ReplClient::cancel`].
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The next value; none once it is over.
+    /// Returns the next value; `None` after the last.
     pub async fn next(&mut self) -> Option<Result<SubscribeResult, ReplError>> {
         if self.is_over {
             return None;
@@ -297,7 +297,7 @@ impl Drop for ReplWatch {
             let (id, target_id) = (self.client.fresh("cancel"), self.id.clone());
             let asked =
                 PendingReplRequest { frame: FromClient::Cancel { id, target_id }, waits: None };
-            // A client that is too busy to hear it is told by the next watch's end.
+            // Best effort: the request is dropped if the queue of the driver is full.
             let _ = self.client.driver.asked.try_send(asked);
         }
     }

@@ -1,4 +1,4 @@
-//! The task behind a client: frames go out, answers find those who wait.
+//! The task of a client: sends frames and routes answers to the requests that wait for them.
 
 use super::ReplError;
 use crate::ServerToken;
@@ -11,29 +11,29 @@ use transport::{
     CLOSE_TIME_MAX, ClientReader, ClientWriter, IncomingMessage, MessageReader, MessageWriter,
 };
 
-/// Requests that wait for the socket; whoever fills it waits.
+/// Requests that wait for the socket; a sender waits when the queue is full.
 const REQUESTS_MAX: usize = 64;
 
-/// Frames of one watch that wait to be read. One that is read more slowly loses its oldest.
+/// Frames of one watch that wait to be read. A watch that is read more slowly loses its oldest.
 pub(super) const FRAMES_MAX: usize = 1_024;
 
-/// How long a server may take to let us in.
+/// The longest wait for a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Largest frame that is read.
 const FRAME_BYTES_MAX: usize = 64 << 20;
 
-/// Where the answers to one request go. A watch has many.
+/// Receives the answers to one request. A watch has many.
 pub(super) type ReplAnswerSender = mpsc::Sender<FromServer>;
 
-/// A request on its way.
+/// A request in the queue of the driver.
 pub(super) struct PendingReplRequest {
     pub(super) frame: FromClient,
-    /// Who waits, and under which id; none where nobody does.
+    /// The id of the request and the receiver of its answers; `None` where no answer is expected.
     pub(super) waits: Option<(String, ReplAnswerSender)>,
 }
 
-/// What clones of a client share.
+/// The state that clones of a client share.
 pub(super) struct ReplDriver {
     pub(super) asked: mpsc::Sender<PendingReplRequest>,
     pub(super) over: watch::Receiver<Option<ReplConnectionEnd>>,
@@ -42,7 +42,7 @@ pub(super) struct ReplDriver {
     _tasks: JoinSet<()>,
 }
 
-/// Why the connection is over.
+/// Why the connection has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplConnectionEnd {
     Evicted,
@@ -112,7 +112,7 @@ async fn drive(
             sent = writer.flush(), if is_sending => if sent.is_err() { break ReplConnectionEnd::Closed },
             received = reader.receive() => match received {
                 Ok(IncomingMessage::Whole(text)) => {
-                    // What we do not know is not for us.
+                    // Frames of an unknown kind are ignored.
                     let Ok(frame) = serde_json::from_slice::<FromServer>(text) else { continue };
                     match frame {
                         FromServer::SessionEvicted(_) => break ReplConnectionEnd::Evicted,
@@ -132,14 +132,14 @@ async fn drive(
 fn deliver(waiting: &mut HashMap<String, ReplAnswerSender>, frame: FromServer) {
     let Some((id, is_last)) = addressee(&frame) else { return };
     let Some(answers) = waiting.get(&id) else { return };
-    // A watch that nobody reads loses frames; an answer has room.
+    // A watch that is not read loses frames; an answer always has capacity.
     let _ = answers.try_send(frame);
     if is_last {
         waiting.remove(&id);
     }
 }
 
-/// For whom a frame is, and whether nothing follows it.
+/// The request that a frame belongs to, and whether it is the last one.
 fn addressee(frame: &FromServer) -> Option<(String, bool)> {
     let (id, is_last) = match frame {
         FromServer::Handshake(_)

@@ -1,31 +1,31 @@
-//! Why a client did not get what it asked for.
+//! The errors of a client.
 
 use protocols::hotrepl::wire::ErrorEnvelope;
 
-/// Why a client did not get what it asked for.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplError {
-    /// The server cannot be reached, or did not let us in.
+    /// The server cannot be reached, or refused the connection.
     #[error("connect to {url}: {reason}")]
     Connect {
-        /// Where, without its query: that may hold a token.
+        /// The URL without its query, which may contain a token.
         url: String,
-        /// Why.
+        /// The error message.
         reason: String,
     },
-    /// The first frame was no handshake, or of another version.
+    /// The first frame was not a handshake, or had another version.
     #[error("the server does not speak protocol version 2")]
     NoHandshake,
-    /// Another client has taken the session.
+    /// Another client has taken over the session.
     #[error("another client has taken the session")]
     Evicted,
-    /// The connection is gone.
+    /// The connection has closed.
     #[error("the connection is closed")]
     Closed,
-    /// The server said no, or what was run failed.
+    /// The server refused the request, or the evaluated program failed.
     #[error("{}", .0.message)]
     Failed(Box<ErrorEnvelope>),
-    /// An answer of another kind than what was asked for.
+    /// An answer of an unexpected kind.
     #[error("the server answered something else than was asked")]
     Unexpected,
 }

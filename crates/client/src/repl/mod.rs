@@ -1,4 +1,4 @@
-//! HotRepl, the client's side: evaluate in a session whose definitions stay, watch, complete, call commands.
+//! HotRepl, the client's side: evaluate in a session that retains its definitions, watch, complete, call commands.
 //!
 //! ```no_run
 //! use client::repl::ReplClient;
@@ -12,7 +12,7 @@
 //! # }
 //! ```
 //!
-//! Answers are told apart by their ids, so that requests need not wait for each other.
+//! Answers are matched to requests by id, so that requests need not wait for each other.
 
 mod api;
 mod driver;

@@ -1,4 +1,4 @@
-//! OAuth flows from their beginning by hand to the browser that returns from the authorization server.
+//! OAuth flows that a person starts outside of a call, and the browser that returns from the authorization server.
 
 use super::grant::OAuthGrant;
 use super::token::TokenEndpointError;
@@ -25,16 +25,16 @@ pub enum CallbackOutcome {
     Declined,
     /// No flow has this state, or it has ended.
     Unknown,
-    /// Another server than the expected one sent the browser, or it issued no token.
+    /// The browser was sent by an unexpected server, or the server issued no token.
     Failed(String),
 }
 
-/// The result of asking for a token by hand.
+/// The result of requesting a token outside of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlowStart {
-    /// There is a token: nobody has to agree.
+    /// A token is available: no person has to agree.
     Connected,
-    /// A person must open a page. Anybody who has the address may.
+    /// A person must open a page. The address works for any person who has it.
     Visit {
         /// The address.
         url: String,
@@ -46,14 +46,14 @@ pub enum FlowStart {
 /// The record of how a flow ended.
 #[derive(Serialize, Deserialize)]
 struct FlowEndNote {
-    /// What went wrong; none where nothing did.
+    /// The error; none if the flow succeeded.
     why: Option<String>,
     #[serde(flatten)]
     expiry: NoteExpiry,
 }
 
 impl Credentials {
-    /// Completes the flow of a browser that returned with these parameters. The connection is named where its flow was
+    /// Completes the flow of a browser that returned with these parameters. Returns the connection, if the flow was
     /// found.
     pub async fn complete_callback(
         self: &Arc<Self>,
@@ -89,7 +89,7 @@ impl Credentials {
         Ok((outcome, Some(key)))
     }
 
-    /// The connection of a state; none where it is unknown or has expired.
+    /// The connection of a state; none if it is unknown or has expired.
     pub async fn flow_key(&self, state: &str) -> Result<Option<ConnectionKey>, VaultError> {
         Ok(self.flow(state).await?.as_ref().and_then(BrowserFlow::key))
     }
@@ -159,8 +159,8 @@ impl Credentials {
 }
 
 impl ConnectionProof {
-    /// The page where a person agrees that this connection is used, unless nobody has to. Anybody who has the address
-    /// may open it.
+    /// The page where a person agrees to the use of this connection, if that is required. The address works for any person
+    /// who has it.
     pub async fn authorize(&self) -> Result<FlowStart, CredentialError> {
         let invalid = CredentialError::Invalid;
         let proof = with_registered_client(self.clone()).await;

@@ -23,7 +23,7 @@ const NAME_PREFIX: &str = "client/";
 /// The path of the document that describes this client.
 const DOCUMENT: &str = "/api/oauth/client-id-metadata.json";
 
-/// The identity to use at `guard`. `redirect` is the redirect URI, where the flow has one.
+/// The identity to use at `guard`. `redirect` is the redirect URI, if the flow has one.
 pub(super) async fn identity(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -82,7 +82,7 @@ pub(super) async fn forget_if_unknown(
     Ok(())
 }
 
-/// The identity that the published document describes, where the server supports such documents and can reach it.
+/// The identity of the published document, if the server supports such documents and can reach it.
 fn published_identity(
     guard: &AuthorizationServer,
     redirect: Option<&Url>,

@@ -1,5 +1,5 @@
-//! What the description of a source says about its tokens. It counts where the operator configured nothing, and its
-//! addresses may lead no further than the place that the description comes from.
+//! The OAuth settings in the description of a source. They apply if the operator configured nothing, and the
+//! reach of their addresses is limited to that of the description itself.
 
 use super::discover::{self, AuthorizationServer, trouble};
 use super::metadata::ServerMetadata;
@@ -19,7 +19,7 @@ pub(super) fn flow(proof: &ConnectionProof, oauth: &OAuthConfig) -> OAuthFlow {
     })
 }
 
-/// Where its tokens come from, as the description says.
+/// The token settings in the description.
 pub(super) fn tokens(proof: &ConnectionProof, oauth: &OAuthConfig) -> Option<TokenSource> {
     let named = oauth.scheme.as_deref();
     let methods = proof.credentials.methods(&proof.key);
@@ -28,7 +28,7 @@ pub(super) fn tokens(proof: &ConnectionProof, oauth: &OAuthConfig) -> Option<Tok
     fitting.find_map(|way| way.tokens)
 }
 
-/// The authorization server by the description; none where that does not say enough.
+/// The authorization server in the description; none if the description is incomplete.
 pub(super) async fn authorization_server(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -54,7 +54,8 @@ pub(super) async fn authorization_server(
     Ok(Some(from_description(oauth, described, (server, audience.clone(), reach))))
 }
 
-/// The same for a server without registration, where discovery failed: the client's identity must be configured.
+/// The same, for a server without registration after discovery failed: a client identity must be
+/// configured.
 pub(super) fn last_resort(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -88,7 +89,7 @@ fn from_description(
     AuthorizationServer { server, resource: oauth.resource.clone(), audience, scopes, reach }
 }
 
-/// The server that a flow names, if it publishes metadata that say where to register.
+/// The server of a flow, if it publishes metadata with a registration endpoint.
 async fn self_registration_server(
     http: &ApiClient,
     known: &TokenFlow,

@@ -27,7 +27,7 @@ pub(super) struct DeviceStart {
     pub(super) interval: u64,
     /// The address that the person opens.
     pub(super) url: String,
-    /// What they type there, where the address does not contain it.
+    /// The code that the person types there, if the address does not contain it.
     pub(super) user_code: String,
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn begin_device_flow(
     let (Some(device_code), Some(user_code), Some(url)) =
         (text("device_code"), text("user_code"), url)
     else {
-        return Err(super::discover::trouble("its authorization server says no device code"));
+        return Err(super::discover::trouble("its authorization server sent no device code"));
     };
     tools::scrub::learn(&device_code);
     let interval = response["interval"].as_u64().unwrap_or(INTERVAL_USUALLY).min(INTERVAL_MAX);
@@ -98,7 +98,7 @@ async fn poll_token(
                 continue;
             }
             Err(TokenEndpointError::Refused(word)) if word == "access_denied" => Answer::Decline,
-            // Expired or unknown: the waiting calls begin another flow.
+            // Expired or unknown: the waiting calls start another flow.
             Err(TokenEndpointError::Refused(_)) => Answer::Accept { content: None },
             Err(TokenEndpointError::Failed(_)) => {
                 pause = (pause + SLOWER).min(Duration::from_secs(INTERVAL_MAX));

@@ -1,5 +1,5 @@
-//! Discovers the authorization server of a source. An address that another server names is followed only as far as it may
-//! lead: a server on the internet cannot send requests into private networks.
+//! Discovers the authorization server of a source. The reach of an address that another server names is limited by the reach
+//! of that server: a server on the internet cannot send requests into private networks.
 
 use super::described;
 use super::metadata::{self, ResourceMetadata, ServerMetadata};
@@ -12,7 +12,7 @@ use tools::http::{ApiClient, ApiRequest, ApiResponse, AuthChallenge, HttpLimits,
 use tools::{CancelSignal, ToolCredential};
 use url::Url;
 
-/// Largest document of metadata, and how long one may take.
+/// Maximum size of a metadata document, and the time limit for fetching one.
 const DOCUMENT_BYTES_MAX: usize = 256 << 10;
 const DOCUMENT_TIME_MAX: Duration = Duration::from_secs(15);
 
@@ -20,7 +20,7 @@ const DOCUMENT_TIME_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone)]
 pub(super) struct AuthorizationServer {
     pub(super) server: ServerMetadata,
-    /// The resource indicator of token requests (RFC 8707), where there is one.
+    /// The resource indicator of token requests (RFC 8707), if there is one.
     pub(super) resource: Option<String>,
     /// The only origin that tokens are sent to.
     pub(super) audience: Url,
@@ -52,7 +52,7 @@ pub(super) async fn authorization_server(
     };
     if let Some(token) = &oauth.token_url {
         let server = configured_server(oauth, token)?;
-        // The operator named these addresses: they may be anywhere.
+        // The operator named these addresses: their reach is unlimited.
         return Ok(AuthorizationServer {
             server,
             resource,
@@ -160,7 +160,7 @@ async fn request_metadata(
     (challenge, None)
 }
 
-/// The metadata in the document at `place`.
+/// Fetches the metadata document at `place`.
 pub(super) async fn server_at(
     http: &ApiClient,
     place: &Url,
@@ -179,7 +179,7 @@ pub(super) async fn server(
     reach: RequestReach,
 ) -> Result<ServerMetadata, ToolFailure> {
     let url = parse(issuer)?;
-    let mut why = "it says nothing about itself".to_owned();
+    let mut why = "it publishes no metadata".to_owned();
     for place in metadata::server_places(&url) {
         match document(http, &place, reach).await {
             Ok(text) => match metadata::server(&text, issuer) {
@@ -194,7 +194,7 @@ pub(super) async fn server(
     Err(trouble(&format!("the authorization server {host} cannot be used: {why}")))
 }
 
-/// A document. `Err(None)` where there is none, `Err(Some(_))` where it cannot be fetched.
+/// Fetches a document. `Err(None)` if there is none, `Err(Some(_))` if it cannot be fetched.
 async fn document(
     http: &ApiClient,
     url: &Url,

@@ -11,7 +11,7 @@ use tools::envelope::ToolFailure;
 use tools::{ToolCredential, scrub};
 use url::Url;
 
-/// Scopes of one request: those that a source requires are added to those of earlier requests.
+/// Maximum number of scopes of one request: those that a source requires are added to those of earlier requests.
 const SCOPES_MAX: usize = 200;
 
 /// The error code for a refusal of the authorization server.
@@ -22,13 +22,13 @@ const REFUSED: &str = "oauth_refused";
 pub(super) struct OAuthGrant {
     pub(super) access_token: String,
     pub(super) refresh_token: Option<String>,
-    /// When the access token expires; none where the server did not say.
+    /// When the access token expires; none if the server did not state it.
     #[serde(flatten)]
     pub(super) expiry: Option<NoteExpiry>,
     /// Whether it was renewed because the source refused the token before. If the source refuses this one too, only a
     /// person can help.
     pub(super) is_retried: bool,
-    /// Records call it so.
+    /// Named differently in records.
     #[serde(rename = "counter")]
     pub(super) endpoint: TokenEndpoint,
     /// The scopes that were asked for.
@@ -38,11 +38,11 @@ pub(super) struct OAuthGrant {
 
 /// Whether a grant covers the scopes that a source requires.
 pub(super) enum ScopeCoverage {
-    /// They were asked for, and there is a token that the source has not refused.
+    /// They were requested, and there is a token that the source has not rejected.
     Wide(ToolCredential),
-    /// They were asked for, and the source refuses all the same: asking again would not help.
+    /// They were requested, and the source rejects the token all the same: another request would not help.
     Exhausted,
-    /// They were never asked for.
+    /// They were never requested.
     Narrow,
 }
 
@@ -90,8 +90,8 @@ impl Credentials {
     }
 }
 
-/// A token that is good, as far as we know: the present one, or a new one where no person has to be asked. `refused` is
-/// the token that the source refused. None where only a person can help. Concurrent callers wait for one renewal.
+/// A token that is valid as far as is known: the present one, or a new one if that needs no person. `refused` is
+/// the token that the source rejected. None if only a person can help. Concurrent callers wait for one renewal.
 pub(super) async fn usable_credential(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -128,7 +128,7 @@ pub(super) async fn usable_credential(
     Ok(Some(grant.credential()))
 }
 
-/// The present grant, if it is good.
+/// The present grant, if it is valid.
 pub(super) async fn fresh_grant(
     proof: &ConnectionProof,
     refused: Option<&str>,
@@ -178,7 +178,7 @@ pub(super) async fn union_of_scopes(
     Ok(united)
 }
 
-/// A token of the client-credentials flow with more scopes; none where the server refuses.
+/// A token of the client-credentials flow with more scopes; none if the server refuses.
 pub(super) async fn widen_own_grant(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -204,7 +204,7 @@ fn is_exhausted(grant: &OAuthGrant, refused: Option<&str>) -> bool {
     grant.is_retried && refused == Some(grant.access_token.as_str())
 }
 
-/// Renews a grant with its refresh token; none where the server no longer accepts it.
+/// Renews a grant with its refresh token; none if the server no longer accepts it.
 async fn refresh(
     proof: &ConnectionProof,
     grant: &OAuthGrant,
@@ -214,12 +214,12 @@ async fn refresh(
     let members = [("grant_type", "refresh_token"), ("refresh_token", token.as_str())];
     match grant.endpoint.tokens(&proof.credentials, &members).await {
         Ok(mut renewed) => {
-            // Servers that do not change refresh tokens do not repeat them.
+            // Servers that do not rotate refresh tokens do not repeat them.
             renewed.refresh_token = renewed.refresh_token.or_else(|| grant.refresh_token.clone());
             renewed.scopes.clone_from(&grant.scopes);
             Ok(Some(renewed))
         }
-        // Expired or revoked: a person agrees anew.
+        // Expired or revoked: a person has to agree again.
         Err(TokenEndpointError::Refused(word)) if word == "invalid_grant" => {
             let gone = OAuthGrant { refresh_token: None, ..grant.clone() };
             proof
@@ -229,7 +229,7 @@ async fn refresh(
                 .map_err(|error| vault_trouble(&error))?;
             Ok(None)
         }
-        // The grant itself may be good: for instance, the server no longer knows this client. A person can help.
+        // The grant itself may be valid: for example, the server no longer knows this client. A person can help.
         Err(TokenEndpointError::Refused(word)) => {
             tracing::warn!(connection = proof.key.display_name(), word, "a token was not renewed");
             let forgotten = client_identity::forget_if_unknown(

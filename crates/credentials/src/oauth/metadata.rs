@@ -1,4 +1,4 @@
-//! Metadata of resources and authorization servers (RFC 9728, RFC 8414, OpenID Connect), and what of it is believed. Pure.
+//! Metadata of resources and authorization servers (RFC 9728, RFC 8414, OpenID Connect), and which of it is trusted. Pure.
 
 use serde_json::Value;
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 /// The metadata of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerMetadata {
-    /// Its issuer; none where only its addresses are configured.
+    /// Its issuer; none if only its addresses are configured.
     pub(super) issuer: Option<String>,
     pub(super) authorization: Option<Url>,
     pub(super) token: Url,
@@ -83,7 +83,7 @@ fn with_path(url: &Url, word: &str) -> Vec<Url> {
     places
 }
 
-/// Reads a resource's metadata. One that speaks for another resource is not believed.
+/// Parses a resource's metadata. Metadata for another resource are rejected.
 pub(super) fn resource(text: &str, asked: &Url) -> Result<ResourceMetadata, String> {
     let document: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
     let name = document["resource"].as_str().ok_or("it names no resource")?;
@@ -100,7 +100,7 @@ pub(super) fn resource(text: &str, asked: &Url) -> Result<ResourceMetadata, Stri
     Ok(ResourceMetadata { resource: name.to_owned(), issuer: issuer.to_owned(), scopes })
 }
 
-/// Reads a server's metadata from a linked place: a document counts for its own origin only.
+/// Parses a server's metadata from a linked place: a document applies to its own origin only.
 pub(super) fn server_found_at(text: &str, place: &Url) -> Result<ServerMetadata, String> {
     let document: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
     let issuer = document["issuer"].as_str().ok_or("it does not say its name")?;
@@ -110,9 +110,9 @@ pub(super) fn server_found_at(text: &str, place: &Url) -> Result<ServerMetadata,
     }
 }
 
-/// Reads a server's metadata. One that calls itself otherwise than it was asked for is not believed, and none of
-/// its addresses may be less guarded than its own. A slash at the end makes no other name of it: servers write one
-/// where the resources that name them do not, and the reverse. From here on, its own spelling counts.
+/// Parses a server's metadata. The issuer must be the requested one, and none of its addresses may be less secure than
+/// its own. A trailing slash is ignored in the comparison: servers write one where the resources that name them do not,
+/// and the reverse. From here on, the server's own spelling is used.
 pub(super) fn server(text: &str, asked: &str) -> Result<ServerMetadata, String> {
     let document: Value = serde_json::from_str(text).map_err(|_| "it is not JSON".to_owned())?;
     let is_asked = |name: &&str| name.trim_end_matches('/') == asked.trim_end_matches('/');

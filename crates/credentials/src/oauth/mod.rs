@@ -37,22 +37,22 @@ const CALLBACK: &str = "/api/oauth/callback";
 #[derive(Clone, Serialize, Deserialize)]
 struct OAuthPurpose {
     state: String,
-    /// Records call it so.
+    /// Named differently in records.
     #[serde(rename = "counter")]
     endpoint: TokenEndpoint,
     issuer: Option<String>,
     names_itself: bool,
-    /// The redirect URI, byte for byte as it was sent.
+    /// The redirect URI, byte for byte as sent.
     redirect: Option<String>,
     verifier: Option<String>,
     /// The device code, and the polling interval in seconds.
     device: Option<(String, u64)>,
-    /// The scopes that are asked for.
+    /// The requested scopes.
     #[serde(default)]
     scopes: Vec<String>,
 }
 
-/// Why the present token is not enough.
+/// Why the present token is not sufficient.
 #[derive(Clone, Copy, Default)]
 struct TokenNeed<'n> {
     /// The source refused it.
@@ -61,7 +61,7 @@ struct TokenNeed<'n> {
     scopes: &'n [String],
 }
 
-/// The present token, if it can be had without asking a person.
+/// The present token, if it is available without asking a person.
 pub(crate) async fn available(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -72,7 +72,7 @@ pub(crate) async fn available(
     })
 }
 
-/// A token. Asks a person where that is needed.
+/// A token. Asks a person if necessary.
 pub(crate) async fn credential(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -91,7 +91,7 @@ pub(crate) async fn renewed(
     obtain_token(proof, oauth, token_of(refused), call).await
 }
 
-/// A token with more scopes; none where asking for it would not help.
+/// A token with more scopes; none if a request would not help.
 pub(crate) async fn widened(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -151,7 +151,7 @@ async fn obtain_token(
 }
 
 impl TokenNeed<'_> {
-    /// Whether a concurrent call has got what is needed.
+    /// Whether a concurrent call has already obtained what is needed.
     async fn is_met(self, proof: &ConnectionProof) -> Result<bool, ToolFailure> {
         match self.scopes {
             [] => Ok(fresh_grant(proof, self.refused).await?.is_some()),
@@ -163,8 +163,8 @@ impl TokenNeed<'_> {
     }
 }
 
-/// Begins a flow at the authorization server, or joins the current one. Returns what the person reads and the address
-/// that they open; none where a grant came meanwhile.
+/// Begins a flow at the authorization server, or joins the current one. Returns the message for the person and the address
+/// that they open; none if a grant arrived meanwhile.
 async fn begin_flow(
     proof: &ConnectionProof,
     oauth: &OAuthConfig,
@@ -286,7 +286,7 @@ fn authorization(
     challenge: &str,
 ) -> Result<String, ToolFailure> {
     let url = guard.server.authorization.clone();
-    let mut url = url.ok_or_else(|| discover::trouble("nobody said where people agree"))?;
+    let mut url = url.ok_or_else(|| discover::trouble("it names no authorization page"))?;
     let scope = guard.scopes.join(" ");
     {
         let mut query = url.query_pairs_mut();

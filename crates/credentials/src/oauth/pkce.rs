@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (RFC 7636), S256 only: a code that was stolen is worth nothing. Pure, but for the
+//! Proof Key for Code Exchange (RFC 7636), S256 only: a stolen code is useless. Pure, except for the
 //! randomness.
 
 use crate::vault::{VaultError, random};
@@ -6,13 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-/// A secret that only whoever began can show.
+/// The code verifier, which only the initiator of the flow knows.
 pub(super) fn verifier() -> Result<String, VaultError> {
     let bytes: [u8; 32] = random()?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// What is told about it beforehand.
+/// The code challenge, which is sent in advance.
 pub(super) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }

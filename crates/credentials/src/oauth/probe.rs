@@ -1,4 +1,4 @@
-//! Looks up the authorization server of an address before a source is added.
+//! Probes an address for its authorization server before a source is added.
 
 use super::discover;
 use super::metadata::ServerMetadata;
@@ -26,7 +26,7 @@ pub struct ServerProbe {
 }
 
 impl Credentials {
-    /// Looks up the authorization server of a resource, or what the address says if it is one itself.
+    /// Looks up the authorization server of a resource, or the metadata of the address if it is one itself.
     pub async fn probe(&self, url: &str) -> Result<ServerProbe, CredentialError> {
         let wrong = |why: String| CredentialError::Invalid(why);
         let place = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));

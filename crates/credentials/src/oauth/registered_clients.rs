@@ -36,7 +36,7 @@ pub struct RegisteredClient {
     pub client_secret: Option<SecretText>,
     /// What its tokens are for.
     pub resource: Option<String>,
-    /// How the server knows it.
+    /// How it became known to the server.
     pub origin: ClientOrigin,
 }
 
@@ -126,7 +126,7 @@ impl Credentials {
     }
 }
 
-/// Completes a connection with its registered client, where it names one. Members of the connection win.
+/// Completes a connection with its registered client, if it names one. Members of the connection win.
 pub(crate) async fn with_registered_client(
     proof: ConnectionProof,
 ) -> Result<ConnectionProof, ToolFailure> {

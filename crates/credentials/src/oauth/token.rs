@@ -101,7 +101,7 @@ impl TokenEndpoint {
         })
     }
 
-    /// A form to an endpoint of the server, with who we are.
+    /// Sends a form to an endpoint of the server, with the client's identity.
     pub(super) async fn post(
         &self,
         credentials: &Credentials,
@@ -152,7 +152,7 @@ impl TokenEndpoint {
     }
 }
 
-/// Interprets an answer. A server error is not a refusal, whatever code it carries.
+/// Interprets an answer. A server error is not a refusal, regardless of its code.
 fn read_response(status: StatusCode, response: Value) -> Result<Value, TokenEndpointError> {
     let word = response["error"].as_str().map(|word| word.chars().take(64).collect::<String>());
     match word {

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-/// How often a passphrase is derive_key: what is recommended for SHA-256.
+/// Iterations of the key derivation: the recommendation for SHA-256.
 const ROUNDS: NonZeroU32 = NonZeroU32::new(600_000).expect("it is not zero");
 
-/// Most rounds that are accepted: a forged export must not occupy a processor.
+/// Maximum number of iterations: a forged export must not occupy a processor.
 const ROUNDS_MAX: u32 = 10_000_000;
 
-/// Shortest passphrase: shorter ones are found by trying.
+/// Shortest passphrase: shorter ones can be guessed.
 const PASSPHRASE_CHARS_MIN: usize = 12;
 
 /// Largest backup that is read.
@@ -33,7 +33,7 @@ struct VaultBackup {
     sealed: String,
 }
 
-/// What is inside.
+/// The decrypted contents.
 #[derive(Serialize, Deserialize)]
 struct BackupContents {
     secrets: BTreeMap<String, String>,
@@ -48,9 +48,9 @@ struct BackupContents {
 /// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VaultImport {
-    /// Secrets that are new here.
+    /// Secrets that were added.
     pub n_added: usize,
-    /// Secrets that were here already, and stay unchanged.
+    /// Secrets that existed already, and stay unchanged.
     pub n_kept: usize,
 }
 
@@ -131,7 +131,7 @@ impl Vault {
     }
 }
 
-/// Derives the key of a passphrase, which takes a while on purpose, on a thread of its own.
+/// Derives the key of a passphrase, which is slow on purpose, on a blocking thread.
 async fn derive_key(
     passphrase: &str,
     salt: &[u8],

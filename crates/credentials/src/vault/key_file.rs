@@ -1,4 +1,4 @@
-//! The file with the key that everything else is wrapped by. Only its owner may read it.
+//! The file with the key that wraps all other keys. Only its owner may read it.
 
 use super::seal::SealingKey;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ const FILE_BYTES_MAX: u64 = 4_096;
 /// First word of each line.
 const WORD: &str = "airlock-vault-key";
 
-/// KeyList by their ids, the newest last. Two while the key is being changed.
+/// Keys by their ids, the newest last. Two during a rotation.
 pub(super) type KeyList = Vec<(String, SealingKey)>;
 
 /// The place of the key.
@@ -25,7 +25,7 @@ pub enum KeyPlace {
     Memory,
 }
 
-/// Reads the keys; none where there is no file. An error says what to do.
+/// Reads the keys; none if there is no file. Errors contain a remedy.
 pub(super) fn read(path: &Path) -> Result<Option<KeyList>, String> {
     let shown = path.display();
     let mut file = match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path) {
@@ -52,7 +52,7 @@ pub(super) fn read(path: &Path) -> Result<Option<KeyList>, String> {
 /// Writes the keys atomically.
 pub(super) fn write(path: &Path, keys: &KeyList) -> io::Result<()> {
     let partial = path.with_extension("new");
-    // What a crash left behind is ours.
+    // A partial file of a crash may be replaced.
     drop(fs::remove_file(&partial));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
     for (id, key) in keys {

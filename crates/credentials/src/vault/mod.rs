@@ -1,5 +1,5 @@
 //! Secrets at rest. Each is sealed with a data key; data keys are wrapped by a key in a file that only its owner can
-//! read. Without that file no secret opens and none is destroyed, and the errors say what to do.
+//! read. Without that file no secret opens and none is destroyed, and the errors contain a remedy.
 
 mod backup;
 mod key_file;
@@ -34,7 +34,7 @@ struct VaultInner {
     records: Arc<dyn RecordStore>,
     place: KeyPlace,
     state: RwLock<VaultState>,
-    /// One change of keys at a time.
+    /// Locked during a change of keys.
     key_change: Mutex<()>,
 }
 
@@ -42,16 +42,16 @@ struct VaultInner {
 #[derive(Clone)]
 enum VaultState {
     Open(Arc<OpenKeys>),
-    /// What to do about it.
+    /// The reason and the remedy.
     Locked(String),
 }
 
 struct OpenKeys {
-    /// What wraps the data keys, and its id.
+    /// The key that wraps the data keys, and its id.
     outer: (String, SealingKey),
-    /// Data keys by their ids: two while they are being changed.
+    /// Data keys by their ids: two during a rotation.
     data: BTreeMap<String, SealingKey>,
-    /// The one that new secrets are sealed with.
+    /// The id of the key that seals new secrets.
     current: String,
 }
 
@@ -62,7 +62,7 @@ pub enum VaultError {
     #[error("the vault is locked: {0}")]
     Locked(String),
     /// The record does not open with the right key.
-    #[error("the secret {0} is damaged; enter it anew")]
+    #[error("the secret {0} is damaged; enter it again")]
     Damaged(String),
     /// The value is too long.
     #[error("a secret has {VALUE_BYTES_MAX} bytes at most")]
@@ -81,20 +81,20 @@ pub enum VaultError {
 /// The state of the vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultStatus {
-    /// Why it is locked, and what to do.
+    /// Why it is locked, and the remedy.
     pub trouble: Option<String>,
     /// The place of its key.
     pub place: KeyPlace,
-    /// Which key that is.
+    /// The id of the key.
     pub key: Option<String>,
-    /// How many secrets it holds.
+    /// The number of its secrets.
     pub n_secrets: usize,
 }
 
 /// The record with the data keys, each wrapped.
 #[derive(Serialize, Deserialize)]
 struct WrappedKeys {
-    /// Which key wraps them.
+    /// The id of the key that wraps them.
     outer: String,
     current: String,
     keys: BTreeMap<String, String>,
@@ -144,7 +144,7 @@ impl Vault {
         match (wrapped, outer) {
             (Some(wrapped), Some(outer)) => {
                 let keys = unwrap_keys(&wrapped.value, &outer, &self.0.place)?;
-                // A change of keys was cut off after its last secret: the old key has nothing left to open.
+                // A rotation was interrupted after its last secret: the old key has nothing left to open.
                 if outer.len() > 1 && keys.data.len() == 1 {
                     self.write_file(&vec![keys.outer.clone()])?;
                 }
@@ -309,7 +309,7 @@ fn lost_key_advice(place: &KeyPlace) -> String {
              connections and enter their secrets anew, or `airlock vault import` an export into a new data directory",
             path.display()
         ),
-        KeyPlace::Memory => "its key was never kept".into(),
+        KeyPlace::Memory => "its key was never stored".into(),
     }
 }
 

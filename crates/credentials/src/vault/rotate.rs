@@ -15,7 +15,7 @@ impl Vault {
         let _changing = self.0.key_change.lock().await;
         let before = self.open_keys()?;
         let outer = (key_id()?, SealingKey::random()?);
-        // First both keys in the file: until the record below is written, the old one counts.
+        // First write both keys to the file: until the record below is written, the old one is in use.
         self.write_file(&vec![before.outer.clone(), outer.clone()])?;
         let current = key_id()?;
         let mut data = before.data.clone();

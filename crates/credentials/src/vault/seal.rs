@@ -1,4 +1,4 @@
-//! AES-256-GCM with a name: what is sealed under one name opens under no other. Pure, but for the randomness.
+//! AES-256-GCM with a name: a value that was sealed under one name opens under no other. Pure, except for the randomness.
 
 use aes_gcm::aead::{Aead as _, Payload};
 use aes_gcm::{Aes256Gcm, KeyInit as _, Nonce};
@@ -8,36 +8,36 @@ use base64::engine::general_purpose::STANDARD;
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 12;
 
-/// A key that seals. Never printed.
+/// A key that seals values. Never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SealingKey([u8; KEY_BYTES]);
 
 /// Why something could not be sealed or opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SealError {
-    /// The machine gives no randomness.
+    /// The system's random source failed.
     Random,
-    /// Another key, another name, or damage: the three cannot be told apart.
+    /// Another key, another name, or damage: these cannot be distinguished.
     Wrong,
 }
 
 impl SealingKey {
-    /// A fresh one.
+    /// Creates a random key.
     pub(crate) fn random() -> Result<Self, SealError> {
         random().map(Self)
     }
 
-    /// From its written form.
+    /// Parses the written form of a key.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         STANDARD.decode(text).ok()?.try_into().ok().map(Self)
     }
 
-    /// From what a passphrase was derive_key to.
+    /// The key with these derived bytes.
     pub(crate) const fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// Its written form, for the one file that holds it and for the wrap around it.
+    /// The written form, for the one file that holds it and for the wrapped record.
     pub(crate) fn reveal(&self) -> String {
         STANDARD.encode(self.0)
     }
@@ -51,7 +51,7 @@ impl SealingKey {
         Ok(STANDARD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// Opens what was sealed under `name`.
+    /// Opens a value that was sealed under `name`.
     pub(crate) fn open(&self, name: &str, sealed: &str) -> Result<String, SealError> {
         let bytes = STANDARD.decode(sealed).map_err(|_| SealError::Wrong)?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>().ok_or(SealError::Wrong)?;

@@ -101,14 +101,14 @@ async fn a_rotation_that_was_cut_off_leaves_everything_readable() {
     let (_dir, file, store) = house();
     let first = vault(&store, &file).await;
     first.put("a", "value-a").await.unwrap();
-    // As far as a crash may have come: both keys in the file, and the record still under the old one.
+    // A crash after the first step: both keys in the file, and the record still under the old one.
     let opened = first.open_keys().unwrap();
     let stray = ("feedbeef".to_owned(), SealingKey::random().unwrap());
     first.write_file(&vec![opened.outer.clone(), stray]).unwrap();
     let second = vault(&store, &file).await;
     assert_eq!(second.get("a").await.unwrap().as_deref(), Some("value-a"));
     assert_eq!(key_file::read(&file).unwrap().unwrap().len(), 1, "what is left over goes");
-    // Or farther: two data keys, and a secret under the older one.
+    // A crash after a later step: two data keys, and a secret under the older one.
     let outer = (key_id().unwrap(), SealingKey::random().unwrap());
     let mut data = opened.data.clone();
     data.insert("new".into(), SealingKey::random().unwrap());

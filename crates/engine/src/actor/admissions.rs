@@ -1,4 +1,4 @@
-//! What the catalogue and the policies say about a call before it is decided on.
+//! Checks a call against the catalogue and the policies before it is decided.
 
 use super::ExecutionActor;
 use lifecycle::{
@@ -7,17 +7,17 @@ use lifecycle::{
 };
 
 impl ExecutionActor {
-    /// What the catalogue says about a call; a blocked tool is not in it.
+    /// Checks a call against the catalogue; blocked tools are not in it.
     pub(super) fn admit_call(&self, tool: &ToolPath, args: &Json) -> CallAdmission {
         let policy = self.shared.config.policies.live();
         let catalogue = &self.shared.config.catalogue;
         let mut admission =
             catalogue.admit_seen(tool, args, |found| !policy.shows(&found.path(), found.traits()));
-        // To take a fingerprint of all that is said about a tool costs time: only for those who are asked.
+        // A fingerprint of the whole tool definition is expensive: it is computed only for calls that ask.
         if let CallAdmission::Fit { traits, revision, about, .. } = &mut admission
             && matches!(policy.verdict(tool, *traits), PolicyVerdict::Ask { .. })
         {
-            // Nobody is asked about a call that could not be made.
+            // No question is asked about a call that could not be made.
             if let Some(told) = catalogue.objection(tool, args) {
                 return CallAdmission::Told(told);
             }
@@ -31,7 +31,7 @@ impl ExecutionActor {
         admission
     }
 
-    /// The tool that the program means, and the alias by which it does, if it used one.
+    /// The tool that the program means, and the alias that it used, if any.
     pub(super) fn resolve(&self, said: ToolPath) -> (ToolPath, Option<ToolPath>) {
         match &self.journal.state().origin {
             Some(origin) => origin.terms.resolve(said),
@@ -46,7 +46,7 @@ impl ExecutionActor {
         args: &Json,
     ) -> CallAdmission {
         let (state, catalogue) = (self.journal.state(), &self.shared.config.catalogue);
-        // A call that replay makes again is judged by what was recorded, not by today's catalogue.
+        // A call that a replay repeats is judged by what was recorded, not by the present catalogue.
         if state.calls.contains_key(&call) {
             return CallAdmission::Unfit(Failure::new(FailureCode::Internal, "known"));
         }
@@ -74,7 +74,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The same for a call by an alias, if it is one: its result is the tool's own value, and its failure is thrown.
+    /// The same, for a call by an alias: its result is the tool's own value, and its failure is thrown.
     pub(super) fn admit_as(
         &self,
         tool: &ToolPath,

@@ -1,5 +1,5 @@
-//! Answers of people. `lifecycle::decide_answers` decides on them, once and in one place; the actor adds what the journal
-//! does not have, and brings the program back first where that is needed.
+//! Answers of people. `lifecycle::decide_answers` is the single place that decides on them. The actor adds what the journal
+//! does not contain, and restores the program first if necessary.
 
 use super::{ExecutionActor, ReplySender};
 use crate::fault::Fault;
@@ -8,7 +8,7 @@ use lifecycle::{
     HeldCallFacts, Json, QuestionKind, Rejection,
 };
 
-/// Answers that are decided on once the program is back where the journal left it.
+/// Answers that are decided as soon as the program is restored.
 #[derive(Default)]
 pub(super) struct WaitingAnswers(Vec<(Vec<GivenAnswer>, ReplySender)>);
 
@@ -17,14 +17,14 @@ impl WaitingAnswers {
         self.0.is_empty()
     }
 
-    /// The program cannot be brought back: the questions stay open.
+    /// The program cannot be restored: the questions stay open.
     pub(super) fn refuse(&mut self, rejection: &Rejection) {
         for (_, reply) in self.0.drain(..) {
             let _ = reply.send(Err(rejection.clone().into()));
         }
     }
 
-    /// The journal failed: nobody knows whether there is a question still.
+    /// The journal failed: whether the question still exists is unknown.
     pub(super) fn fail(&mut self, fault: &Fault) {
         for (_, reply) in self.0.drain(..) {
             let _ = reply.send(Err(fault.clone().into()));
@@ -33,7 +33,7 @@ impl WaitingAnswers {
 }
 
 impl ExecutionActor {
-    /// Takes all of these answers or none, and replies once they are kept.
+    /// Takes all of these answers or none, and replies once they are durable.
     pub(super) fn answer_question(&mut self, answers: Vec<GivenAnswer>, reply: ReplySender) {
         match self.decide_answers(&answers) {
             Ok(true) => {
@@ -48,7 +48,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The program is back where the journal left it: now the answers that wait for that are decided on.
+    /// Decides on the answers that waited until the program was restored.
     pub(super) fn answer_waiting(&mut self) {
         for (answers, reply) in std::mem::take(&mut self.answers.0) {
             self.answer_question(answers, reply);
@@ -56,7 +56,7 @@ impl ExecutionActor {
         self.rest();
     }
 
-    /// Records the answers; false where the program must be brought back first.
+    /// Records the answers; false if the program must be restored first.
     fn decide_answers(&mut self, answers: &[GivenAnswer]) -> Result<bool, Rejection> {
         if self.journal.state().phase == ExecutionPhase::Unborn {
             return Err(Rejection::UnknownExecution(self.journal.execution()));
@@ -88,7 +88,7 @@ impl ExecutionActor {
         }
     }
 
-    /// What the catalogue says by now about a held call, with the arguments that it would get.
+    /// The present admission of a held call, with the arguments that it would get.
     fn admitted_today(&self, call: CallId, rider: &AnswerExtras) -> Option<CallAdmission> {
         let state = self.journal.state();
         let args = match rider {
@@ -98,14 +98,14 @@ impl ExecutionActor {
         self.admit_held(state.calls.get(&call)?, &args)
     }
 
-    /// Whether the tool that asks in the middle of `call` is gone, because its server died.
+    /// Whether the tool that asked during `call` is gone, because its server died.
     fn is_tool_gone(&self, call: CallId) -> bool {
         let stage = self.journal.state().calls.get(&call).map(|call| &call.stage);
         matches!(stage, Some(CallStage::Asking(_))) && !self.questions.is_at_work(call)
     }
 }
 
-/// Why what was filled in is not what the form asks for, if it is not.
+/// Why the content of an answer does not match the form, if it does not.
 fn form_misfit(kind: &QuestionKind, answer: &Answer) -> Option<String> {
     let (QuestionKind::Form { schema }, Answer::Accept { content }) = (kind, answer) else {
         return None;

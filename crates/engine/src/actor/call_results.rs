@@ -1,11 +1,11 @@
-//! Results of calls in the words of the program that receives them, and failures of programs in ours.
+//! Converts results of calls into the form that programs receive, and failures of programs into ours.
 
 use lifecycle::{CallOutcome, CodeDialect, Failure, FailureCode};
 use protocols::enclave;
 use protocols::execbox::wire::{CallFailure, RawJson};
 use std::borrow::Cow;
 
-/// The result of a call as its program receives it, with the codes of `codes`.
+/// The result of a call in the form that its program receives, with the codes of `codes`.
 pub(super) fn call_result(
     outcome: &CallOutcome,
     codes: CodeDialect,
@@ -33,13 +33,13 @@ pub(super) fn call_result(
     }
 }
 
-/// The failure without the code that a tool gave it, which is not for programs here.
+/// The failure without the tool's own code, which these programs do not see.
 fn untitled(failure: &Failure) -> Failure {
     Failure::new(failure.code, String::new())
 }
 
-/// What a program's own account of its failure means. A failed call that the program did not catch comes back with the
-/// code that it was given.
+/// Interprets the failure that a program reports. A failed call that the program did not catch returns with the
+/// code that the program received.
 pub(super) fn program_failure(mut failure: Failure, codes: CodeDialect) -> Failure {
     let own = match codes {
         CodeDialect::Journal => None,
@@ -51,10 +51,10 @@ pub(super) fn program_failure(mut failure: Failure, codes: CodeDialect) -> Failu
     failure
 }
 
-/// Longest code of a tool's own that programs are shown.
+/// Longest code of a tool that programs receive.
 const OWN_CODE_BYTES_MAX: usize = 100;
 
-/// The code that a failed tool gave itself, unless it is one of our words.
+/// A failed tool's own code, unless it is one of ours.
 fn tools_own_code(failure: &Failure) -> Option<Cow<'static, str>> {
     let code = given_code(failure)?;
     let fits = (1..=OWN_CODE_BYTES_MAX).contains(&code.len());

@@ -1,4 +1,4 @@
-//! Calls whose tools are at work. Small programs often make none: what calls need is made for the first one.
+//! Calls in progress. Small programs often make none, so the state is allocated for the first call.
 
 use crate::engine::EngineShared;
 use crate::reports::ProgressReporter;
@@ -9,33 +9,33 @@ use lifecycle::{CallId, CallOutcome, ExecutionId, Timestamp};
 use std::collections::BTreeMap;
 use tokio_util::sync::CancellationToken;
 
-/// None before the first call, and once the execution is over.
+/// None before the first call, and after the execution has ended.
 #[derive(Default)]
 pub(super) struct DispatchedCalls(Option<Box<AtWork>>);
 
-/// What the calls of one execution share.
+/// The state that the calls of one execution share.
 pub(super) struct AtWork {
     outcomes: FuturesUnordered<BoxFuture<'static, (CallId, CallEnd)>>,
-    /// Tells tools that nobody waits any more.
+    /// Signals to tools that their result is no longer needed.
     pub(super) abandoned: CancellationToken,
-    /// How far they say that they are.
+    /// Receives the progress of tools.
     pub(super) reporter: ProgressReporter,
-    /// Calls that have waited for their sources since they were last dispatched in earnest.
+    /// Calls that have waited for their sources since their last actual dispatch.
     pub(super) source_waits: BTreeMap<CallId, SourceWait>,
 }
 
-/// How long a call waits for its source, however often the source comes and goes meanwhile.
+/// How long a call has waited for its source, across all outages.
 pub(super) struct SourceWait {
     pub(super) until: Timestamp,
-    /// Why it could not be sent although its source was available, if it was tried.
+    /// Why it could not be sent although its source was available, if that was tried.
     pub(super) unsent: Option<String>,
 }
 
-/// What ended the work or the wait of a call.
+/// Why the work or the wait of a call ended.
 pub(super) enum CallEnd {
-    /// Its tool is done.
+    /// The tool returned.
     Returned(CallOutcome),
-    /// Its source is available, or was waited for long enough.
+    /// The source is available, or the wait timed out.
     SourceAwaited,
 }
 
@@ -44,7 +44,7 @@ impl DispatchedCalls {
         self.0.as_ref().is_none_or(|at_work| at_work.outcomes.is_empty())
     }
 
-    /// What a new call needs.
+    /// The state for a new call.
     pub(super) fn at_work(&mut self, execution: ExecutionId) -> &mut AtWork {
         self.0.get_or_insert_with(|| {
             let abandoned = CancellationToken::new();
@@ -54,31 +54,31 @@ impl DispatchedCalls {
         })
     }
 
-    /// How the next of them ended; none where there is none.
+    /// The end of the next call; none if there are no calls.
     pub(super) async fn next(&mut self) -> Option<(CallId, CallEnd)> {
         self.0.as_mut()?.outcomes.next().await
     }
 
-    /// How long a call waits for its source, if it does or did.
+    /// The wait of a call for its source, if there is or was one.
     pub(super) fn source_wait(&self, call: CallId) -> Option<&SourceWait> {
         self.0.as_ref()?.source_waits.get(&call)
     }
 
-    /// What tools said is no longer news.
+    /// Drops the recorded progress.
     pub(super) fn forget_reports(&self, shared: &EngineShared) {
         if let Some(at_work) = &self.0 {
             at_work.reporter.clear_reports(&shared.reports);
         }
     }
 
-    /// Nobody waits any more, but their outcomes are still welcome.
+    /// Signals that results are no longer needed; those that arrive are still accepted.
     pub(super) fn abandon(&self) {
         if let Some(at_work) = &self.0 {
             at_work.abandoned.cancel();
         }
     }
 
-    /// Ends all of them here.
+    /// Stops all calls.
     pub(super) fn stop(&mut self, shared: &EngineShared) {
         self.abandon();
         self.forget_reports(shared);

@@ -1,4 +1,4 @@
-//! What the execution uses of its caller's quotas: a place, and processor time.
+//! Accounts for what the execution uses of its caller's quotas: a slot, and processor time.
 
 use super::program_runner::ProgramRunner;
 use super::{ExecutionActor, LeaveReason};
@@ -7,28 +7,28 @@ use std::time::Duration;
 use store::StoreError;
 
 impl ExecutionActor {
-    /// The start was admitted before there was an actor.
+    /// The start was admitted before the actor existed.
     pub(super) fn count_start(&mut self, intent: &Intent) {
         if let Intent::Start { caller, .. } = intent {
             self.counted.admitted(caller.clone());
         }
     }
 
-    /// The start was admitted, and there is an execution of that id already.
+    /// The start was admitted, but an execution of that id exists already.
     pub(super) fn uncount_start(&self, intent: &Intent) {
         if let Intent::Start { caller, .. } = intent {
             self.shared.quotas.release_start(caller);
         }
     }
 
-    /// Counts the execution as what it is. Called before its events are written, so that a caller that has read of an
-    /// end can start the next one.
+    /// Updates the class that the execution counts in. Called before its events are written, so that a caller that has read
+    /// about an end can start the next one.
     pub(super) fn update_count(&mut self) {
         let waits_for_timers = self.waits_for_timers();
         self.counted.update(self.journal.state(), waits_for_timers);
     }
 
-    /// From here on the journal alone says what the execution counts as.
+    /// From here on the count follows the journal alone.
     pub(super) fn leave_count(&mut self, left: &LeaveReason) {
         match left {
             LeaveReason::Done => self.counted.update(self.journal.state(), false),
@@ -37,7 +37,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Gives the runner up, and charges the caller for what the program used. What is returned can be kept for the
+    /// Detaches the runner, and charges the caller for what the program used. The returned runner can be retained for the
     /// caller's next program.
     pub(super) fn detach_runner(&mut self) -> Option<ProgramRunner> {
         let is_coming_back = self.runner.is_coming_back();
@@ -51,7 +51,7 @@ impl ExecutionActor {
         Some(runner)
     }
 
-    /// The most that a runner can have used that is gone.
+    /// Upper bound of what a lost runner can have used.
     fn cpu_bound(&self) -> Duration {
         let since_ms = self.clock.runner_ms(self.shared.config.clock.now());
         let active_ms = since_ms.min(self.clock.active_ms());

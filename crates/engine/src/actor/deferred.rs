@@ -1,4 +1,4 @@
-//! Calls whose sources are not available: they wait here, and are decided on when the wait ends.
+//! Calls whose sources are unavailable: they wait here, and are decided when the wait ends.
 
 use super::ExecutionActor;
 use super::calls::{CallEnd, SourceWait};
@@ -8,11 +8,11 @@ use lifecycle::{
     ToolTraits, UnavailableSource,
 };
 
-/// How long a call that could not be sent waits at least before it is tried again.
+/// Minimum delay before a call that could not be sent is retried.
 const UNSENT_RETRY_MS: u64 = 1_000;
 
 impl ExecutionActor {
-    /// Whether a dispatched call can go to its tool now. An accept is good for the edition that was asked about,
+    /// Whether a dispatched call can go to its tool now. An acceptance is valid for the tool revision that was asked about,
     /// and the catalogue may just have changed.
     pub(super) fn is_callable(&self, call: CallId, known: &Call) -> bool {
         let catalogue = &self.shared.config.catalogue;
@@ -23,7 +23,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Waits for the source of a call, for as long as the configuration says.
+    /// Waits for the source of a call, for as long as the configuration allows.
     pub(super) fn await_source(&mut self, call: CallId) {
         let Some(known) = self.journal.state().calls.get(&call) else { return };
         let (tool, config) = (known.tool.clone(), &self.shared.config);
@@ -67,7 +67,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The wait for a source is over: decides on the call by what the catalogue has now.
+    /// The wait for a source has ended: decides on the call by the present catalogue.
     pub(super) fn admit_deferred(&mut self, call: CallId) {
         let state = self.journal.state();
         let (Some(known), Some(args)) = (state.calls.get(&call), state.args(call)) else { return };
@@ -87,7 +87,7 @@ impl ExecutionActor {
         self.rest();
     }
 
-    /// Why the call waits no longer, where its source is available and cannot be reached all the same.
+    /// Why the call stops waiting although its source is available and cannot be reached.
     fn given_up(&self, call: CallId, tool: &ToolPath) -> Option<UnavailableSource> {
         let config = &self.shared.config;
         let wait = self.calls.source_wait(call)?;
@@ -95,11 +95,11 @@ impl ExecutionActor {
         Some(config.catalogue.unsent(tool, why))
     }
 
-    /// What the catalogue says now about a call that a person was asked about. A tool that is gone counts as one whose
-    /// source is not available: no accept is used up by it.
+    /// The present admission of a call that a person was asked about. A missing tool counts as one whose
+    /// source is unavailable, so that no acceptance is used up by it.
     pub(super) fn admit_held(&self, call: &Call, args: &Json) -> Option<CallAdmission> {
         if call.nature.runs == ToolHost::AtCaller {
-            return None; // it is the caller's, and not in the catalogue
+            return None; // a caller's tool is not in the catalogue
         }
         let config = &self.shared.config;
         let is_hidden = config.policies.live().hides(&call.tool, ToolTraits::lasting(true));

@@ -1,5 +1,5 @@
-//! Effects: what the execution obliges us to do. They are performed in order, each once what obliges us to it is kept surely
-//! enough.
+//! Effects: actions that recorded events require. They are performed in order, each as soon as its event is sufficiently
+//! durable.
 
 use super::ExecutionActor;
 use super::calls::CallEnd;
@@ -11,17 +11,17 @@ use lifecycle::{
 };
 use std::collections::VecDeque;
 
-/// Effects that are not performed yet, in order.
+/// Pending effects, in order.
 #[derive(Default)]
 pub(super) struct EffectQueue(VecDeque<PendingEffect>);
 
-/// An effect, behind the gate it must wait for.
+/// An effect, and the gate that it waits for.
 struct PendingEffect {
     gate: Option<AppendGate>,
     act: EffectAction,
 }
 
-/// What to do.
+/// The action.
 enum EffectAction {
     Dispatch(CallId),
     AwaitSource(CallId),
@@ -53,7 +53,7 @@ impl EffectQueue {
 }
 
 impl ExecutionActor {
-    /// Submits an intent of our own making and does what is owed because of it.
+    /// Submits an intent of the actor itself and performs its effects.
     pub(super) fn submit(&mut self, intent: Intent) -> Result<AppendGate, Rejection> {
         let at = self.shared.config.clock.now();
         let policy = self.shared.config.policies.live();
@@ -84,7 +84,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Does what is owed, as far as the gates are open, in order.
+    /// Performs the effects whose gates are open, in order.
     pub(super) fn act(&mut self) {
         loop {
             while let Some(act) = self.effects.pop_open(&self.journal) {
@@ -93,7 +93,7 @@ impl ExecutionActor {
             if self.calls.is_empty() {
                 return;
             }
-            // A tool that answers at once saves a turn: its result joins the same append.
+            // The result of a tool that returns immediately joins the same append.
             match self.calls.next().now_or_never().flatten() {
                 Some((call, end)) => self.end_call(call, end),
                 None => return,
@@ -124,10 +124,10 @@ impl ExecutionActor {
             return;
         };
         if known.nature.runs == ToolHost::AtCaller {
-            return; // whoever follows the journal has heard of it
+            return; // followers of the journal have received it
         }
         if !self.is_callable(call, known) {
-            // It has not reached its tool: it waits for its source, and an accept that it has is not used up.
+            // It has not reached its tool: it waits for its source, and its acceptance is not used up.
             let _ = self.submit(Intent::Defer { call });
             return;
         }
@@ -151,7 +151,7 @@ impl ExecutionActor {
         at_work.push(calling.map(move |outcome| (call, CallEnd::Returned(outcome))).boxed());
     }
 
-    /// A tool of ours is done, or the source of a call was waited for.
+    /// A tool has returned, or the wait for a call's source has ended.
     pub(super) fn end_call(&mut self, call: CallId, end: CallEnd) {
         match end {
             CallEnd::Returned(CallOutcome::Failed(failure))
@@ -169,13 +169,13 @@ impl ExecutionActor {
         self.questions.end_call(call);
         self.calls.forget_reports(&self.shared);
         match self.submit(Intent::Settle { call, outcome }) {
-            // Ended or answered for in the meantime: there is nobody to tell.
+            // It has ended or was settled in the meantime: there is no one to notify.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
             Err(rejection) => tracing::warn!(%rejection, %call, "a tool's result was refused"),
         }
     }
 
-    /// The execution is over here: the runner goes, tools at work are told.
+    /// The execution has ended here: releases the runner and signals the tools in progress.
     pub(super) fn stop(&mut self) {
         self.detach_runner();
         self.runner.withdraw_request();

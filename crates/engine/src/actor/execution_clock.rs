@@ -8,30 +8,30 @@ use lifecycle::{
     CallOutcome, ExecutionPhase, Failure, FailureCode, Intent, LimitKind, State, TimerId, Timestamp,
 };
 
-/// How much later than the runner's own check we look at its processor time. The runner stops what
-/// yields; this stops what does not.
+/// How much later than the runner the actor checks the processor time. The runner stops programs that
+/// yield; this check stops those that do not.
 const CPU_GRACE_MS: u64 = 250;
 
-/// How long a program may be busy at a stretch before it lets others go first. Most are over long before; those that
-/// compute for longer do not make everybody else wait.
+/// How long a program may be busy without a break before it yields to others. Most finish long before; those that
+/// compute for longer do not delay all others.
 const BUSY_MS_MAX: u64 = 100;
 
-/// Longest replay. It repeats in one go what took tools and people much longer.
+/// Maximum time of a replay. It repeats without pause what took tools and people much longer.
 const REPLAY_MS_MAX: u64 = 120_000;
 
 #[derive(Default)]
 pub(super) struct ExecutionClock {
     /// Active time used so far.
     active_ms: u64,
-    /// Since when the active clock runs.
+    /// When the active clock was started, if it runs.
     since: Option<Timestamp>,
-    /// When to look at the runner's processor time.
+    /// When to check the runner's processor time.
     cpu_check: Option<Timestamp>,
-    /// When the present runner was given its program.
+    /// When the present runner received its program.
     began: Option<Timestamp>,
-    /// Until when a busy program need not let others go first.
+    /// Until when a busy program need not yield.
     busy_until: Option<Timestamp>,
-    /// Since when the program waits for people.
+    /// Since when the program has waited for people.
     paused: Option<Timestamp>,
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
     warm_pause_ms: u64,
@@ -43,24 +43,24 @@ impl ExecutionClock {
         self.active_ms
     }
 
-    /// Takes up where the journal left off, including a rest that counts as active.
+    /// Continues from the journal, including a pause that counts as active.
     pub(super) fn bring_back(&mut self, state: &State) {
         self.active_ms = state.active_ms;
         self.since = state.active_at_rest();
     }
 
-    /// How long the present runner has been at work.
+    /// How long the present runner has worked.
     pub(super) fn runner_ms(&self, now: Timestamp) -> u64 {
         self.began.map_or(0, |began| now.ms_since(began))
     }
 
-    /// A runner begins to work.
+    /// A runner starts to work.
     pub(super) fn begin_activity(&mut self, now: Timestamp) {
         self.began = Some(now);
         self.cpu_check = None;
     }
 
-    /// Sets the alarm if it would ring too late; one that rings too early does no harm.
+    /// Sets the alarm if it would fire too late; one that fires too early is harmless.
     pub(super) fn arm(&mut self, clock: &Clock, wake: Option<Timestamp>) {
         let Some(wake) = wake else { return };
         if self.alarm.as_ref().is_none_or(|(armed, _)| wake < *armed) {
@@ -78,7 +78,7 @@ impl ExecutionClock {
         self.alarm = None;
     }
 
-    /// When something is due next.
+    /// When the next thing is due.
     pub(super) fn next_wake(&self, state: &State, is_replaying: bool) -> Option<Timestamp> {
         let due = state.due();
         let active = self.since.map(|since| {
@@ -89,7 +89,7 @@ impl ExecutionClock {
         [due, active, replay, warm, self.cpu_check, self.busy_until].into_iter().flatten().min()
     }
 
-    /// Moves on to `now`. From here on the active clock runs, or does not.
+    /// Advances to `now`. From here on the active clock runs or stops, as given.
     fn advance(&mut self, now: Timestamp, is_active: bool) {
         if let Some(since) = self.since {
             self.active_ms += now.ms_since(since);
@@ -97,8 +97,8 @@ impl ExecutionClock {
         self.since = is_active.then_some(now);
     }
 
-    /// Notes when the runner of an active program must be asked for its processor time, which is never ahead of the clock
-    /// on the wall.
+    /// Computes when the processor time of an active program must be checked. It never advances faster than the
+    /// wall clock.
     fn watch_cpu(&mut self, now: Timestamp, cpu_ms_max: u64) {
         self.cpu_check.get_or_insert(now.after_ms(cpu_ms_max + CPU_GRACE_MS));
     }
@@ -135,7 +135,7 @@ impl ExecutionClock {
 }
 
 impl ExecutionActor {
-    /// Moves the clocks on to now. Called before and after every wait.
+    /// Advances the clocks to the present. Called before and after every wait.
     pub(super) fn keep_time(&mut self) {
         let now = self.shared.config.clock.now();
         let is_active = self.is_active();
@@ -148,7 +148,7 @@ impl ExecutionActor {
         self.clock.note_warm_pause(now, is_warm_pause, self.shared.config.warm_pause_ms);
     }
 
-    /// Does whatever the clock says is due.
+    /// Does everything that is due.
     pub(super) fn look_at_clock(&mut self) {
         let now = self.shared.config.clock.now();
         if let Some(limit) = self.limit_reached(now) {
@@ -213,7 +213,7 @@ impl ExecutionActor {
         due.into_iter().map(|(timer, _)| *timer).collect()
     }
 
-    /// Whether the active clock runs: the guest works, or waits for nothing but its own timers.
+    /// Whether the active clock runs: the guest works, or waits only for its own timers.
     fn is_active(&self) -> bool {
         let state = self.journal.state();
         if !self.runner.has_runner() {

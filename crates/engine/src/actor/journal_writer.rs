@@ -1,5 +1,5 @@
-//! State and journal of one execution: decide, write down, remember. Effects wait behind gates
-//! until what obliges us to them is kept surely enough.
+//! State and journal of one execution: decide, append, apply. Effects wait behind gates until their
+//! events are sufficiently durable.
 
 use crate::Clock;
 use crate::clock::ClockTimeline;
@@ -15,36 +15,36 @@ use store::{Journal, JournalAppend, StoreError};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// How many entries are read at once while a journal is brought back.
+/// Entries per read when a journal is loaded.
 pub(super) const ENTRIES_PER_READ_MAX: usize = 1_000;
 
-/// Entries that wait for an append under way. More would make one append slow for everybody.
+/// Maximum number of entries that wait for an append in progress. A larger append would delay other executions.
 const ENTRIES_HELD_MAX: usize = 256;
 
-/// How long what nobody waits for may wait to be written with what comes next. Most programs are over in less, those that
-/// call quick tools too, and are then one append from beginning to end. Whoever watches one print does not notice.
+/// How long entries that are not urgent may wait for more entries. Most programs end within this time, including those that
+/// call quick tools, and then need one append in total. Viewers of live output do not notice the delay.
 const HELD_MS_MAX: u64 = 20;
 
-/// The same for a program of which its runner has said nothing yet: where many wait for a runner, or for a processor,
-/// most are over soon after they have got it.
+/// The same before the first message of the runner: while many programs wait for a runner or a processor,
+/// most end soon after they have got it.
 const HELD_UNBEGUN_MS_MAX: u64 = 50;
 
-/// What an entry of the journal takes besides arguments, results, output and programs, about.
+/// Approximate size of an entry without arguments, results, output and programs.
 const ENTRY_BYTES: u64 = 100;
 
-/// A guest that is this many appends ahead of the disk waits for it.
+/// A guest that is this many appends ahead of the disk is paused.
 const APPENDS_AHEAD_MAX: usize = 64;
 
-/// Counts appends of this actor: an effect behind gate `n` may happen once append `n` is kept.
+/// Counts appends of this actor: an effect behind gate `n` may be performed once append `n` is durable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AppendGate(u64);
 
-/// Something to do because of an event that is recorded.
+/// An action that a recorded event requires.
 pub(super) struct JournalledEffect {
     pub(super) effect: Effect,
-    /// How surely the event must be kept first.
+    /// How durable the event must be first.
     pub(super) strength: WriteStrength,
-    /// The guest's input that the event is, with its number.
+    /// The guest's input that the event contains, with its number.
     pub(super) input: Option<(InputIndex, Event)>,
 }
 
@@ -52,26 +52,26 @@ pub(super) struct JournalWriter {
     execution: ExecutionId,
     state: State,
     journal: Arc<dyn Journal>,
-    /// What stamps of earlier servers mean on the present clock.
+    /// Translates timestamps of earlier servers to the present clock.
     timeline: Arc<ClockTimeline>,
-    /// When the journal says that the execution began; none where it begins here.
+    /// When the execution began according to the journal; none if it begins here.
     began: Option<Timestamp>,
     last: Seq,
-    /// What is decided and not yet on its way; it becomes one append.
+    /// Decided entries that are not sent yet; they become one append.
     outbox: Vec<Entry>,
-    /// Until when the outbox may wait for more; none while nothing in it waits.
+    /// Until when the outbox may wait for more; none while it holds no waiting entry.
     held_until: Option<Timestamp>,
-    /// Somebody waits for what is in the outbox.
+    /// A client waits for an entry in the outbox.
     is_urgent: bool,
     strength: WriteStrength,
-    /// Appends under way, the oldest first. They get on by themselves, so that only the oldest need be looked at.
+    /// Appends in progress, the oldest first. They advance by themselves, so only the oldest needs polling.
     appending: VecDeque<BoxFuture<'static, Result<(), StoreError>>>,
     flushed: AppendGate,
     kept: AppendGate,
     entropy: QuestionIdSource,
-    /// About how often the program's loops have gone round.
+    /// Approximate number of iterations of the program's loops.
     iterations: u64,
-    /// Told when a question that was asked or closed is kept.
+    /// Notified when a question that was asked or closed is durable.
     questions: watch::Sender<u64>,
 }
 
@@ -84,7 +84,7 @@ struct QuestionIdSource {
 impl QuestionIdSource {
     fn next(&mut self) -> Uuid {
         self.n_used += 1;
-        // Above the bits that one decision counts in, below the bits that mark a version.
+        // Above the bits that count within one decision, below the version bits.
         Uuid::from_u128(self.base.as_u128() ^ (u128::from(self.n_used) << 16))
     }
 }
@@ -115,7 +115,7 @@ impl JournalWriter {
         }
     }
 
-    /// Reads the journal into the state. Stamps from before the clock was set are translated to the clock at `now`.
+    /// Loads the journal into the state. Timestamps from before a change of the clock are translated to the clock at `now`.
     pub(super) async fn load(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let mut is_translated = false;
         loop {
@@ -135,13 +135,13 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// When the program began, as it was told. A replay must tell it the same.
+    /// The start time that the program received. A replay must pass the same value.
     pub(super) fn began(&self) -> Timestamp {
         let origin = self.state.origin.as_ref().map(|origin| origin.at);
         self.began.or(origin).unwrap_or(Timestamp(0))
     }
 
-    /// Writes the line of the list anew: when the execution is due was written before the clock was set.
+    /// Rewrites the list entry: its due time was written before the clock was set.
     fn correct_due(&mut self) {
         let Some(standing) = self.state.standing() else { return };
         let append = JournalAppend {
@@ -159,13 +159,13 @@ impl JournalWriter {
         self.execution
     }
 
-    /// What the entries add up to, those that are not written yet included.
+    /// The state after all entries, including those that are not written yet.
     pub(super) const fn state(&self) -> &State {
         &self.state
     }
 
-    /// Decides on `intent`. Events are applied at once and written at the end of the turn. Returned is what they oblige us
-    /// to, each with the gate behind which it must wait if it needs certainty.
+    /// Decides on `intent`. Events are applied immediately and written at the end of the turn. Returns their effects,
+    /// each with the gate that it must wait for if it requires durability.
     pub(super) fn submit(
         &mut self,
         policy: &Policy,
@@ -177,7 +177,7 @@ impl JournalWriter {
         Ok(self.record(at, events))
     }
 
-    /// Decides on answers, as [`Self::submit`] does on other intents; none where the program must be restored first.
+    /// Decides on answers, as [`Self::submit`] does on other intents; none if the program must be restored first.
     pub(super) fn decide_answer(
         &mut self,
         policy: &Policy,
@@ -212,23 +212,23 @@ impl JournalWriter {
         (duties, self.newest_gate())
     }
 
-    /// Notes how often the program's loops have gone round; a replay counts from the start again.
+    /// Records the number of loop iterations; a replay counts from the start again.
     pub(super) fn count(&mut self, iterations: u64) {
         self.iterations = iterations;
     }
 
-    /// Somebody waits for what is recorded, or will be in this turn.
+    /// A client waits for what is recorded, or will in this turn.
     pub(super) fn hurry(&mut self) {
         self.is_urgent = true;
     }
 
-    /// When what is held back goes to the journal although nothing happens.
+    /// When delayed entries are written even if nothing happens.
     pub(super) fn held_until(&self) -> Option<Timestamp> {
         self.held_until.filter(|_| self.appending.is_empty())
     }
 
-    /// Sends what is recorded to the journal, as one append. What nobody waits for joins the next append while one is
-    /// under way, or waits a moment for more of its kind: a chain of read-only calls costs few of them.
+    /// Sends the recorded entries to the journal as one append. Entries that are not urgent join the next append while
+    /// one is in progress, or wait briefly for more of their kind: a chain of read-only calls needs few appends.
     pub(super) fn flush(&mut self, clock: &Clock) {
         if self.outbox.is_empty() {
             self.is_urgent = false;
@@ -282,27 +282,27 @@ impl JournalWriter {
         }));
     }
 
-    /// Whether what lies before `gate` is kept.
+    /// Whether everything before `gate` is durable.
     pub(super) fn is_open(&self, gate: AppendGate) -> bool {
         gate <= self.kept
     }
 
-    /// Whether every append so far is kept.
+    /// Whether every append so far is durable.
     pub(super) fn is_quiet(&self) -> bool {
         self.outbox.is_empty() && self.appending.is_empty()
     }
 
-    /// Whether the disk keeps up with the guest.
+    /// Whether the disk is fast enough for the guest.
     pub(super) fn has_room(&self) -> bool {
         self.appending.len() < APPENDS_AHEAD_MAX
     }
 
-    /// The gate behind everything recorded so far.
+    /// The gate behind all entries recorded so far.
     pub(super) fn newest_gate(&self) -> AppendGate {
         AppendGate(self.flushed.0 + u64::from(!self.outbox.is_empty()))
     }
 
-    /// Waits for the oldest append under way; never resolves while there is none.
+    /// Waits for the oldest append in progress; never resolves while there is none.
     pub(super) async fn keep_one(&mut self) -> Result<(), StoreError> {
         let Some(oldest) = self.appending.front_mut() else { return std::future::pending().await };
         let result = oldest.await;
@@ -311,7 +311,7 @@ impl JournalWriter {
         result
     }
 
-    /// Waits until everything is kept.
+    /// Waits until everything is durable.
     pub(super) async fn flush_appends(&mut self) -> Result<(), StoreError> {
         self.flush_now();
         while !self.appending.is_empty() {
@@ -320,7 +320,7 @@ impl JournalWriter {
         Ok(())
     }
 
-    /// About how much of the journal a replay reads.
+    /// Approximate size of the journal that a replay reads.
     pub(super) fn journal_bytes(&self) -> u64 {
         let text = |state: &State| {
             let origin = state.origin.as_ref().map_or(0, |origin| origin.program.source.len());
@@ -336,7 +336,7 @@ impl JournalWriter {
     }
 }
 
-/// Whether an inbox of open questions may look different after it.
+/// Whether an event can change the list of open questions.
 const fn concerns_questions(event: &Event) -> bool {
     matches!(event, Event::CallAsked(_) | Event::CallAnswered { .. } | Event::Finished { .. })
 }
@@ -372,7 +372,7 @@ mod tests {
         Intent::Finish { result: Ok(Some(value)), active_ms: 0 }
     }
 
-    /// A writer that nobody has written to, and where it writes.
+    /// A writer with an empty journal, and its store.
     fn empty() -> (SqliteStore, JournalWriter) {
         let store = SqliteStore::temporary().unwrap();
         let execution = ExecutionId::from_uuid(Uuid::now_v7());
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(writer.held_until(), Some(Timestamp(1_000).after_ms(HELD_MS_MAX)));
         hands.advance(Duration::from_millis(1));
         assert_eq!(n_appends(&mut writer, log(2)), 1, "the first of them has waited long enough");
-        // One is under way: the next joins the one after it.
+        // One append is in progress: the next entries join the one after it.
         assert_eq!(n_appends(&mut writer, log(3)), 1);
         assert_eq!(writer.held_until(), None, "it is not time that it waits for");
         writer.keep_one().await.unwrap();

@@ -1,4 +1,4 @@
-//! Giving a program its runner: the first time, after a pause, after a restart.
+//! Leases a runner for a program: at the start, after a pause, after a restart.
 
 use super::ExecutionActor;
 use super::program_runner::{ProgramRunner, ReplayStart};
@@ -7,7 +7,7 @@ use sandbox::{Lease, LeaseDemand, LeaseError, RunnerLoss};
 use store::StoreError;
 
 impl ExecutionActor {
-    /// Asks for a runner, unless there is one or one is under way.
+    /// Requests a runner, unless there is one or one was requested.
     pub(super) fn launch(&mut self) {
         if !self.runner.is_empty() || self.is_over() {
             return;
@@ -21,7 +21,7 @@ impl ExecutionActor {
         self.runner.request(self.shared.sandbox.request_lease(demand));
     }
 
-    /// A runner is there: hand it the program and all inputs the journal knows.
+    /// A runner was leased: passes it the program and all recorded inputs.
     pub(super) async fn leased(
         &mut self,
         lease: Result<Lease, LeaseError>,
@@ -66,7 +66,7 @@ impl ExecutionActor {
         Ok(())
     }
 
-    /// The program is where the journal left it.
+    /// The program is restored to the state of the journal.
     pub(super) fn restored(&mut self) {
         self.came_back();
         if let Some(runner) = self.runner.get_mut() {
@@ -77,7 +77,7 @@ impl ExecutionActor {
         self.answer_waiting();
     }
 
-    /// The program could not be brought back to where it was.
+    /// The program could not be restored.
     pub(super) fn not_restored(&mut self, rejection: Rejection) {
         tracing::warn!(execution = %self.journal.execution(), %rejection, "not restored");
         self.count_failed_return(&rejection);
@@ -96,7 +96,7 @@ impl ExecutionActor {
     fn no_runner(&mut self, loss: &RunnerLoss) {
         let failure = loss.failure();
         match self.journal.state().prepared {
-            // It ran before and will run again: keep it for a better day.
+            // It ran before and will run again: it is retained for a later attempt.
             Some(_) => self.not_restored(Rejection::NotRestored(failure)),
             None => {
                 let active_ms = self.clock.active_ms();
@@ -105,7 +105,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Whoever ran this is gone: settle what is in doubt, then go on unless only people can help.
+    /// The previous server is gone: settles what is in doubt, then continues unless only people can help.
     pub(super) fn recover(&mut self) {
         if self.is_over() {
             return;
@@ -121,21 +121,21 @@ impl ExecutionActor {
         }
     }
 
-    /// Gives the runner back although the program is not over: everything waits for people.
+    /// Releases the runner of a program that waits only for people.
     pub(super) fn cool_down(&mut self) {
         if self.is_warm_pause() {
             self.detach_runner();
         }
     }
 
-    /// Whether a runner is kept only in the hope of an early answer.
+    /// Whether a runner is retained only in case of an early answer.
     pub(super) fn is_warm_pause(&self) -> bool {
         self.journal.state().phase == ExecutionPhase::Paused
             && self.answers.is_empty()
             && self.runner.is_restored()
     }
 
-    /// Whether the guest has taken every input there is and waits.
+    /// Whether the guest has consumed every input and waits.
     pub(super) fn is_at_rest(&self) -> bool {
         self.runner.is_at_rest(self.journal.state().inputs)
     }

@@ -1,11 +1,11 @@
-//! A channel into an actor that is made when its first sender is needed: most programs end before that.
+//! A channel into an actor that is created with its first sender: most programs end before that.
 
 use tokio::sync::mpsc;
 
-/// What waits for its execution's next turn; whoever has more to say waits themselves.
+/// Maximum number of messages that wait for the next turn; further senders wait.
 const WAITING_MAX: usize = 16;
 
-/// A channel, once there is one.
+/// A channel, once it is created.
 pub(super) struct LazyChannel<T>(Option<(mpsc::Sender<T>, mpsc::Receiver<T>)>);
 
 impl<T> Default for LazyChannel<T> {
@@ -15,12 +15,12 @@ impl<T> Default for LazyChannel<T> {
 }
 
 impl<T> LazyChannel<T> {
-    /// For somebody who may have something to say.
+    /// Returns a sender; creates the channel if necessary.
     pub(super) fn sender(&mut self) -> mpsc::Sender<T> {
         self.0.get_or_insert_with(|| mpsc::channel(WAITING_MAX)).0.clone()
     }
 
-    /// What was said next. Never resolves before there is anybody who could say something.
+    /// The next message. Never resolves before there is a sender.
     pub(super) async fn next(&mut self) -> T {
         if let Some((_, said)) = &mut self.0
             && let Some(next) = said.recv().await
@@ -30,7 +30,7 @@ impl<T> LazyChannel<T> {
         std::future::pending().await
     }
 
-    /// The same, if it is here.
+    /// The next message, if it has arrived.
     pub(super) fn try_next(&mut self) -> Option<T> {
         self.0.as_mut()?.1.try_recv().ok()
     }

@@ -1,4 +1,4 @@
-//! One execution, one task. The loop: wait for something, submit it as an intent, do what is owed.
+//! One execution, one task. The loop: wait for an event, submit it as an intent, perform the effects.
 
 mod admissions;
 mod answers;
@@ -45,27 +45,27 @@ use tool_questions::{ToolQuestions, ToolWish};
 /// Where the outcome of a request goes.
 pub(crate) type ReplySender = oneshot::Sender<Result<(), Error>>;
 
-/// What others want of an actor.
+/// A request to an actor.
 #[derive(Debug)]
 pub(crate) enum ActorRequest {
-    /// Decide on this, and answer once it is kept.
+    /// Decide on this intent, and reply once the result is durable.
     Submit(Intent, ReplySender),
-    /// Take all of these answers or none, and answer once they are kept.
+    /// Take all of these answers or none, and reply once they are durable.
     Answer(Vec<GivenAnswer>, ReplySender),
-    /// Look at the clock, and answer once what came of it is kept.
+    /// Handle what is due, and reply once the result is durable.
     Wake(ReplySender),
 }
 
-/// How an actor comes to life.
+/// Why an actor is started.
 #[derive(Debug)]
 pub(crate) enum Activation {
-    /// With a new execution.
+    /// A new execution.
     Fresh(Intent, ReplySender),
-    /// The same under an id that somebody chose, who may have chosen it before.
+    /// A new execution under an id that its caller chose; the id may already be in use.
     Chosen(Intent, ReplySender),
-    /// From the journal, because somebody wants something of it.
+    /// Loaded from the journal for a request.
     Asked,
-    /// From the journal, because whoever ran it is gone.
+    /// Loaded from the journal because its previous server is gone.
     Recover,
 }
 
@@ -75,25 +75,25 @@ pub(crate) struct ExecutionActor {
     mailbox: ActorMailbox,
     /// State and journal of the execution.
     journal: JournalWriter,
-    /// What the recorded events oblige us to.
+    /// The effects of recorded events.
     effects: EffectQueue,
-    /// Replies to requests that are decided.
+    /// Replies to decided requests.
     replies: PendingReplies,
     runner: RunnerSlot,
-    /// Tools at work.
+    /// Calls in progress.
     calls: DispatchedCalls,
-    /// Questions of tools at work.
+    /// Questions of tools in progress.
     questions: ToolQuestions,
-    /// What tools at work report.
+    /// Progress reports of tools.
     progress: ProgressChannel,
-    /// Answers of people that wait for the program.
+    /// Answers of people that wait until the program is restored.
     answers: WaitingAnswers,
     clock: ExecutionClock,
-    /// What the execution counts as in its caller's quotas.
+    /// The class that the execution counts in for its caller's quotas.
     counted: QuotaClaim,
 }
 
-/// What ended a wait.
+/// Why a wait ended.
 enum WakeReason {
     Kept(Result<(), StoreError>),
     Runner(RunnerEvent),
@@ -105,11 +105,11 @@ enum WakeReason {
     Closing,
 }
 
-/// Why an actor leaves.
+/// Why an actor stops.
 enum LeaveReason {
-    /// Nothing is left to do here; the journal has it all.
+    /// Nothing is left to do here; the journal is complete.
     Done,
-    /// The journal failed: what we remember may be more than it knows.
+    /// The journal failed: the state in memory may be ahead of it.
     Broken(StoreError),
 }
 
@@ -139,7 +139,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Lives until the execution needs nobody. A broken journal sends it through recovery.
+    /// Runs until the execution needs no actor. If the journal fails, the execution is recovered from it.
     pub(crate) async fn run(mut self, boot: Activation) {
         let execution = self.journal.execution();
         let left = match self.boot(boot).await {
@@ -163,7 +163,7 @@ impl ExecutionActor {
 
     async fn boot(&mut self, boot: Activation) -> Result<(), LeaveReason> {
         match boot {
-            // Whoever asked waits for the end, or for its first news: most programs have either within a moment.
+            // The caller waits for the end or the first event: most programs produce either within a moment.
             Activation::Fresh(intent, reply) => {
                 self.count_start(&intent);
                 self.request(intent, reply);
@@ -198,20 +198,20 @@ impl ExecutionActor {
     async fn turns(&mut self) -> LeaveReason {
         loop {
             self.act();
-            // A runner that is ready works while we write.
+            // A runner that is ready works during the write.
             if let Some(lease) = self.runner.try_leased()
                 && let Err(error) = self.leased(lease).await
             {
                 return LeaveReason::Broken(error);
             }
-            // Before anybody hears of it: a pause is as old as they think it is.
+            // Before the events are visible: clients compute the age of a pause from their time.
             self.keep_time();
             self.update_count();
             self.journal.flush(&self.shared.config.clock);
             if self.may_leave() {
                 return LeaveReason::Done;
             }
-            // What is kept at once, as the end of a small program is, needs nobody who waits.
+            // An append that completes immediately, as for the end of a small program, needs no wait.
             let turn = match self.journal.keep_one().now_or_never() {
                 Some(kept) => WakeReason::Kept(kept),
                 None => self.wait().await,
@@ -224,7 +224,7 @@ impl ExecutionActor {
     }
 
     async fn take(&mut self, turn: WakeReason) -> Result<(), LeaveReason> {
-        // A clock that is wound by hand would hold back for ever what the program has said.
+        // With a manual clock, delayed entries would be held back forever.
         let time_passes = matches!(self.shared.config.clock, Clock::System(_));
         let is_lease = matches!(turn, WakeReason::Runner(RunnerEvent::Leased(_)));
         if matches!(turn, WakeReason::Asked(_)) || !(time_passes || is_lease) {
@@ -238,8 +238,8 @@ impl ExecutionActor {
             WakeReason::Runner(RunnerEvent::Messages(messages)) => {
                 let has_more = messages.len() >= MESSAGES_PER_TURN_MAX;
                 messages.into_iter().for_each(|message| self.handle_runner_message(message));
-                // A program that never stops talking would never let go of the thread: whoever submitted it, and
-                // others, wait there.
+                // A program that prints continuously would never yield the thread, on which its client and
+                // others wait.
                 if has_more {
                     tokio::task::yield_now().await;
                 } else {
@@ -266,7 +266,7 @@ impl ExecutionActor {
         Ok(())
     }
 
-    /// Waits for the next thing that happens.
+    /// Waits for the next event.
     async fn wait(&mut self) -> WakeReason {
         let alarm = self.clock.next_wake(self.journal.state(), self.runner.is_replaying());
         let alarm = alarm.into_iter().chain(self.journal.held_until()).min();
@@ -279,7 +279,7 @@ impl ExecutionActor {
             request = self.mailbox.recv() => WakeReason::Asked(request.map(|request| *request)),
             () = self.shared.closing.cancelled() => WakeReason::Closing,
             () = self.clock.ring() => WakeReason::Rang,
-            // Before what is said: somebody may wait for this, and a chatty guest always has said something.
+            // Before messages of the runner: a client may wait for this, and a program may print continuously.
             kept = self.journal.keep_one() => WakeReason::Kept(kept),
             event = self.runner.next(has_room) => WakeReason::Runner(event),
             Some((call, end)) = self.calls.next(), if has_calls => WakeReason::Ended(call, end),
@@ -288,7 +288,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Whether nothing is left that only a living actor can do.
+    /// Whether nothing is left that requires an actor.
     fn may_leave(&self) -> bool {
         let idle = self.journal.is_quiet()
             && self.effects.is_empty()
@@ -306,7 +306,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The journal failed us. Forget everything, and come back from what it really holds.
+    /// The journal failed. Discards the state, and reloads it from what the journal really contains.
     fn collapse(mut self, error: StoreError) {
         let is_damaged = matches!(error, StoreError::Damaged(_));
         let fault = Fault::from(error);

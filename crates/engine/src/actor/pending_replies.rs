@@ -1,4 +1,4 @@
-//! Replies to requests that are decided and not yet written down surely enough.
+//! Replies to requests that are decided and not yet sufficiently durable.
 
 use super::ReplySender;
 use super::journal_writer::{AppendGate, JournalWriter};
@@ -14,12 +14,12 @@ impl PendingReplies {
         self.0.is_empty()
     }
 
-    /// Replies once what lies before `gate` is kept.
+    /// Sends a reply once everything before `gate` is durable.
     pub(super) fn push(&mut self, gate: AppendGate, reply: ReplySender) {
         self.0.push_back((gate, reply));
     }
 
-    /// Sends the replies whose gates are open by now.
+    /// Sends the replies whose gates are open.
     pub(super) fn send_kept(&mut self, journal: &JournalWriter) {
         while let Some((gate, reply)) = self.0.pop_front() {
             if !journal.is_open(gate) {
@@ -30,7 +30,7 @@ impl PendingReplies {
         }
     }
 
-    /// The journal failed: nobody knows what of it is kept.
+    /// The journal failed: which entries are durable is unknown.
     pub(super) fn fail(&mut self, fault: &Fault) {
         for (_, reply) in self.0.drain(..) {
             let _ = reply.send(Err(fault.clone().into()));

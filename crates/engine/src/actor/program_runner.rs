@@ -1,4 +1,4 @@
-//! A runner with a program of the engine in it: what it has received, and how much of that is a replay.
+//! A runner with a program of the engine: which inputs it has received, and how many of them are a replay.
 
 use super::call_results::call_result;
 use crate::capacity::{OfferedRunner, WaitState};
@@ -11,46 +11,47 @@ use std::time::Duration;
 /// The only execution on a link between engine and runner.
 const LINK_ID: &str = "run";
 
-/// Processor time for a replay, per recorded input and altogether at least: it repeats work that was
-/// within limits before, so this only stops what has gone astray.
+/// Processor time for a replay, per recorded input, and minimum in total: it repeats work that was
+/// within limits before, so this only stops a replay that diverged.
 const REPLAY_CPU_MS_MIN: u64 = 10_000;
 const REPLAY_CPU_MS_PER_INPUT: u64 = 10;
 
-/// Messages handled in one turn, so that a chatty guest does not keep people waiting.
+/// Messages handled in one turn, so that a program that prints continuously does not delay requests of people.
 pub(super) const MESSAGES_PER_TURN_MAX: usize = 256;
 
 /// A runner with a program in it.
 pub(super) struct ProgramRunner {
     driver: RunnerDriver,
-    /// How many inputs it was given.
+    /// The number of inputs that it received.
     delivered: InputIndex,
-    /// How many inputs it had taken when it last came to rest; none while it is busy.
+    /// The number of inputs it had consumed when it last became idle; none while it is busy.
     rested: Option<InputIndex>,
-    /// It is repeating what the journal tells.
+    /// It repeats recorded inputs.
     replaying: bool,
-    /// The last input that is repeated. What comes after it is the program's own work.
+    /// The last input that is repeated. Work after it is the program's own.
     replayed: InputIndex,
-    /// Where the runner is offered to others, once the program has waited.
+    /// The offer of the runner to others, once the program has waited.
     offered: Option<OfferedRunner>,
-    /// When it was brought back after others had its runner, and the processor time that this took.
+    /// When it was restored after its runner had been released, and the processor time that this took.
     came_back: Option<(Timestamp, Duration)>,
-    /// Whose words the program reads as the codes of failed calls.
+    /// Which codes of failed calls the program expects.
     codes: CodeDialect,
 }
 
-/// How much of a program a new runner repeats, and what the program used before.
+/// The range of a replay, and what the program used before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplayStart {
     /// When the program began, by the clock that it saw.
     pub(super) began: Timestamp,
     /// The last input to repeat.
     pub(super) inputs: InputIndex,
-    /// Processor time that its own work has used.
+    /// Processor time of its own work.
     pub(super) cpu_spent_ms: u64,
 }
 
 impl ProgramRunner {
-    /// Hands the program of `state` to a fresh runner; [`ProgramRunner::replay`] and [`ProgramRunner::ask_when_restored`] follow.
+    /// Starts the program of `state` in a new runner; [`ProgramRunner::replay`] and
+    /// [`ProgramRunner::ask_when_restored`] follow.
     pub(super) fn start(lease: Lease, state: &State, resumption: ReplayStart) -> Option<Self> {
         let origin = state.origin.as_ref()?;
         let limits = &origin.limits;
@@ -96,7 +97,7 @@ impl ProgramRunner {
         })
     }
 
-    /// Hands over the inputs among `entries`, in order, and asks to be told when the last one that is repeated is done.
+    /// Passes on the inputs among `entries`, in order, and requests a notice when the last repeated one is done.
     pub(super) fn replay(&mut self, entries: &[Entry]) {
         for entry in entries {
             if let Some(input) = entry.event.input() {
@@ -108,12 +109,12 @@ impl ProgramRunner {
         }
     }
 
-    /// Asks to be told when all that was handed over so far is done.
+    /// Requests a notice when everything passed on so far is done.
     pub(super) fn ask_when_restored(&mut self) {
         self.driver.sync();
     }
 
-    /// Hands over input number `index`, unless it was handed over before.
+    /// Passes on input number `index`, unless that was done before.
     pub(super) fn deliver(&mut self, index: InputIndex, input: GuestInput<'_>, at: Timestamp) {
         if index != self.delivered.next() {
             return;
@@ -131,7 +132,7 @@ impl ProgramRunner {
         self.driver.send(&message);
     }
 
-    /// Waits for messages and returns all that have arrived; none when others want the runner. Reads nothing unless there
+    /// Waits for messages and returns all that have arrived; none if others need the runner. Reads nothing unless there
     /// `is_room` for it.
     pub(super) async fn messages(&mut self, is_room: bool) -> Option<Vec<RunnerMessage>> {
         let Self { driver, offered, .. } = self;
@@ -160,7 +161,7 @@ impl ProgramRunner {
             matches!(message, RunnerMessage::Done(_) | RunnerMessage::Lost(_))
         };
         let mut messages = vec![first];
-        // A runner that says more after the end is not kept: the rest stays in the lease, which is not at rest then.
+        // A runner that sends messages after the end is not reused: they remain in the lease, which is not idle then.
         while messages.len() < MESSAGES_PER_TURN_MAX
             && !messages.last().is_some_and(is_last)
             && let Some((message, _)) = self.driver.try_next()
@@ -170,22 +171,22 @@ impl ProgramRunner {
         messages
     }
 
-    /// How many inputs it was given.
+    /// The number of inputs that it received.
     pub(super) const fn delivered(&self) -> InputIndex {
         self.delivered
     }
 
-    /// It has taken so many inputs and waits.
+    /// It has consumed this many inputs and waits.
     pub(super) const fn rest(&mut self, inputs: InputIndex) {
         self.rested = Some(inputs);
     }
 
-    /// Whether it has taken exactly so many inputs and waits.
+    /// Whether it has consumed exactly this many inputs and waits.
     pub(super) fn is_at_rest(&self, inputs: InputIndex) -> bool {
         self.rested == Some(inputs)
     }
 
-    /// Whether it repeats what the journal has.
+    /// Whether it repeats recorded inputs.
     pub(super) const fn is_replaying(&self) -> bool {
         self.replaying
     }
@@ -195,7 +196,7 @@ impl ProgramRunner {
         self.offered.is_some()
     }
 
-    /// From now on others may ask for it.
+    /// Registers the runner as one that others may request.
     pub(super) fn set_offered(&mut self, offered: OfferedRunner) {
         self.offered = Some(offered);
     }
@@ -207,30 +208,30 @@ impl ProgramRunner {
         }
     }
 
-    /// Its program works again: others are to be asked.
+    /// Its program works again: the request for the runner goes to others.
     pub(super) fn decline(&self) {
         if let Some(offered) = &self.offered {
             offered.decline();
         }
     }
 
-    /// When it was brought back after others had its runner, and the processor time that this took.
+    /// When it was restored after its runner had been released, and the processor time that this took.
     pub(super) const fn came_back(&self) -> Option<(Timestamp, Duration)> {
         self.came_back
     }
 
-    /// Notes when it was brought back, and the processor time that this took.
+    /// Records when it was restored, and the processor time that this took.
     pub(super) const fn note_return(&mut self, at: Timestamp, cost: Duration) {
         self.came_back = Some((at, cost));
     }
 
-    /// Its own work begins: what it used so far does not count.
+    /// Its own work begins: the time used so far does not count.
     pub(super) fn begin_own_work(&mut self) {
         self.replaying = false;
         self.driver.restart_cpu_count();
     }
 
-    /// Whether it is busy, and has not been asked yet to let others go first.
+    /// Whether it is busy, and has not yet been asked to yield.
     pub(super) const fn is_in_the_way(&self) -> bool {
         self.rested.is_none() && !self.driver.has_stepped_back()
     }
@@ -240,31 +241,31 @@ impl ProgramRunner {
         self.driver.step_back();
     }
 
-    /// Processor time its own work has used.
+    /// Processor time of its own work.
     pub(super) fn cpu_ms(&mut self) -> u64 {
         let used = self.driver.cpu_used().unwrap_or_default();
         u64::try_from(used.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Processor time to charge to the caller; none where the runner is gone and the system no longer says. A replay
+    /// Processor time to charge to the caller; none if the runner is gone and the system no longer reports it. A replay
     /// repeats what was charged before.
     pub(super) fn cpu_to_charge(&mut self) -> Option<Duration> {
         if self.replaying { Some(Duration::ZERO) } else { self.driver.cpu_used() }
     }
 
-    /// What reads the runner's processor time, and how much of that was used before this program began. Of a used runner
-    /// that is not known exactly: its program may have used all the time since.
+    /// The meter of the runner's processor time, and how much of it was used before this program began. For a reused runner
+    /// the latter is an estimate: its program may have used all the time since.
     pub(super) fn meter(&self) -> Option<(CpuMeter, Duration)> {
         Some((self.driver.cpu_meter()?, self.driver.cpu_time_before()?))
     }
 
-    /// Processor time of this program in its present runner, replays included.
+    /// Processor time of this program in its present runner, including replays.
     pub(super) fn cpu_in_all(&self) -> Option<Duration> {
         let (meter, before) = self.meter()?;
         Some(meter.total()?.saturating_sub(before))
     }
 
-    /// The program is over: the runner may be kept for the same caller.
+    /// The program has ended: the runner may be reused for the same caller.
     pub(super) fn finish(self) {
         self.driver.finish();
     }

@@ -1,4 +1,4 @@
-//! What tools at work tell those who watch.
+//! Progress reports of tools in progress.
 
 use super::ExecutionActor;
 use super::lazy_channel::LazyChannel;
@@ -6,17 +6,17 @@ use futures_util::FutureExt;
 use lifecycle::{CallId, Intent, Rejection};
 use tools::ProgressHandle;
 
-/// Where the words of tools come in.
+/// Receives the reports of tools.
 #[derive(Default)]
 pub(super) struct ProgressChannel(LazyChannel<(CallId, String)>);
 
 impl ProgressChannel {
-    /// Those who watch `call`.
+    /// The progress handle of `call`.
     pub(super) fn reporter(&mut self, call: CallId) -> ProgressHandle {
         let sender = self.0.sender();
         ProgressHandle::told_to(move |text| {
             let sender = sender.clone();
-            // Where nobody is left to hear it, it is not said.
+            // Dropped if the receiver is gone.
             async move { drop(sender.send((call, text)).await) }.boxed()
         })
     }
@@ -33,16 +33,16 @@ impl ProgressChannel {
 }
 
 impl ExecutionActor {
-    /// A tool said how far it is.
+    /// Records a progress report.
     pub(super) fn record_progress(&mut self, call: CallId, text: String) {
         match self.submit(Intent::Progress { call, text }) {
-            // Words of a call that was ended for its tool.
+            // Reports of a call that was ended for its tool.
             Ok(_) | Err(Rejection::NotOutstanding(_) | Rejection::AlreadyFinished) => {}
             Err(rejection) => tracing::warn!(%rejection, %call, "a tool's progress was refused"),
         }
     }
 
-    /// Takes note of all that tools have said: what a call said comes before how it ended.
+    /// Records all reports that have arrived: the reports of a call precede its end.
     pub(super) fn catch_up_on_progress(&mut self) {
         while let Some((call, text)) = self.progress.try_next() {
             self.record_progress(call, text);

@@ -1,4 +1,4 @@
-//! Gives the runner of a program that only waits to others, and brings the program back when it has something to do.
+//! Releases the runner of a program that only waits, and restores the program when it has work to do.
 
 use super::ExecutionActor;
 use super::program_runner::ProgramRunner;
@@ -21,7 +21,7 @@ impl ExecutionActor {
         runner.offer(waiting);
     }
 
-    /// What the program waits for, if it has taken every input and nothing is under way that needs its runner.
+    /// What the program waits for, if it has consumed every input and nothing in progress needs its runner.
     fn waits_for(&mut self) -> Option<WaitState> {
         let is_waiting = self.is_at_rest()
             && self.answers.is_empty()
@@ -42,7 +42,7 @@ impl ExecutionActor {
         })
     }
 
-    /// Others need the runner.
+    /// Another program needs the runner.
     pub(super) fn release_runner(&mut self) {
         let is_waiting = self.waits_for().is_some();
         let Some(runner) = self.runner.get() else { return };
@@ -54,7 +54,7 @@ impl ExecutionActor {
         self.shared.capacity.count_release();
     }
 
-    /// Whether the active clock runs for a program without a runner. It stands still while the program waits for one.
+    /// Whether the active clock runs for a program without a runner. It is stopped while the program waits for one.
     pub(super) fn is_active_without_runner(&self) -> bool {
         let state = self.journal.state();
         match self.runner.is_released() && !self.runner.is_requested() {
@@ -72,7 +72,7 @@ impl ExecutionActor {
         }
     }
 
-    /// A released program is where it was.
+    /// A released program is restored.
     pub(super) fn came_back(&mut self) {
         let Some(runner) = self.runner.come_back() else { return };
         let cost = runner.cpu_in_all().unwrap_or_default();
@@ -84,7 +84,7 @@ impl ExecutionActor {
         }
     }
 
-    /// A released program could not be brought back, although nothing but our need for its runner made that necessary.
+    /// A released program could not be restored, although it was released only to free capacity.
     pub(super) fn count_failed_return(&self, rejection: &Rejection) {
         if self.runner.is_released() {
             self.shared.capacity.count_failure();

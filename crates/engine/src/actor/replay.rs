@@ -1,4 +1,4 @@
-//! A journal lived through again, in a jail, without tools, people or a store: what was recorded is all there is.
+//! Replays a journal in a sandbox, without tools, people or a store: only what was recorded is available.
 
 use super::program_runner::{ProgramRunner, ReplayStart};
 use crate::fault::Fault;
@@ -9,27 +9,27 @@ use lifecycle::{
 use sandbox::{LeaseDemand, ProgramFailure, RunnerLoss, RunnerMessage, Sandbox};
 use std::time::Duration;
 
-/// Longest replay: it repeats in one go what took tools and people much longer.
+/// Maximum time of a replay: it repeats without pause what took tools and people much longer.
 const REPLAY_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayOutcome {
-    /// Everything the rules know at the entry where it stopped.
+    /// The state at the entry where it stopped.
     pub state: State,
     /// That entry.
     pub last: Seq,
     /// What the program printed, in order.
     pub printed: Vec<(LogLevel, String)>,
-    /// What it handed out, in order.
+    /// What it emitted, in order.
     pub emitted: Vec<Json>,
-    /// How it ended, where it ended by itself.
+    /// How it ended, if it ended by itself.
     pub ended: Option<Result<Option<Json>, Failure>>,
-    /// Where it did something else than is recorded.
+    /// Where it diverged from the journal, if it did.
     pub strayed: Option<String>,
 }
 
-/// Runs the program of a journal again, up to the entry `until` or to its end. Calls are answered from the
+/// Replays the program of a journal, up to the entry `until` or to its end. Calls are answered from the
 /// journal; no tool is ever called.
 pub async fn replay(
     sandbox: &Sandbox,
@@ -97,7 +97,7 @@ impl ReplayRun {
         Ok(())
     }
 
-    /// Takes one message of the runner. True when nothing more can come that is recorded.
+    /// Handles one message of the runner. True if no further recorded message can follow.
     fn handle_message(&mut self, message: RunnerMessage) -> bool {
         match message {
             RunnerMessage::Started(Some(prepared)) => {
@@ -146,8 +146,8 @@ impl ReplayRun {
         false
     }
 
-    /// Whether an output is in the journal; one that differs from it has gone astray. What lies beyond the last one
-    /// recorded was never heard, or comes after the entry where we stop.
+    /// Whether an output is in the journal; a different one is a divergence. Output after the last recorded one
+    /// was never recorded, or comes after the entry where the replay stops.
     fn is_recorded(&mut self, mark: OutputMark, digest: ArgumentsDigest) -> bool {
         let outputs = &self.told.state.outputs;
         if outputs.last().is_none_or(|(newest, _)| mark > *newest) {
@@ -175,7 +175,7 @@ impl ReplayRun {
         self.told.strayed.get_or_insert(what);
     }
 
-    /// Whether the journal says that the program came to its own end.
+    /// Whether the program came to its own end according to the journal.
     fn ends_by_itself(&self) -> bool {
         use lifecycle::FailureCode as Code;
         match &self.told.state.outcome {
@@ -208,7 +208,7 @@ impl ReplayRun {
     }
 }
 
-/// Inputs that the guest received. What is unknown at the end was told to nobody.
+/// Inputs that the guest received. A call that is in doubt at the end was not delivered.
 fn was_delivered(event: &Event) -> bool {
     let is_unknown = matches!(event, Event::CallSettled { outcome: CallOutcome::Unknown, .. });
     event.input().is_some() && !is_unknown

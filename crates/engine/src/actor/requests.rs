@@ -1,22 +1,22 @@
-//! What callers and people want of an execution.
+//! Requests of callers and people to an execution.
 
 use super::calls::CallEnd;
 use super::{ExecutionActor, LeaveReason, ReplySender};
 use lifecycle::{CallStage, ExecutionPhase, Intent, Rejection, ToolHost};
 use std::time::Duration;
 
-/// How long a stopping server waits for tools at work, so that fewer calls end in doubt.
+/// How long a stopping server waits for calls in progress, so that fewer calls end in doubt.
 const CLOSING_GRACE: Duration = Duration::from_secs(3);
 
 impl ExecutionActor {
-    /// Looks at the clock for somebody, and answers once what came of it is kept.
+    /// Handles what is due, and replies once the result is durable.
     pub(super) fn wake(&mut self, reply: ReplySender) {
         self.look_at_clock();
         self.replies.push(self.journal.newest_gate(), reply);
         self.replies.send_kept(&self.journal);
     }
 
-    /// Decides on what somebody wants, and answers once it is kept.
+    /// Decides on a request, and replies once the result is durable.
     pub(super) fn request(&mut self, mut intent: Intent, reply: ReplySender) {
         if let Intent::Cancel { active_ms, .. } | Intent::Expire { active_ms, .. } = &mut intent {
             *active_ms = self.clock.active_ms();
@@ -29,11 +29,11 @@ impl ExecutionActor {
                 .get(&call)
                 .is_some_and(|call| call.nature.runs == ToolHost::Here)
         {
-            // What runs here is settled here: nobody else may say how it ended.
+            // Calls that run here are settled here: no client may report how they ended.
             let _ = reply.send(Err(Rejection::NotOutstanding(call).into()));
             return;
         }
-        // It is brought back as after a restart.
+        // It is restored as after a restart.
         if matches!(intent, Intent::Continue { .. })
             && self.journal.state().phase == ExecutionPhase::Parked
         {
@@ -48,7 +48,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The server stops: let tools at work end, keep what came of it, and go. The journal has the rest.
+    /// The server stops: lets calls in progress end, records their results, and leaves. The journal has the rest.
     pub(super) async fn close(&mut self) -> LeaveReason {
         self.answers.refuse(&Rejection::ShuttingDown);
         self.detach_runner();
@@ -82,7 +82,7 @@ impl ExecutionActor {
         }
     }
 
-    /// Of an execution that nobody started, nothing can be wanted but that it starts.
+    /// An execution that was never started accepts only a start.
     fn is_known(&self, intent: &Intent) -> Result<(), Rejection> {
         match (self.journal.state().phase, intent) {
             (ExecutionPhase::Unborn, Intent::Start { .. }) => Ok(()),

@@ -1,4 +1,4 @@
-//! Messages of the runner, turned into intents; and what it means when the runner is lost.
+//! Converts messages of the runner into intents, and handles the loss of the runner.
 
 use super::ExecutionActor;
 use super::call_results::program_failure;
@@ -6,7 +6,7 @@ use lifecycle::{ExecutionPhase, Failure, FailureCode, Intent, Json, LimitKind, R
 use sandbox::{LossMeaning, ProgramFailure, RunnerLoss, RunnerMessage};
 
 impl ExecutionActor {
-    /// Takes one message of the runner.
+    /// Handles one message of the runner.
     pub(super) fn handle_runner_message(&mut self, message: RunnerMessage) {
         if !self.runner.has_runner() {
             return; // sent before it was stopped
@@ -29,7 +29,7 @@ impl ExecutionActor {
                 if let Some(runner) = self.runner.get_mut() {
                     runner.rest(inputs);
                 }
-                // Who waits with an answer will not find it paused a moment later.
+                // A client that waits with an answer would otherwise find it running a moment later.
                 if !self.is_at_rest() || !self.answers.is_empty() {
                     return;
                 }
@@ -63,7 +63,7 @@ impl ExecutionActor {
         }
     }
 
-    /// What the program's own end means: a limit that its runner watches is one of ours.
+    /// Interprets the program's own end: a limit that its runner enforces is one of ours.
     fn end_of_program(&self, result: Result<Option<Json>, ProgramFailure>) -> Intent {
         let active_ms = self.clock.active_ms();
         match result.map_err(ProgramFailure::into_failure) {
@@ -78,7 +78,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The runner is lost before its program ended.
+    /// The runner was lost before its program ended.
     fn handle_loss(&mut self, loss: &RunnerLoss) {
         match loss.meaning() {
             LossMeaning::Restart => {
@@ -98,8 +98,8 @@ impl ExecutionActor {
         }
     }
 
-    /// Another process killed the runner. That is not the guest's doing, but what causes it may be what the program does:
-    /// it counts as a failed recovery, so that it does not go on for ever.
+    /// Another process killed the runner. The guest did not cause this directly, but its behaviour may:
+    /// it counts as a failed recovery, so that it does not repeat forever.
     fn killed_from_outside(&mut self) {
         self.detach_runner();
         let why = "its runner was killed from outside".to_owned();
@@ -113,7 +113,7 @@ impl ExecutionActor {
         }
     }
 
-    /// The runner did what it must not: stop it, and blame the program.
+    /// The runner violated the protocol: stops it, and blames the program.
     fn went_astray(&mut self, rejection: Rejection) {
         if self.runner.is_replaying() {
             return self.not_restored(rejection);

@@ -1,4 +1,4 @@
-//! Tools that ask somebody in the middle of their call.
+//! Tools that ask a person during their call.
 
 use super::ExecutionActor;
 use super::lazy_channel::LazyChannel;
@@ -8,25 +8,25 @@ use std::collections::BTreeSet;
 use tokio::sync::oneshot;
 use tools::PersonHandle;
 
-/// What a tool at work wants, and where the answer goes.
+/// The request of a tool, and where the answer goes.
 pub(super) struct ToolWish {
     call: CallId,
     wish: ToolPrompt,
     reply: oneshot::Sender<Answer>,
 }
 
-/// Who asks what in this actor's lifetime. The questions themselves are in the journal.
+/// The questions of tools in this actor's lifetime. The questions themselves are in the journal.
 #[derive(Default)]
 pub(super) struct ToolQuestions {
     wishes: LazyChannel<ToolWish>,
-    /// Calls whose tools are at work here.
+    /// Calls in progress here.
     at_work: BTreeSet<CallId>,
-    /// Every question put or met again by a tool that is at work, and where its answer goes.
+    /// Every question that a tool in progress asked or met again, and where its answer goes.
     asked: Vec<(QuestionId, CallId, Option<oneshot::Sender<Answer>>)>,
 }
 
 impl ToolQuestions {
-    /// Whom the tool of `call` can ask. An execution that is over waves it away.
+    /// The person that the tool of `call` can ask. Questions of an execution that has ended are cancelled.
     pub(super) fn person(&mut self, call: CallId) -> PersonHandle {
         self.at_work.insert(call);
         let sender = self.wishes.sender();
@@ -44,34 +44,34 @@ impl ToolQuestions {
         })
     }
 
-    /// The next wish.
+    /// The next request.
     pub(super) async fn next(&mut self) -> ToolWish {
         self.wishes.next().await
     }
 
-    /// The tool of `call` is done asking.
+    /// The tool of `call` has returned.
     pub(super) fn end_call(&mut self, call: CallId) {
         self.at_work.remove(&call);
         self.asked.retain(|(_, of, _)| *of != call);
     }
 
-    /// Nobody is at work any more.
+    /// No call is in progress any more.
     pub(super) fn clear_all(&mut self) {
         self.at_work.clear();
         self.asked.clear();
     }
 
-    /// Whether the tool of `call` is at work here.
+    /// Whether the tool of `call` is in progress here.
     pub(super) fn is_at_work(&self, call: CallId) -> bool {
         self.at_work.contains(&call)
     }
 
-    /// Notes that a tool has met a question, and who receives the answer.
+    /// Records that a tool has met a question, and where the answer goes.
     fn meet(&mut self, question: QuestionId, call: CallId, reply: Option<oneshot::Sender<Answer>>) {
         self.asked.push((question, call, reply));
     }
 
-    /// Who receives the answer to `question`, if its tool waits for it here.
+    /// Where the answer to `question` goes, if its tool waits for it here.
     fn take_reply(&mut self, question: QuestionId) -> Option<oneshot::Sender<Answer>> {
         let (_, _, reply) = self.asked.iter_mut().find(|(id, _, _)| *id == question)?;
         reply.take()
@@ -84,7 +84,7 @@ impl ToolQuestions {
 }
 
 impl ExecutionActor {
-    /// A tool at work asks: what it asked before a restart is met again, everything else is new.
+    /// A tool in progress asks: a question from before a restart is met again, any other is new.
     pub(super) fn ask_for_tool(&mut self, wished: ToolWish) {
         let ToolWish { call, wish, reply } = wished;
         let wish = tools::with_form_note(wish);
@@ -103,7 +103,7 @@ impl ExecutionActor {
                 }
                 match self.journal.state().asked_before(call, &wish, &met) {
                     Some(known) => known,
-                    None => return, // asking took the execution over its bytes
+                    None => return, // asking exceeded the execution's byte limit
                 }
             }
         };
@@ -119,18 +119,18 @@ impl ExecutionActor {
         }
     }
 
-    /// A question is answered, for good: its tool hears it, if it is here.
+    /// The answer to a question is durable: delivers it to the tool, if it is here.
     pub(super) fn deliver_answer(&mut self, question: QuestionId) {
         let answer = match self.journal.state().questions.get(&question) {
             Some((_, Some(answer))) => answer.clone(),
             Some((_, None)) | None => return,
         };
         if let Some(reply) = self.questions.take_reply(question) {
-            let _ = reply.send(answer); // a tool that no longer listens ends its call itself
+            let _ = reply.send(answer); // a tool that dropped its receiver ends its call itself
         }
     }
 
-    /// The guest may have come to rest before its tool asked: then all waits for people only now.
+    /// The guest may have become idle before its tool asked: only now does everything wait for people.
     pub(super) fn rest(&mut self) {
         if self.is_at_rest() {
             let (inputs, active_ms) = (self.journal.state().inputs, self.clock.active_ms());

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Callers with an account of their own. The others share one, so that the metrics stay short.
+/// Maximum number of callers with separate accounts. The others share one, so that the metrics stay short.
 const ACCOUNTS_MAX: usize = 1_000;
 
-/// The account of callers that have none of their own.
+/// The shared account of all other callers.
 const OTHERS: &str = "(others)";
 
 /// What was done to free capacity since the server started.
@@ -17,7 +17,7 @@ pub struct CapacityUse {
     pub released: u64,
     /// Replays that brought such programs back.
     pub replays: u64,
-    /// Replays of such programs that failed. Each is a fault of ours.
+    /// Replays of such programs that failed. Each indicates a bug.
     pub replays_failed: u64,
     /// Processor time of the replays, by the caller whose program was released.
     pub replay_cpu: BTreeMap<String, Duration>,

@@ -1,4 +1,4 @@
-//! The runners of programs that wait, and the task that asks for some of them when demands cannot start.
+//! The runners of programs that wait, and the task that requests some of them when demands cannot start.
 
 use super::accounts::{CallerAccounts, CapacityUse};
 use super::rules::{ReleaseDecision, WaitState, may_release};
@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Runners that programs hold while they wait. As many at most as the sandbox's budget allows.
+/// Runners that programs hold while they wait. Limited by the sandbox's budget.
 #[derive(Debug, Default)]
 pub(crate) struct RunnerCapacity {
     holders: Mutex<HashMap<ExecutionId, Arc<RunnerHolder>>>,
-    /// Whether demands wait: then those that come to rest say so.
+    /// Whether demands wait: programs that become idle then notify the task.
     is_short: AtomicBool,
     changed: Notify,
     accounts: CallerAccounts,
@@ -35,7 +35,7 @@ struct RunnerHolder {
     asked: Notify,
 }
 
-/// An actor's end of it. Dropping it withdraws the runner.
+/// An actor's handle to its offer. Dropping it withdraws the runner.
 pub(crate) struct OfferedRunner {
     execution: ExecutionId,
     holder: Arc<RunnerHolder>,
@@ -66,12 +66,12 @@ impl OfferedRunner {
         }
     }
 
-    /// Waits until the runner is wanted.
+    /// Waits until the runner is needed.
     pub(crate) async fn asked(&self) {
         self.holder.asked.notified().await;
     }
 
-    /// The program works again: others are to be asked.
+    /// The program works again: the request goes to other programs.
     pub(crate) fn decline(&self) {
         self.holder.is_asked.store(false, Ordering::SeqCst);
         self.shared.capacity.notify_if_short();
@@ -89,7 +89,7 @@ impl RunnerHolder {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What replaying the program would cost: what it has cost so far, earlier replays included.
+    /// The cost of replaying the program: what it has used so far, earlier replays included.
     fn replay_cpu(&self) -> Option<Duration> {
         Some(self.meter.total()?.saturating_sub(self.cpu_before))
     }
@@ -121,10 +121,10 @@ impl RunnerCapacity {
         }
     }
 
-    /// Asks the cheapest programs for their runners, as many as help. Returns when to look again although nothing
+    /// Requests runners from the cheapest programs, as many as help. Returns when to check again if nothing
     /// happens.
     fn ask_for_runners(&self, shared: &EngineShared) -> Option<Timestamp> {
-        // Before the look at those that wait: one that comes to rest from here on says so.
+        // Set before checking the programs that wait: those that become idle from here on notify the task.
         self.is_short.store(true, Ordering::SeqCst);
         if shared.sandbox.load().waiting == 0 {
             self.is_short.store(false, Ordering::SeqCst);

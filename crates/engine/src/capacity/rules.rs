@@ -3,26 +3,26 @@
 use lifecycle::Timestamp;
 use std::time::Duration;
 
-/// A program whose replay takes more processor time keeps its runner.
+/// A program whose replay takes more processor time is never released.
 const REPLAY_CPU_MAX: Duration = Duration::from_millis(100);
 
-/// A program whose replay reads more of the journal keeps its runner.
+/// A program whose replay reads more of the journal is never released.
 const REPLAY_JOURNAL_BYTES_MAX: u64 = 1 << 20;
 
-/// A program whose timer is due within this time keeps its runner.
+/// A program whose timer is due within this time is not released.
 const DUE_SOON_MS: u64 = 1_000;
 
-/// A program that was replayed keeps its runner for this many times the cost of the replay.
+/// A replayed program is not released again for this many times the cost of the replay.
 const STAY_FACTOR: u32 = 10;
 
-/// What a program at rest waits for, and what bringing it back would take.
+/// What an idle program waits for, and what restoring it would cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WaitState {
-    /// When it came to rest.
+    /// When it became idle.
     pub(crate) since: Timestamp,
     /// When its next timer is due.
     pub(crate) due: Option<Timestamp>,
-    /// Whether tools are at work for it, which may return at any moment.
+    /// Whether it has calls in progress, which may return at any moment.
     pub(crate) has_calls: bool,
     /// Size of the journal that a replay reads, estimated.
     pub(crate) journal_bytes: u64,

@@ -1,4 +1,4 @@
-//! Notes in the store what the clock showed, so that the next start can tell whether it was set.
+//! Records in the store what the clock showed, so that the next start can detect whether it was set.
 
 use super::timeline::{ClockChange, ClockTimeline, HOLD_MS, SeenClock};
 use super::{Clock, ClockReading};
@@ -19,16 +19,16 @@ const KEY: &str = "this_server";
 /// How often the wall clock is compared with the time since boot.
 const LOOK_EVERY_MS: u64 = 60_000;
 
-/// How often the note is written: each write reaches the disk. A server that is killed leaves one that is this old.
+/// How often the record is written: each write reaches the disk. After a kill, the record is at most this old.
 const WRITE_EVERY_MS: u64 = 10 * 60_000;
 
 /// A wall clock that was set by less while the server runs is not reported.
 const REPORTED_MS_MIN: u64 = 60_000;
 
-/// Executions that are listed at once.
+/// Executions per page of a list.
 const LISTED_PER_READ_MAX: usize = 1_000;
 
-/// What the engine knows of the clock of its store.
+/// The engine's knowledge of its store's clock.
 pub(crate) struct ClockKeeper {
     clock: Clock,
     records: Option<Arc<dyn RecordStore>>,
@@ -38,16 +38,16 @@ pub(crate) struct ClockKeeper {
 }
 
 struct KeeperState {
-    /// What is written next.
+    /// The value to write next.
     timeline: ClockTimeline,
     /// Until when retention deletes nothing.
     hold_until: Timestamp,
-    /// How far the wall clock was ahead of ours when it was looked at last.
+    /// How far the wall clock was ahead of ours at the last check.
     ahead_ms: i64,
 }
 
 impl ClockKeeper {
-    /// Compares the clock with what the store last saw, and notes what it shows now.
+    /// Compares the clock with what the store last saw, and records its present time.
     pub(crate) async fn open(
         clock: Clock,
         records: Option<Arc<dyn RecordStore>>,
@@ -88,7 +88,7 @@ impl ClockKeeper {
         (hold_until > self.clock.now()).then_some(hold_until)
     }
 
-    /// Looks whether the wall clock was set since it was looked at last. A clock that is set again does not run steadily: if
+    /// Checks whether the wall clock was set since the last check. A clock that is set again is not steady: if
     /// retention waited then, it waits for another hour.
     fn check_wall_clock(&self) {
         let ahead_ms = ahead_ms(&self.clock);
@@ -107,7 +107,7 @@ impl ClockKeeper {
         );
     }
 
-    /// A note that cannot be written costs accuracy after the next start, and nothing now.
+    /// A record that cannot be written costs accuracy after the next start, and nothing now.
     async fn write(&self) {
         let Some(records) = &self.records else { return };
         let now = self.clock.now();
@@ -131,8 +131,8 @@ impl ClockKeeper {
     }
 }
 
-/// How often the clock of this store was found set back. What expires by the wall clock is good for one generation: after
-/// the clock went back it would last too long.
+/// How often the clock of this store was found set back. Values that expire by the wall clock are valid for one generation:
+/// after the clock was set back they would last too long.
 pub async fn clock_generation(records: &dyn RecordStore) -> Result<u64, StoreError> {
     #[derive(Deserialize)]
     struct ClockGenerationRecord {
@@ -143,7 +143,7 @@ pub async fn clock_generation(records: &dyn RecordStore) -> Result<u64, StoreErr
     Ok(read.generation)
 }
 
-/// Compares and notes until the engine stops, and once more then.
+/// Compares and records until the engine stops, and once more then.
 pub(crate) async fn run_clock_keeper(shared: Arc<EngineShared>) {
     let keeper = &shared.clock_keeper;
     let clock = &keeper.clock;
@@ -177,7 +177,7 @@ async fn record_clock(shared: &EngineShared) {
     }
 }
 
-/// After the clock was set: each paused execution is loaded once, which corrects when it is due in the list.
+/// After the clock was set: loads each paused execution once, which corrects its due time in the list.
 pub(crate) async fn correct_dues(shared: Arc<EngineShared>) {
     if !shared.clock_keeper.timeline.has_stale_dues {
         return;
@@ -216,7 +216,7 @@ fn damaged() -> StoreError {
     StoreError::Damaged("the record of the clock cannot be read".into())
 }
 
-/// What a store from before this record last saw: its newest execution.
+/// The last time in a store without this record: that of its newest execution.
 async fn newest_stamp(journal: &dyn Journal) -> Result<Option<SeenClock>, Fault> {
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 1 };
     let newest = journal.list_executions(filter).await?.into_iter().next();

@@ -1,4 +1,4 @@
-//! A machine whose clocks are wound by hand.
+//! A machine whose clocks are set manually, for tests.
 
 use super::{ClockReading, MachineBoot, ProcessStart};
 use lifecycle::Timestamp;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// A clock that shows the same time until it is moved. Clones show the same machine and belong to the same process.
+/// A clock that shows the same time until it is advanced. Clones show the same machine and belong to the same process.
 #[derive(Debug, Clone)]
 pub struct ManualClock {
     machine: Arc<watch::Sender<ClockReading>>,
@@ -23,7 +23,7 @@ impl ManualClock {
         Self { machine: Arc::new(watch::Sender::new(machine)), start }
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         let ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.machine.send_modify(|machine| {
@@ -63,7 +63,7 @@ impl ManualClock {
 
     pub(super) async fn wait_until(&self, due: Timestamp) {
         let mut machine = self.machine.subscribe();
-        // The clock outlives this wait: we hold one end of it ourselves.
+        // The clock outlives this wait: it holds a sender itself.
         let _ =
             machine.wait_for(|machine| self.start.timestamp_at(machine.boottime_ms) >= due).await;
     }

@@ -1,8 +1,8 @@
-//! The only place that knows the time: wall clock, time since boot, and which boot it is. Tests wind all three by hand.
+//! The only source of time: wall clock, time since boot, and boot id. Tests set all three manually.
 //!
-//! Within a process time is continuous: the wall clock as it was when the process began, and the time elapsed since then
-//! (`CLOCK_BOOTTIME`, which counts while the machine sleeps). If the system's wall clock is set meanwhile, nothing
-//! happens until the next start, which compares ([`timeline`]) and corrects what was stamped before.
+//! Within a process time is continuous: the wall clock at the start of the process, plus the time elapsed since then
+//! (`CLOCK_BOOTTIME`, which includes suspend). If the system's wall clock is set meanwhile, nothing
+//! happens until the next start, which compares ([`timeline`]) and corrects earlier timestamps.
 
 mod keeper;
 mod manual;
@@ -20,41 +20,41 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
-/// Longest single wait. The runtime's timers do not count while the machine sleeps, so what became due meanwhile is at
+/// Longest single wait. The runtime's timers do not count during suspend, so what becomes due meanwhile is at
 /// most this late.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Where Linux tells one boot from another.
+/// The file with Linux's boot id.
 const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Where time comes from.
+/// A source of time.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The machine's, never going back while the process lives.
+    /// The machine's clock, monotonic during the life of the process.
     System(ProcessStart),
-    /// A clock wound by hand.
+    /// A clock that is set manually.
     Manual(ManualClock),
 }
 
-/// The clocks of the machine when a process began.
+/// The clocks of the machine at the start of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStart {
     wall: Timestamp,
     boottime_ms: u64,
 }
 
-/// What the clocks of the machine show.
+/// The clocks of the machine at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockReading {
     /// The wall clock.
     pub wall: Timestamp,
-    /// Time since boot, sleep included.
+    /// Time since boot, suspend included.
     pub boottime_ms: u64,
-    /// Which boot it is; none where the system does not say.
+    /// The boot id; none if the system does not provide it.
     pub boot: Option<MachineBoot>,
 }
 
-/// Tells one boot of the machine from another.
+/// Identifies one boot of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct MachineBoot(Uuid);
@@ -89,7 +89,7 @@ impl Clock {
         Self::System(ProcessStart { wall: system_wall(), boottime_ms: system_boottime_ms() })
     }
 
-    /// What time it is.
+    /// The present time.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System(start) => start.timestamp_at(system_boottime_ms()),
@@ -97,7 +97,7 @@ impl Clock {
         }
     }
 
-    /// What the clocks of the machine show, also where the wall clock was set since the process began.
+    /// The clocks of the machine now, including changes of the wall clock since the process began.
     pub fn reading(&self) -> ClockReading {
         match self {
             Self::System(_) => ClockReading {
@@ -109,7 +109,7 @@ impl Clock {
         }
     }
 
-    /// Waits until `due`, or a little less: callers look at the clock again.
+    /// Waits until `due`, or slightly less: callers check the clock again.
     pub async fn wait_until(&self, due: Timestamp) {
         match self {
             Self::System(_) => {

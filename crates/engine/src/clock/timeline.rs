@@ -1,19 +1,19 @@
-//! Wall clocks that were set between two servers on one store: what was stamped before is translated, so that timers
-//! count the time that elapsed and not the time that the clock shows. Pure.
+//! Wall clocks that were set between two servers on one store: earlier timestamps are translated, so that timers
+//! count elapsed time and not the difference of the clocks. Pure.
 //!
-//! Each server stamps with a wall clock that is continuous while it runs. A *step* is a start at which the wall clock
-//! does not show what it would show if it had not been set. The steps cut time into *epochs*; a stamp of an earlier
-//! epoch is translated by the steps that came after it.
+//! Each server's timestamps come from a wall clock that is continuous while it runs. A *step* is a start at which the wall
+//! clock differs from its expected time. The steps divide time into *epochs*; a timestamp of an earlier
+//! epoch is translated by all later steps.
 
 use super::{ClockReading, MachineBoot};
 use lifecycle::{Event, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A wall clock that differs by less was not set, it drifted.
+/// A smaller difference is drift, not a step.
 const STEP_MS_MIN: u64 = 1_000;
 
-/// A clock that a restart finds this much earlier was set back; less is a correction, for which no browser session ends.
+/// A clock that a restart finds earlier by this much was set back; less is a correction, which ends no browser session.
 const SET_BACK_MS_MIN: u64 = 60_000;
 
 /// Retention trusts a clock that is at most this much ahead of what the store last saw.
@@ -22,10 +22,10 @@ const JUMP_MS_MAX: u64 = 24 * 3_600_000;
 /// How long retention deletes nothing after a larger jump.
 pub(super) const HOLD_MS: u64 = 3_600_000;
 
-/// Steps that are remembered. An execution ends within 30 days unless a limit says otherwise, and a clock is set seldom.
+/// Maximum number of recorded steps. An execution ends within 30 days unless a limit allows more, and clocks are rarely set.
 const STEPS_MAX: usize = 32;
 
-/// Stamps of an epoch may be this much later than the end of it that is known: a server that is killed has not noted its
+/// Timestamps of an epoch may be later than its known end by this much: a server that is killed has not recorded its
 /// last minutes.
 const SLACK_MS: u64 = 11 * 60_000;
 
@@ -38,17 +38,17 @@ pub(super) struct SeenClock {
     pub(super) boot: Option<MachineBoot>,
 }
 
-/// One instant, on the clock before it was set and on the clock after.
+/// One instant, on the clock before and after it was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockStep {
     before: Timestamp,
     after: Timestamp,
 }
 
-/// What is known of the wall clock of this store. The format of the record.
+/// The known history of this store's wall clock. The format of the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockTimeline {
-    /// None before the first server that notes it.
+    /// None before the first server that records it.
     pub(super) seen: Option<SeenClock>,
     /// Oldest first.
     pub(super) steps: Vec<ClockStep>,
@@ -60,14 +60,14 @@ pub(crate) struct ClockTimeline {
     pub(super) hold_ms: u64,
 }
 
-/// What a start finds.
+/// How the clock has changed at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClockChange {
-    /// The clock shows what it should, as far as that is known.
+    /// The clock shows the expected time, as far as that is known.
     Continuous,
-    /// It was set forward by this much, in milliseconds; or the machine was off for that long.
+    /// It was set forward by this many milliseconds, or the machine was off for that long.
     Forward(u64),
-    /// It was set back by this much.
+    /// It was set back by this many milliseconds.
     Back(u64),
 }
 
@@ -79,11 +79,11 @@ impl ClockTimeline {
             return ClockChange::Continuous;
         };
         let is_same_boot = seen.boot.is_some() && seen.boot == now.boot;
-        // A machine that was restored from a snapshot has the boot id of then, and an earlier time since boot.
+        // A machine restored from a snapshot has the old boot id, and an earlier time since boot.
         let elapsed_ms = now.boottime_ms.checked_sub(seen.boottime_ms).filter(|_| is_same_boot);
         let expected = elapsed_ms.map_or(seen.time, |ms| seen.time.after_ms(ms));
         let (ahead_ms, behind_ms) = (now.wall.ms_since(expected), expected.ms_since(now.wall));
-        // After a reboot, a later clock is all that is known of the time that passed.
+        // After a reboot, the wall clock is the only evidence of elapsed time.
         let is_forward_step = elapsed_ms.is_some() && ahead_ms >= STEP_MS_MIN;
         if is_forward_step || behind_ms >= STEP_MS_MIN {
             self.steps.push(ClockStep { before: expected, after: now.wall });
@@ -107,14 +107,14 @@ impl ClockTimeline {
         }
     }
 
-    /// Notes what the clocks show while the server runs.
+    /// Records what the clocks show while the server runs.
     pub(super) fn see(&mut self, time: Timestamp, now: &ClockReading) {
         let ClockReading { boottime_ms, boot, .. } = *now;
         self.seen = Some(SeenClock { time, boottime_ms, boot });
     }
 
-    /// An entry as it would have been written if the clock had shown the present time then. A stamp that fits two epochs
-    /// counts as of the later one: a wait is then too long rather than too short, and never longer than it was asked for.
+    /// An entry with its timestamps translated to the present clock. A timestamp that fits two epochs
+    /// counts as of the later one: a wait is then too long rather than too short, and never longer than requested.
     pub(crate) fn translate<'a>(
         &self,
         at: Timestamp,
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_timer_counts_elapsed_time_over_a_clock_that_was_set() {
-        // Set at START with 4 s to go; a second later there is another server.
+        // Set at START with 4 s remaining; a second later there is another server.
         let due = |wall: i64, boottime_ms, boot| {
             let mut timeline = seen();
             timeline.start(&reading(wall, boottime_ms, boot));
@@ -226,7 +226,7 @@ mod tests {
     fn a_wait_is_never_longer_than_it_was_asked_for() {
         let mut timeline = seen();
         timeline.start(&reading(START - 3 * DAY_MS, 1_000, 1));
-        // Two days later a stamp of the day before the step fits both epochs.
+        // Two days later a timestamp of the day before the step fits both epochs.
         let now = Timestamp(START - DAY_MS);
         for at in [START - 2 * DAY_MS, START - DAY_MS, START - 1, START, START + 60_000] {
             assert!(timeline.translate_stamp(Timestamp(at), now) <= now, "{at}");

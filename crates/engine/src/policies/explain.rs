@@ -1,4 +1,4 @@
-//! Why a call would run, ask or find nothing.
+//! Explains why a call would run, ask or be blocked.
 
 use super::{KeptRule, PolicySet};
 use crate::fault::Fault;
@@ -9,15 +9,15 @@ use lifecycle::{PolicyAction, PolicyVerdict, ToolPath, ToolTraits};
 pub struct PolicyDecision {
     /// What happens.
     pub verdict: PolicyVerdict,
-    /// The pattern of the rule that decides, kept or configured; none where the tool itself decides.
+    /// The pattern of the rule that decides, stored or configured; none if the tool itself decides.
     pub pattern: Option<String>,
-    /// The kept rule that decides; none where a configured one does, or the tool itself.
+    /// The stored rule that decides; none if a configured one does, or the tool itself.
     pub rule: Option<KeptRule>,
-    /// A kept rule that would approve it and does not count, and why.
+    /// A stored rule that would approve it and does not apply, with the reason.
     pub ignored: Option<(KeptRule, IgnoredApproval)>,
 }
 
-/// Why an approval does not count for a tool.
+/// Why an approval does not apply to a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredApproval {
     /// The tool is newer than the approval, or has grown since.
@@ -55,7 +55,7 @@ impl PolicySet {
     }
 }
 
-/// Why a rule that approves does not count for a tool; none where it counts.
+/// Why an approving rule does not apply to a tool; none if it does.
 fn ignored_approval(rule: &KeptRule, traits: ToolTraits) -> Option<IgnoredApproval> {
     match rule.action {
         PolicyAction::Approve if rule.is_suspended() => Some(IgnoredApproval::Unconfirmed),

@@ -1,8 +1,8 @@
-//! Who may call what: rules that people keep, and the policy that every decision reads.
+//! Policies: rules that people store, and the combined policy that every decision reads.
 //!
 //! Rules are records, changed by compare-and-set. Every decision reads the policy that this process
-//! loaded last: at its start and after each change made through it. What another process changes in
-//! the same records counts here after the next [`PolicySet::reload`].
+//! loaded last: at its start and after each change made through it. Changes of the same records by another
+//! process apply here after the next [`PolicySet::reload`].
 
 mod explain;
 mod position;
@@ -21,38 +21,38 @@ use uuid::Uuid;
 /// The kind of record that a rule is.
 pub const KIND: &str = "policy";
 
-/// Rules that are kept. Each call looks at all of them.
+/// Maximum number of stored rules. Each call evaluates all of them.
 const RULES_MAX: usize = 1_000;
 
-/// How often a change is tried again because somebody else changed the same rule.
+/// Maximum number of attempts of a change that conflicts with concurrent changes of the same rule.
 const ATTEMPTS_MAX: usize = 4;
 
-/// The rules, and what they add up to.
+/// The rules, and the combined policy.
 pub struct PolicySet {
     records: Option<Arc<dyn RecordStore>>,
-    /// What the embedding program or configuration files say; nobody changes these over HTTP.
+    /// The rules of the embedding program or of configuration files; they cannot be changed over HTTP.
     configured: RwLock<Policy>,
     live: RwLock<Arc<Policy>>,
-    /// The kept rules as this process last read them.
+    /// The stored rules as this process last read them.
     loaded: RwLock<Arc<Vec<KeptRule>>>,
 }
 
 /// Why a rule was not changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PolicyError {
-    /// Nobody keeps rules here.
+    /// This policy set has no store.
     #[error("this engine keeps no rules")]
     NotKept,
     /// No such rule, or another owner's.
     #[error("there is no policy {0}")]
     Unknown(String),
-    /// More than are looked at.
+    /// The limit on stored rules is reached.
     #[error("there are {RULES_MAX} policies, the most there can be; remove one first")]
     TooMany,
-    /// Somebody else keeps changing it.
-    #[error("somebody else is changing this policy; try again")]
+    /// Concurrent changes continued to conflict.
+    #[error("this policy is being changed concurrently; try again")]
     Contested,
-    /// Our side broke.
+    /// An internal error.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -64,20 +64,20 @@ impl From<StoreError> for PolicyError {
 }
 
 impl PolicySet {
-    /// What the embedding program says, and nothing else: nobody keeps rules.
+    /// Only the configured rules; without a store.
     pub fn fixed(configured: Policy) -> Self {
         let live = RwLock::new(Arc::new(configured.clone()));
         Self { records: None, configured: RwLock::new(configured), live, loaded: RwLock::default() }
     }
 
-    /// Reads the rules that are kept, and adds them to those that are configured.
+    /// Loads the stored rules, and combines them with the configured ones.
     pub async fn open(records: Arc<dyn RecordStore>, configured: Policy) -> Result<Self, Fault> {
         let policies = Self { records: Some(records), ..Self::fixed(configured) };
         policies.reload().await?;
         Ok(policies)
     }
 
-    /// What the rules of a data directory add up to, for those who only read there.
+    /// The combined policy of a data directory's rules, for read-only access.
     pub fn adding_up(records: &[StoredRecord]) -> Result<Policy, Fault> {
         let mut rules = records.iter().map(KeptRule::read).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by(|a, b| a.order().cmp(&b.order()));
@@ -90,18 +90,18 @@ impl PolicySet {
         rules.filter(|rule| rule.unconfirmed.is_some()).map(|rule| rule.id).collect()
     }
 
-    /// What counts now. Cheap: every decision asks.
+    /// The policy in effect. Cheap: every decision reads it.
     pub fn live(&self) -> Arc<Policy> {
         Arc::clone(&self.live.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says anew what is configured. It counts at once, beside the rules that are kept.
+    /// Replaces the configured rules. Takes effect immediately, beside the stored rules.
     pub async fn configure(&self, configured: Policy) -> Result<(), Fault> {
         *self.configured.write().unwrap_or_else(PoisonError::into_inner) = configured;
         self.reload().await
     }
 
-    /// Every kept rule, owner by owner, in the order in which they are looked at.
+    /// Every stored rule by owner, in evaluation order.
     pub async fn list_rules(&self) -> Result<Vec<KeptRule>, Fault> {
         let Some(records) = &self.records else { return Ok(vec![]) };
         let mut rules = vec![];
@@ -112,7 +112,7 @@ impl PolicySet {
         Ok(rules)
     }
 
-    /// Keeps a new rule, above all others of its owner unless a position is given. It counts at once.
+    /// Stores a new rule, above all others of its owner unless a position is given. Takes effect immediately.
     pub async fn add(&self, new: NewRule, now: Timestamp) -> Result<KeptRule, PolicyError> {
         let records = self.records()?;
         let rules = self.list_rules().await?;
@@ -141,7 +141,7 @@ impl PolicySet {
         Ok(rule)
     }
 
-    /// Changes a rule. It counts at once.
+    /// Changes a rule. Takes effect immediately.
     pub async fn change(
         &self,
         id: &str,
@@ -151,7 +151,7 @@ impl PolicySet {
         self.rewrite(id, change.owner, |rule| rule.take(&change, now)).await
     }
 
-    /// Lets a rule count that a management call made without an answer of a token that could answer.
+    /// Puts a rule into effect that a management call made without an answer of a token that could answer.
     pub async fn confirm(&self, id: &str, now: Timestamp) -> Result<KeptRule, PolicyError> {
         let confirmed = |rule: &mut KeptRule| {
             if rule.unconfirmed.take().is_some() {
@@ -161,12 +161,12 @@ impl PolicySet {
         self.rewrite(id, None, confirmed).await
     }
 
-    /// Marks a rule as made by a management call that nobody with the right to do so answered.
+    /// Marks a rule as made by a management call that was not answered by a token with that right.
     pub async fn suspend(&self, id: &str, origin: &ManagementOrigin) -> Result<(), PolicyError> {
         self.rewrite(id, None, |rule| rule.unconfirmed = Some(origin.clone())).await.map(drop)
     }
 
-    /// The rule of this id as this process last read it. Cheap, and never waits.
+    /// The rule of this id as this process last read it. Cheap; never blocks.
     pub fn current(&self, id: &str) -> Option<KeptRule> {
         let loaded = Arc::clone(&self.loaded.read().unwrap_or_else(PoisonError::into_inner));
         loaded.iter().find(|rule| rule.id == id).cloned()
@@ -194,7 +194,7 @@ impl PolicySet {
         Err(PolicyError::Contested)
     }
 
-    /// Removes a rule; of this owner, where one is named. It no longer counts.
+    /// Removes a rule; if an owner is named, only one of this owner. Takes effect immediately.
     pub async fn remove(&self, id: &str, owner: Option<PolicyOwner>) -> Result<(), PolicyError> {
         let records = self.records()?;
         for _ in 0..ATTEMPTS_MAX {
@@ -238,7 +238,7 @@ impl PolicySet {
     }
 }
 
-/// What rules that are in order add up to.
+/// The combined policy of ordered rules.
 fn policy(rules: &[KeptRule]) -> Policy {
     let of = |owner| {
         let its = rules.iter().filter(|rule| rule.owner == owner && !rule.is_suspended());

@@ -1,10 +1,10 @@
-//! Where a rule stands in its list: a text, compared letter by letter, so that a place can always be
-//! found above, below or between without touching the others.
+//! The position of a rule in its list: a text that compares by bytes, so that a position can always be
+//! found above, below or between others without changing them.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
-/// Longest position. Those we make stay short: they grow with the logarithm of how many were made.
+/// Longest position. Generated positions stay short: they grow with the logarithm of their number.
 const CHARS_MAX: usize = 256;
 
 /// The digits, in the order in which letters compare.
@@ -13,23 +13,23 @@ const DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 /// The first position of an empty list.
 const FIRST: &str = "a0";
 
-/// A place in a list.
+/// A position in a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct RulePosition(String);
 
-/// A text that is no position.
+/// A text that is not a position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a position has 1 to {CHARS_MAX} letters and digits, not all of them 0")]
 pub struct BadPosition;
 
 impl RulePosition {
-    /// Checks a position once, where it enters.
+    /// Parses and checks a position.
     pub fn parse(text: &str) -> Result<Self, BadPosition> {
         let is_good = !text.is_empty()
             && text.len() <= CHARS_MAX
             && text.bytes().all(|letter| letter.is_ascii_alphanumeric())
-            // Nothing comes before a text of zeros.
+            // Nothing sorts before a text of zeros.
             && text.bytes().any(|letter| letter != b'0');
         if is_good { Ok(Self(text.to_owned())) } else { Err(BadPosition) }
     }
@@ -54,8 +54,8 @@ impl<'de> Deserialize<'de> for RulePosition {
     }
 }
 
-/// One less, where the text begins with a counted number: its first letter says how many digits follow,
-/// `a` one, `b` two; `Z` one and `Y` two for those below.
+/// One less, if the text begins with a counted number: its first letter states how many digits follow,
+/// `a` one, `b` two; `Z` one and `Y` two for negative ones.
 fn counted_down(text: &str) -> Option<String> {
     let head = *text.as_bytes().first()?;
     let n_digits = match head {
@@ -65,7 +65,7 @@ fn counted_down(text: &str) -> Option<String> {
     };
     let digits = text.as_bytes().get(1..=n_digits)?;
     if text.len() > n_digits + 1 {
-        return Some(text[..=n_digits].to_owned()); // the number alone comes before it
+        return Some(text[..=n_digits].to_owned()); // the number alone sorts before it
     }
     let mut digits: Vec<usize> = digits.iter().map(|digit| worth(*digit)).collect();
     for digit in digits.iter_mut().rev() {
@@ -83,7 +83,7 @@ fn counted_down(text: &str) -> Option<String> {
     }
 }
 
-/// Half way between nothing and the text.
+/// The middle between nothing and the text.
 fn halved(text: &str) -> String {
     let n_zeros = text.bytes().take_while(|letter| *letter == b'0').count();
     let first = text.as_bytes().get(n_zeros).map_or(1, |letter| worth(*letter));

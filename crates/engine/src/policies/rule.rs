@@ -1,4 +1,4 @@
-//! A rule that somebody keeps: whose it is, where it stands, and how it is written down.
+//! A stored rule: its owner, its position, and its record format.
 
 use super::RulePosition;
 use lifecycle::{PolicyAction, PolicyRule, Timestamp, ToolPattern};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use store::{StoreError, StoredRecord};
 
-/// Whose rules. Each owner's list has its say; the most restrictive counts.
+/// The owner of rules. Each owner's list is evaluated; the most restrictive result wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyOwner {
-    /// Everybody's.
+    /// Applies to all callers.
     Org,
-    /// One person's own; it can tighten what the organisation says, never loosen it.
+    /// The rules of one user; they can tighten the organisation's rules, never loosen them.
     User,
 }
 
 impl PolicyOwner {
-    /// All of them.
+    /// All owners.
     pub const ALL: [Self; 2] = [Self::Org, Self::User];
 
-    /// As it is written.
+    /// The name in records and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Org => "org",
@@ -37,56 +37,56 @@ impl FromStr for PolicyOwner {
     }
 }
 
-/// A rule to keep.
+/// A rule to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRule {
-    /// Whose.
+    /// Its owner.
     pub owner: PolicyOwner,
-    /// Which tools.
+    /// The tools that it applies to.
     pub pattern: ToolPattern,
-    /// What about them.
+    /// What happens to their calls.
     pub action: PolicyAction,
-    /// Where it asks: whether whoever answers may change the arguments.
+    /// For `require_approval`: whether the answer may change the arguments.
     pub editable: bool,
-    /// Where it stands in its owner's list; at the top if none is given.
+    /// Its position in its owner's list; at the top by default.
     pub position: Option<RulePosition>,
 }
 
-/// What shall be different about a rule.
+/// A change of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleChange {
-    /// Whose rule it must be; anybody's if none is given.
+    /// The expected owner; any if none is given.
     pub owner: Option<PolicyOwner>,
-    /// Which tools.
+    /// The tools that it applies to.
     pub pattern: Option<ToolPattern>,
-    /// What about them.
+    /// What happens to their calls.
     pub action: Option<PolicyAction>,
-    /// Whether whoever answers may change the arguments.
+    /// Whether the answer may change the arguments.
     pub editable: Option<bool>,
-    /// Where it stands.
+    /// Its position.
     pub position: Option<RulePosition>,
 }
 
-/// A rule as it is kept.
+/// A stored rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRule {
     /// `policy_…`.
     pub id: String,
-    /// Whose.
+    /// Its owner.
     pub owner: PolicyOwner,
-    /// Which tools.
+    /// The tools that it applies to.
     pub pattern: ToolPattern,
-    /// What about them.
+    /// What happens to their calls.
     pub action: PolicyAction,
-    /// Where it asks: whether whoever answers may change the arguments.
+    /// For `require_approval`: whether the answer may change the arguments.
     pub editable: bool,
-    /// Where it stands in its owner's list.
+    /// Its position in its owner's list.
     pub position: RulePosition,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// When it was last changed.
     pub updated: Timestamp,
-    /// When somebody last said what it says: an approval covers tools as they were then.
+    /// When its pattern or action was last confirmed: an approval covers the tools that existed then.
     pub said: Timestamp,
     /// The management call that made it, if the answer to that call came from a token that could not answer. Such a
     /// rule approves nothing until an administrator confirms it.
@@ -101,7 +101,7 @@ pub struct ManagementOrigin {
     pub execution: String,
     /// The tool that it called.
     pub tool: String,
-    /// Who answered; none where the call was not asked about.
+    /// Who answered; none if the call did not ask.
     pub answered_by: Option<String>,
 }
 
@@ -123,7 +123,7 @@ struct RuleRecord {
 }
 
 impl KeptRule {
-    /// What comes first is looked at first.
+    /// The evaluation order.
     pub(super) fn order(&self) -> (PolicyOwner, &RulePosition, &str) {
         (self.owner, &self.position, &self.id)
     }
@@ -143,14 +143,14 @@ impl KeptRule {
             self.position = position.clone();
         }
         self.updated = now;
-        // Moving a rule says nothing about tools that have come since.
+        // Moving a rule does not confirm tools that were added since.
         if pattern.is_some() || action.is_some() {
             self.said = now;
             self.unconfirmed = None;
         }
     }
 
-    /// Whether it would approve something and does not count yet.
+    /// Whether it would approve a call and is not in effect yet.
     pub fn is_suspended(&self) -> bool {
         self.action == PolicyAction::Approve && self.unconfirmed.is_some()
     }
@@ -176,7 +176,7 @@ impl KeptRule {
         serde_json::to_string(&written).expect("names and numbers can be written")
     }
 
-    /// A rule that cannot be read is not skipped: it may be the one that blocks.
+    /// A rule that cannot be read is an error and not skipped: it may be the one that blocks.
     pub(super) fn read(record: &StoredRecord) -> Result<Self, StoreError> {
         let damaged = || StoreError::Damaged(format!("the policy {} cannot be read", record.key));
         let written: RuleRecord = serde_json::from_str(&record.value).map_err(|_| damaged())?;

@@ -1,10 +1,10 @@
-//! What one execution counts as, as its actor knows it.
+//! The class that one execution counts in, maintained by its actor.
 
 use super::{QuotaBook, class_of};
 use lifecycle::{CallerName, CallerUsage, ExecutionId, ExecutionPhase, State};
 use std::sync::Arc;
 
-/// Which count an execution is in.
+/// The class that an execution counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuotaClass {
     /// It runs, or waits for a runner.
@@ -36,14 +36,14 @@ impl QuotaClaim {
         Self { book, execution, as_class: None }
     }
 
-    /// A start was admitted, and with that counted.
+    /// A start was admitted, and thereby counted.
     pub(crate) fn admitted(&mut self, caller: CallerName) {
         // An earlier start of the same execution, whose journal failed, was counted too.
         self.cede();
         self.as_class = Some((caller, QuotaClass::Running));
     }
 
-    /// The actor has read the journal: it counts as its phase there says, or as running where the last actor failed.
+    /// The actor has read the journal: the execution counts by its phase, or as running if the last actor failed.
     pub(crate) fn loaded(&mut self, state: &State) {
         let caller = state.origin.as_ref().map(|origin| origin.caller.clone());
         let by_phase = || Some((caller?, class_of(state.phase)?));
@@ -53,7 +53,7 @@ impl QuotaClaim {
         };
     }
 
-    /// Counts it as what it is now.
+    /// Updates its class.
     pub(crate) fn update(&mut self, state: &State, waits_for_timers: bool) {
         let class = match (state.phase, waits_for_timers) {
             (ExecutionPhase::Running, true) => Some(QuotaClass::Waiting),
@@ -72,7 +72,7 @@ impl QuotaClaim {
         self.as_class = class.map(|class| (caller, class));
     }
 
-    /// The actor failed, and what the journal has may differ from what it counted. Until another actor has read the
+    /// The actor failed, and the journal may differ from what it counted. Until another actor has read the
     /// journal, the execution counts as running.
     pub(crate) fn fail(&mut self, state: &State) {
         let counted = self.as_class.take();

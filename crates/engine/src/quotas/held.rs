@@ -1,4 +1,4 @@
-//! Runners that execbox channels and REPL sessions hold: they count while they are held, and what their programs use is
+//! Runners that execbox channels and REPL sessions hold: they count while they are held, and their programs' usage is
 //! charged while they run.
 
 use super::QuotaBook;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How often the processor time of a program at work is charged: a program may run for a day.
 const CHARGE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The quotas of one caller, for a door that holds runners. Cheap to clone.
+/// The quotas of one caller, for a protocol that holds runners. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct QuotaAccount {
     book: Arc<QuotaBook>,
@@ -30,13 +30,13 @@ impl QuotaAccount {
         Ok(HeldRunner { account: self.clone() })
     }
 
-    /// Whether another program may begin in a runner that is held.
+    /// Whether another program may begin in a held runner.
     pub fn admit_program(&self) -> Result<(), Rejection> {
         let now = self.book.clock.now();
         self.book.lock().admit_caller(&self.caller, now, QuotaLimits::admit_cpu, |_| {})
     }
 
-    /// What a held runner asks the sandbox for: a place in the queue of its caller.
+    /// The demand of a held runner to the sandbox, in the queue of its caller.
     pub fn demand(&self, memory_bytes: u64) -> LeaseDemand {
         let caller = Some(self.caller.to_string());
         LeaseDemand { memory_bytes, caller, is_held: true }
@@ -66,36 +66,36 @@ impl Drop for HeldRunner {
     }
 }
 
-/// Charges an account with the processor time of a held runner. Drop it before the runner: a runner that is gone no
-/// longer says what it used, and is then charged the time for which it was at work since it last said so.
+/// Charges an account with the processor time of a held runner. Drop it before the runner: the usage of a runner that is
+/// gone can no longer be read, and is then charged as the time for which it worked since the last reading.
 #[derive(Debug)]
 pub struct RunnerCharge {
     account: QuotaAccount,
     meter: CpuMeter,
-    /// What of the meter is charged.
+    /// The part of the meter that was charged.
     charged: Duration,
     /// Since when it may have used time that is not charged; none while it rests.
     working_since: Option<Instant>,
 }
 
 impl RunnerCharge {
-    /// The runner has something to do from now on.
+    /// The runner has work from now on.
     pub fn begin_work(&mut self) {
         self.working_since.get_or_insert_with(Instant::now);
     }
 
-    /// The runner has nothing to do.
+    /// The runner is idle.
     pub fn end_work(&mut self) {
         self.charge();
         self.working_since = None;
     }
 
-    /// When to call [`Self::charge_if_due`]; none while the runner rests.
+    /// When to call [`Self::charge_if_due`]; none while the runner is idle.
     pub fn due(&self) -> Option<Instant> {
         self.working_since.map(|since| since + CHARGE_INTERVAL)
     }
 
-    /// Charges what was used since the last time, if that is long ago.
+    /// Charges the usage since the last time, if that is long ago.
     pub fn charge_if_due(&mut self) {
         if self.due().is_some_and(|due| due <= Instant::now()) {
             self.charge();

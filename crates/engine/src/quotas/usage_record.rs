@@ -1,4 +1,4 @@
-//! Processor time of the last hour, kept over a restart: no journal says it.
+//! Processor time of the last hour, stored across restarts: no journal contains it.
 
 use super::QuotaBook;
 use crate::fault::Fault;
@@ -12,7 +12,7 @@ const KIND: &str = "quota";
 /// One server has one store.
 const KEY: &str = "cpu_usage";
 
-/// Callers in the record; those that used most are preferred. A record has at most 1 MiB.
+/// Maximum number of callers in the record; those with the highest usage are preferred. A record has at most 1 MiB.
 const CALLERS_MAX: usize = 1_000;
 
 /// The format of the record.
@@ -24,14 +24,14 @@ struct CpuUsageRecord {
     at: i64,
 }
 
-/// Charges what a former server noted, as of the time at which it was noted.
+/// Charges what a former server recorded, as of the time of the record.
 pub(crate) async fn load_cpu_usage(
     book: &QuotaBook,
     records: &dyn RecordStore,
     moved: impl Fn(lifecycle::Timestamp) -> lifecycle::Timestamp,
 ) -> Result<(), Fault> {
     let Some(record) = records.get(KIND, KEY).await? else { return Ok(()) };
-    // It was written by us; one that cannot be read costs an hour's count and no more.
+    // The server wrote it; an unreadable record costs an hour's count and no more.
     let Ok(noted) = serde_json::from_str::<CpuUsageRecord>(&record.value) else { return Ok(()) };
     let at = moved(lifecycle::Timestamp(noted.at));
     let mut tables = book.lock();
@@ -41,7 +41,7 @@ pub(crate) async fn load_cpu_usage(
     Ok(())
 }
 
-/// Notes what was used within the last hour. Nothing is written while nothing is used.
+/// Records the usage of the last hour. Nothing is written while nothing is used.
 pub(crate) async fn save_cpu_usage(
     book: &QuotaBook,
     records: &dyn RecordStore,

@@ -1,36 +1,36 @@
-//! What the operator says about the network: which addresses requests may reach besides, and how many connections the server
-//! takes. Never taken from a project's file.
+//! The operator's network settings: which additional addresses requests may reach, and how many connections the server
+//! accepts. Never taken from a project's file.
 
 use serde::Deserialize;
 use tools::http::{ALLOWED_MAX, AddressRules, AllowedAddress, ProxyAddress};
 
-/// Most places that a listener may be given: each is a descriptor.
+/// Maximum connection limit: each connection is a descriptor.
 const CONNECTIONS_MAX: u64 = 65_536;
 
-/// Longest time for the head of a request.
+/// Maximum time limit for the head of a request.
 const HEAD_MS_MAX: u64 = 75_000;
 
-/// Where requests to APIs may go.
+/// The reach of requests to APIs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
-    /// Addresses, networks and single ports that are not refused although the rule says so.
+    /// Addresses, networks and single ports that are allowed although the rules refuse them.
     pub allow: Option<Vec<String>>,
     /// An HTTP proxy for addresses on the internet.
     pub proxy: Option<String>,
 }
 
-/// How many connections the server takes. None of these is as usual.
+/// Limits on connections to the server. Absent limits have their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListenerLimits {
-    /// Connections at a time.
+    /// Concurrent connections.
     pub connections_max: Option<u64>,
-    /// Of them, from one address.
+    /// Concurrent connections from one address.
     pub connections_per_address_max: Option<u64>,
-    /// WebSockets and event streams of one caller.
+    /// Concurrent WebSockets and event streams of one caller.
     pub streams_per_caller_max: Option<u64>,
-    /// Time for the first head on a connection.
+    /// Time until the first request head of a connection is complete.
     pub head_ms_max: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl NetworkConfig {
         Ok(())
     }
 
-    /// Makes these the rules.
+    /// Applies these settings to the rules.
     pub(crate) fn configure(&self, rules: &AddressRules) -> Result<(), String> {
         rules.configure(self.allowed()?, self.proxy()?);
         Ok(())

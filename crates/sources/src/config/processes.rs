@@ -1,74 +1,74 @@
-//! `[processes]`: what processes of clients and of programs are kept to.
+//! `[processes]`: limits and sandbox of processes of clients and of programs.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest that a command may take, unless the file says otherwise, and whatever it says.
+/// Default time limit of a command, and the maximum that can be configured.
 const TIME_MS_USUALLY: u64 = 10 * 60_000;
 const TIME_MS_MAX: u64 = 24 * 3_600_000;
 
-/// Longest that ended processes, and those of a client that was cut off, are retained: a day.
+/// Maximum retention of ended processes and of those whose client has disconnected: a day.
 pub const RETENTION_SECONDS_MAX: u64 = 24 * 3_600;
 
 /// Processes of clients and of programs. Read when a server starts.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessesConfig {
-    /// What every one of them is kept to.
+    /// The sandbox of all processes.
     pub sandbox: Option<ProcessSandbox>,
-    /// Lets programs run commands by `tools.process.run`; where it is not said, they cannot.
+    /// Lets programs run commands with `tools.process.run`; without it they cannot.
     pub run: Option<ProcessRun>,
-    /// Whether programs without a sandbox are kept away from the data directory, the vault key and configuration files as
-    /// well; those in a sandbox always are. On unless it says `false`.
+    /// Whether the data directory, the vault key and configuration files are hidden also from programs without a sandbox;
+    /// programs in a sandbox never see them. On by default.
     pub hide_server_files: Option<bool>,
-    /// How long the processes of a client that was cut off wait for it, in seconds.
+    /// How long processes of a disconnected client wait for it, in seconds.
     pub detached_seconds: Option<u64>,
-    /// How long a process is known to its client after its end, in seconds.
+    /// How long an ended process can still be looked up, in seconds.
     pub ended_seconds: Option<u64>,
 }
 
-/// What processes are kept to: everything can be read, and nothing written but this.
+/// The sandbox: everything can be read, and only these folders can be written.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessSandbox {
-    /// Folders that may be written.
+    /// Writable folders.
     pub writable: Vec<String>,
-    /// What cannot even be read.
+    /// Paths that cannot be read either.
     pub hidden: Vec<String>,
-    /// Whom they may talk to.
+    /// The reachable network.
     pub network: ProcessNetwork,
-    /// Memory that a process and all that it starts may have together.
+    /// Memory of a process and all its descendants together.
     pub memory_bytes: Option<u64>,
-    /// Time on processors, likewise.
+    /// Processor time of a process and all its descendants together.
     pub cpu_ms: Option<u64>,
-    /// How many they may be.
+    /// Maximum number of processes.
     pub processes: Option<u64>,
 }
 
-/// Whom processes may talk to.
+/// The network that a process can reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProcessNetwork {
-    /// Everybody.
+    /// No restriction.
     #[default]
     All,
-    /// Those in the same sandbox.
+    /// Only processes in the same sandbox.
     Loopback,
-    /// Nobody.
+    /// No network.
     None,
 }
 
-/// Commands that programs run by `tools.process.run`.
+/// Commands that programs run with `tools.process.run`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessRun {
-    /// Where they start, and what paths in `cwd` are relative to; where the server was started if none is named.
+    /// Working directory, and base of relative paths in `cwd`; by default, where the server was started.
     pub directory: Option<PathBuf>,
-    /// Variables beside `PATH` and `LANG`. Nothing else of the server's environment is passed on.
+    /// Environment variables besides `PATH` and `LANG`. Nothing else of the server's environment is passed on.
     pub env: BTreeMap<String, String>,
-    /// Longest that one may ask for.
+    /// Longest time limit that a call may request.
     pub time_ms_max: u64,
 }
 
@@ -79,14 +79,14 @@ impl Default for ProcessRun {
 }
 
 impl ProcessRun {
-    /// Longest that a command may take.
+    /// Maximum time of a command.
     pub const fn time_max(&self) -> Duration {
         Duration::from_millis(self.time_ms_max)
     }
 }
 
 impl ProcessesConfig {
-    /// These settings, and those of `other` where these say nothing.
+    /// These settings, with those of `other` where these are absent.
     pub(super) fn merged_over(self, other: Self) -> Self {
         Self {
             sandbox: self.sandbox.or(other.sandbox),

@@ -1,30 +1,30 @@
-//! `[quotas]`: what each caller may use at a time.
+//! `[quotas]`: what each caller may use concurrently.
 
 use engine::QuotaSettings;
 use lifecycle::{CallerName, QuotaKind};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Callers with quotas of their own: there are at most as many tokens.
+/// Maximum number of callers with individual quotas: there are at most as many tokens.
 const CALLERS_MAX: usize = 1_000;
 
 /// Quotas for all callers, and for some of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuotasConfig {
-    /// Executions that run, including those that wait for a runner.
+    /// Running executions, including those that wait for a runner.
     pub running_max: Option<u64>,
     /// Executions that wait for people or timers.
     pub waiting_max: Option<u64>,
-    /// Processor time of programs within an hour.
+    /// Processor time of programs per hour.
     pub cpu_seconds_per_hour_max: Option<u64>,
     /// Runners held by execbox channels and REPL sessions.
     pub held_runners_max: Option<u64>,
-    /// By the name of a token.
+    /// Quotas of single callers, by the name of their token.
     pub callers: BTreeMap<String, CallerQuotas>,
 }
 
-/// Quotas of one caller, where they differ from those of all.
+/// Quotas of one caller that differ from the general ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallerQuotas {
@@ -61,7 +61,7 @@ impl QuotasConfig {
         Self { running_max, waiting_max, cpu_seconds_per_hour_max, held_runners_max, callers }
     }
 
-    /// These in place of the default ones.
+    /// The defaults with these quotas in place.
     #[must_use]
     pub fn settings(&self) -> QuotaSettings {
         let usual = self.usual().on(QuotaSettings::default().usual);

@@ -1,4 +1,4 @@
-//! How commands of the REPL are written: JavaScript that its sessions run, or a tool of the catalogue by another name.
+//! Configuration of REPL commands: JavaScript that its sessions run, or another name for a tool of the catalogue.
 
 use lifecycle::ToolPath;
 use serde::Deserialize;
@@ -8,33 +8,33 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Commands of all files: clients read the whole list again and again.
+/// Maximum number of commands of all files: clients read the whole list repeatedly.
 const COMMANDS_MAX: usize = 256;
 
-/// Longest JavaScript of one command: every evaluator that needs it is sent it.
+/// Maximum size of a command's JavaScript: it is sent to every evaluator that needs it.
 const CODE_BYTES_MAX: usize = 256 << 10;
 
-/// Longest name of a command, as clients may register them.
+/// Longest name of a command that clients may register.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Longest time of a command, as clients may ask for.
+/// Maximum time limit of a command that clients may request.
 const TIMEOUT_MS_MAX: u64 = 24 * 3_600_000;
 
-/// What the REPL offers besides the catalogue.
+/// Commands that the REPL offers besides the catalogue.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReplConfig {
-    /// In the order in which they stand; a name is given once.
+    /// The commands in file order; names are unique.
     pub commands: Vec<WrittenCommand>,
 }
 
-/// One command as it is written.
+/// One command, as written in the file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenCommand {
-    /// What clients call.
+    /// The name that clients call.
     pub name: String,
-    /// What it is good for.
+    /// Its description.
     #[serde(default)]
     pub description: Option<String>,
     /// The body of a function of `args` and `context`.
@@ -46,7 +46,7 @@ pub struct WrittenCommand {
     /// A tool of the catalogue.
     #[serde(default)]
     pub tool: Option<String>,
-    /// Arguments of the tool that are always the same.
+    /// Fixed arguments of the tool.
     #[serde(default)]
     pub args: Option<Map<String, Value>>,
     /// JSON Schema of the arguments.
@@ -58,36 +58,36 @@ pub struct WrittenCommand {
     /// Whether it takes so long that clients should poll.
     #[serde(default)]
     pub job: bool,
-    /// Whether it changes anything.
+    /// Whether it changes any state.
     #[serde(default)]
     pub mutates_state: Option<bool>,
-    /// How long it may take.
+    /// Its time limit.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// What stands in the file.
+    /// The code, as read from the file.
     #[serde(skip)]
     read: String,
 }
 
-/// One command as it holds.
+/// One command, ready to use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplCommand {
-    /// What clients call.
+    /// The name that clients call.
     pub name: String,
-    /// What it is good for.
+    /// Its description.
     pub description: Option<String>,
-    /// What it does.
+    /// Its action.
     pub deed: ReplDeed,
     /// Whether it takes so long that clients should poll.
     pub job: bool,
-    /// How long it may take.
+    /// Its time limit.
     pub timeout: Option<Duration>,
 }
 
-/// What a command does.
+/// The action of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplDeed {
-    /// Runs in the session of whoever calls it.
+    /// Runs in the session of the caller.
     Code {
         /// The body of a function of `args` and `context`.
         text: String,
@@ -95,28 +95,28 @@ pub enum ReplDeed {
         input: Option<Value>,
         /// JSON Schema of the output.
         output: Option<Value>,
-        /// Whether it changes anything.
+        /// Whether it changes any state.
         mutates_state: bool,
     },
     /// Calls a tool of the catalogue, under its policies.
     Tool {
-        /// Which.
+        /// The path of the tool.
         tool: ToolPath,
-        /// Arguments that are always the same.
+        /// Fixed arguments.
         args: Map<String, Value>,
     },
 }
 
-/// The commands of the files, and the other files that they stand in.
+/// The commands of all files, and the additional files that contain their code.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplCommands {
-    /// By name.
+    /// The commands by name.
     pub by_name: BTreeMap<String, ReplCommand>,
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl ReplConfig {
-    /// What is wrong with a file's commands is told with its place.
+    /// Checks the commands of a file. Errors name their place.
     pub(super) fn check_values(&self) -> Result<(), String> {
         if self.commands.len() > COMMANDS_MAX {
             return Err(format!("repl.commands: there are {COMMANDS_MAX} at most"));
@@ -133,7 +133,7 @@ impl ReplConfig {
         Ok(())
     }
 
-    /// This file's commands over another's: what both name is as this one says.
+    /// Merges the commands of this file over another's: this file wins.
     pub(super) fn merged_over(mut self, other: Self) -> Self {
         let names: BTreeSet<String> = self.commands.iter().map(|it| it.name.clone()).collect();
         let rest = other.commands.into_iter().filter(|it| !names.contains(&it.name));
@@ -141,24 +141,24 @@ impl ReplConfig {
         self
     }
 
-    /// The files that hold commands, as they are named.
+    /// The files that contain code, as they are named in the configuration.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         self.commands.iter().filter_map(|written| written.file.as_deref())
     }
 
-    /// Reads the files that commands stand in, from beside the file that names them.
+    /// Reads the files that contain code. Paths are relative to the file that names them.
     pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), String> {
         for written in &mut self.commands {
             let Some(file) = &mut written.file else { continue };
             *file = folder.join(&*file);
             let read = code_of(file);
-            let wrong = |why| format!("the command \"{}\" stands in {why}", written.name);
+            let wrong = |why| format!("the command \"{}\" is in {why}", written.name);
             written.read = read.map_err(wrong)?;
         }
         Ok(())
     }
 
-    /// The commands as they hold.
+    /// The commands, ready to use.
     pub(crate) fn commands(self) -> Result<ReplCommands, String> {
         if self.commands.len() > COMMANDS_MAX {
             return Err(format!("repl.commands: all files have {COMMANDS_MAX} at most"));

@@ -52,7 +52,7 @@ pub(super) fn new_rule(args: &Value) -> Result<NewRule, ToolFailure> {
         owner: owner(args)?.ok_or_else(|| missing("owner"))?,
         pattern: pattern(args)?.ok_or_else(|| missing("pattern"))?,
         action: action(args)?.ok_or_else(|| missing("action"))?,
-        // People decide that, over HTTP or in a file.
+        // Only people decide that, over HTTP or in a file.
         editable: false,
         position: position(args)?,
     })
@@ -69,7 +69,7 @@ pub(super) fn rule_change(args: &Value) -> Result<RuleChange, ToolFailure> {
     })
 }
 
-/// What a call receives that names no policy.
+/// The error of a call with an unknown policy.
 pub(super) fn unknown_policy(id: &str) -> ToolFailure {
     policy_refusal(&PolicyError::Unknown(id.to_owned()))
 }

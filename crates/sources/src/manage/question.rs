@@ -1,5 +1,5 @@
-//! The question about a management call: composed here from the checked arguments, it states whom the change binds. What
-//! the program supplied appears in it as a quotation only. Pure.
+//! The question about a management call, composed here from the checked arguments. It states which callers the change
+//! affects. What the program supplied appears in it as a quotation only. Pure.
 
 use super::{policies, wrong};
 use engine::policies::{KeptRule, PolicyOwner, RulePosition};
@@ -12,7 +12,7 @@ use url::Url;
 /// Longest quotation, in characters; the arguments below the question show more.
 const QUOTED_CHARS_MAX: usize = 300;
 
-/// Whom every change binds: there is one set of sources, connections and policies.
+/// The scope of every change: there is one set of sources, connections and policies.
 const BINDS: &str = "for every caller of this server";
 
 /// The question about a call, or why it is not asked. None for a tool that does not ask. `policy` finds a policy by id.
@@ -201,7 +201,7 @@ impl ManagementArguments<'_> {
     fn address(&self, name: &str) -> Result<String, ToolFailure> {
         let text = self.text_argument(name).unwrap_or_default();
         match Url::parse(text) {
-            // As it is requested: a host in its ASCII form, without line breaks.
+            // The form in which it is requested: a host in its ASCII form, without line breaks.
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
                 Ok(quoted(url.as_str()))
             }

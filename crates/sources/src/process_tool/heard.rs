@@ -1,5 +1,5 @@
-//! What a command has said: bounded for its result, and in pieces for those who watch. Secrets are blotted out before
-//! anything is cut, so that no half of one is left.
+//! The output of a command: limited for its result, and in chunks for its observers. Secrets are redacted before
+//! anything is cut, so that no part of one remains.
 
 use lifecycle::PROGRESS_BYTES_MAX;
 use processes::OutputStream;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tools::scrub;
 
-/// The beginning and the end of each stream that a result has; what lies between is left out.
+/// The beginning and the end of each stream that a result contains; the middle is omitted.
 const HEAD_BYTES_MAX: usize = 128 << 10;
 const TAIL_BYTES_MAX: usize = 128 << 10;
 
-/// How often those who watch are told: at first soon, and of what takes long more and more seldom. A journal is no terminal.
+/// Interval of progress reports: short at first, longer for long commands. A journal is not a terminal.
 const BETWEEN_WORDS_MIN: Duration = Duration::from_millis(250);
 const BETWEEN_WORDS_MAX: Duration = Duration::from_secs(5);
 
-/// What they are told at once.
+/// Maximum size of one progress report.
 const WORDS_BYTES_MAX: usize = 8 << 10;
 
-/// All that was heard.
+/// The collected output.
 #[derive(Debug)]
 pub(super) struct CommandOutput {
     began: Instant,
@@ -27,11 +27,11 @@ pub(super) struct CommandOutput {
     stderr: OutputTail,
     untold: Vec<u8>,
     told_bytes: usize,
-    /// When those who watch are to be told.
+    /// When the next progress report is due.
     due: Option<Instant>,
 }
 
-/// One stream.
+/// The output of one stream.
 #[derive(Debug, Default)]
 struct OutputTail {
     scrubbed: scrub::StreamScrubber,
@@ -41,7 +41,7 @@ struct OutputTail {
 }
 
 impl CommandOutput {
-    /// Nothing yet.
+    /// No output yet.
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -59,7 +59,7 @@ impl CommandOutput {
         self.store_bytes(stream, &passed);
     }
 
-    /// Resolves when there is something to tell those who watch and it is time.
+    /// Resolves when there is unreported output and its report is due.
     pub(super) async fn due(&self) {
         match self.due {
             Some(due) => tokio::time::sleep_until(due).await,
@@ -67,7 +67,7 @@ impl CommandOutput {
         }
     }
 
-    /// What those who watch have not heard yet, in whole letters.
+    /// The unreported output, cut between characters.
     pub(super) fn take(&mut self) -> Option<String> {
         self.due = None;
         let mut words = std::mem::take(&mut self.untold);
@@ -80,7 +80,7 @@ impl CommandOutput {
         (!words.is_empty()).then(|| String::from_utf8_lossy(&words).into_owned())
     }
 
-    /// Nothing more comes: what those who watch have not heard yet.
+    /// The remaining unreported output, after the last chunk.
     pub(super) fn finish(&mut self) -> Option<String> {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let rest = self.stream_text(stream).scrubbed.finish();
@@ -90,12 +90,12 @@ impl CommandOutput {
         (!words.is_empty()).then(|| String::from_utf8_lossy(&words).into_owned())
     }
 
-    /// Whether something was left out.
+    /// Whether output was omitted.
     pub(super) const fn is_truncated(&self) -> bool {
         self.stdout.left_out_bytes + self.stderr.left_out_bytes > 0
     }
 
-    /// What was said on standard output, and on standard error.
+    /// The standard output and the standard error.
     pub(super) fn texts(self) -> [String; 2] {
         [self.stdout.tail_text(), self.stderr.tail_text()]
     }
@@ -109,7 +109,7 @@ impl CommandOutput {
 
     fn store_bytes(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.stream_text(stream).push_bytes(bytes);
-        // More would not be kept by the journal either.
+        // The journal would not store more either.
         let room = PROGRESS_BYTES_MAX.saturating_sub(self.told_bytes + self.untold.len());
         let words = &bytes[..bytes.len().min(room)];
         if words.is_empty() {
@@ -129,7 +129,7 @@ impl OutputTail {
     fn push_bytes(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES_MAX - self.head.len()));
         self.head.extend_from_slice(head);
-        // Of a piece larger than the end that is kept only its own end is.
+        // Of a chunk larger than the retained end, only its own end is used.
         let skipped = rest.len().saturating_sub(TAIL_BYTES_MAX);
         self.tail.extend(&rest[skipped..]);
         let n_over = self.tail.len().saturating_sub(TAIL_BYTES_MAX);

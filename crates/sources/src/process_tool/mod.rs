@@ -1,5 +1,5 @@
-//! `tools.process.run`: commands that programs run. It asks unless a policy says otherwise, and is there only where the
-//! configuration wants it.
+//! `tools.process.run`: commands that programs run. It asks unless a policy decides otherwise, and exists only if the
+//! configuration enables it.
 
 mod heard;
 mod said;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tools::{Source, Tool, ToolRequest};
 
-/// What every command finds in its environment; the configuration and the call may say otherwise.
+/// The environment of every command; the configuration and the call may override it.
 const ENVIRONMENT: [(&str, &str); 2] =
     [("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C.UTF-8")];
 
@@ -31,7 +31,7 @@ pub struct ProcessTool {
     setting: Arc<CommandSetup>,
 }
 
-/// What is the same for every command.
+/// Settings shared by all commands.
 #[derive(Debug)]
 struct CommandSetup {
     processes: ProcessSpawner,
@@ -41,7 +41,8 @@ struct CommandSetup {
 }
 
 impl ProcessTool {
-    /// The tool that the configuration wants. Commands are kept to `cage`, and start in `here` where no folder is named.
+    /// The tool, as the configuration enables it. Commands are confined to `cage`, and start in `here` if no folder is
+    /// named.
     pub fn new(
         run: ProcessRun,
         processes: &ProcessSpawner,
@@ -68,7 +69,7 @@ impl Source for ProcessTool {
             input_schema: Some(said::schema(self.setting.run.time_max())),
             output_schema: Some(told_schema()),
             asks: true,
-            // Who approves everything with a star did not think of this.
+            // A wildcard approval was given without this tool in mind.
             by_name_only: true,
             about: Some("Run a command on this machine?".to_owned()),
             job: true,
@@ -88,7 +89,7 @@ async fn run(setting: &CommandSetup, request: &ToolRequest) -> Result<Json, Fail
     let time_max = command.time_max;
     feed(&process, command.stdin).await;
     let mut heard = CommandOutput::new();
-    // Dropping the process, for whatever reason, kills it and all that it has started.
+    // Dropping the process in any case kills it and all its descendants.
     let ended = tokio::select! {
         ended = watch_command(&process, &mut heard, request, time_max) => ended,
         () = request.cancelled.given() => {
@@ -123,9 +124,9 @@ fn spec(setting: &CommandSetup, command: &CommandDescription) -> ProcessSpec {
 async fn feed(process: &Process, stdin: Option<String>) {
     let Some(stdin) = stdin else { return };
     if !stdin.is_empty() {
-        // The schema keeps it below what may wait for a program.
+        // The schema limits it to what may be queued for a program.
         let room = process.input_room(stdin.len()).await;
-        // A program that does not read its input is none of our business.
+        // A program may ignore its input.
         let _ = process.write(stdin.into(), room);
     }
     let _ = process.close_input();
@@ -137,7 +138,7 @@ struct CommandEnd {
     is_timed_out: bool,
 }
 
-/// Hears all that a command says until nobody of its family is left to say anything.
+/// Reads all output of a command until the last of its processes has closed its streams.
 async fn watch_command(
     process: &Process,
     heard: &mut CommandOutput,
@@ -151,7 +152,7 @@ async fn watch_command(
     let mut has_exited = false;
     loop {
         tokio::select! {
-            biased; // a command that never stops talking has a deadline too
+            biased; // a command that never stops printing has a deadline too
             () = &mut deadline, if !ended.is_timed_out && !has_exited => {
                 ended.is_timed_out = true;
                 process.end_with(EndMode::Kill);
@@ -165,7 +166,7 @@ async fn watch_command(
                 ProcessEvent::Output(chunk) => heard.append_output(chunk.stream, &chunk.bytes),
                 ProcessEvent::Exited { code, .. } => {
                     (ended.code, has_exited) = (code, true);
-                    // What it left behind belongs to nobody.
+                    // Remaining processes are killed.
                     process.end_with(EndMode::Kill);
                 }
                 ProcessEvent::Closed { .. } => return ended,

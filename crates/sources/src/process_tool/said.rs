@@ -1,4 +1,4 @@
-//! What a program says it wants run.
+//! The arguments of `tools.process.run`.
 
 use lifecycle::{Failure, FailureCode, Json};
 use serde::Deserialize;
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a command may take where the call does not say.
+/// The default time limit of a command.
 const TIME_USUALLY: Duration = Duration::from_secs(60);
 
-/// Words of a command line, and the longest: the kernel starts nothing longer.
+/// Maximum number and length of the words of a command line: the kernel accepts no more.
 const WORDS_MAX: usize = 4_096;
 const WORD_CHARS_MAX: usize = 128 << 10;
 
-/// Variables of one call, and what a command may be given to read: a program that has more writes a file.
+/// Maximum number of variables of one call, and size of its standard input: larger input belongs in a file.
 const VARIABLES_MAX: usize = 256;
 const STDIN_CHARS_MAX: usize = 1 << 20;
 
-/// What a program wants run; it has fitted the schema.
+/// The arguments of a call; they match the schema.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Args {
@@ -29,7 +29,7 @@ struct Args {
     stdin: Option<String>,
 }
 
-/// A command and its circumstances.
+/// A command with its environment.
 #[derive(Debug)]
 pub(super) struct CommandDescription {
     pub(super) argv: Vec<String>,
@@ -52,7 +52,7 @@ impl CommandDescription {
     }
 }
 
-/// What fits. What no system could be told is refused here, before anybody is asked.
+/// The schema of the arguments. What no system accepts is refused here, before a person is asked.
 pub(super) fn schema(time_max: Duration) -> Value {
     let text =
         |n_max: usize| json!({"type": "string", "maxLength": n_max, "pattern": "^[^\\u0000]*$"});

@@ -1,8 +1,8 @@
-//! Moves the log into the file, beside the writer and not in its way.
+//! Checkpoints the write-ahead log into the database, concurrently with the writer.
 //!
-//! A helper thread copies it while the writer goes on. A commit that finds all of it copied starts the log anew instead of
-//! lengthening it. Where commits never pause, none ever does: then the writer copies the short rest itself between two
-//! batches, which makes everybody wait for the disk, and therefore seldom.
+//! A helper thread copies it while the writer continues. A commit that finds it copied completely restarts the log
+//! instead of extending it. Under constant load that never happens: then the writer copies the short rest itself
+//! between two batches, which makes all writes wait for the disk, and is therefore rare.
 
 use super::format;
 use super::mark::LogMarker;
@@ -16,19 +16,19 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
-/// The log is moved when it holds this much more than last time.
+/// A checkpoint starts when the log has grown by this much since the last one.
 const LOG_BYTES_MAX: u32 = 16 << 20;
 
-/// A log this long is ended whoever waits for it.
+/// A log of this size is checkpointed even if writers must wait.
 const FORCED_BYTES: u32 = 4 * LOG_BYTES_MAX;
 
-/// A rest this short is left to the writer: about a millisecond, and as long as the disk takes.
+/// A rest of this size is left to the writer: it takes about a millisecond, plus the disk's sync.
 const REST_BYTES_MAX: u32 = 1 << 20;
 
-/// Under constant load each round leaves less than the one before; this many are enough.
+/// Under constant load each round leaves less than the previous one; this many are sufficient.
 const ROUNDS_MAX: u32 = 8;
 
-/// How long the log may become, in pages.
+/// Maximum size of the log, in pages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogMax {
     moved: i32,
@@ -44,13 +44,13 @@ impl LogMax {
     }
 }
 
-/// The writer's side.
+/// The writer's side of checkpointing.
 pub(super) struct CheckpointScheduler {
     max: LogMax,
     pages: Arc<AtomicI32>,
     /// Counts commits.
     commits: Arc<AtomicU32>,
-    /// How long the log was after the last look.
+    /// Length of the log at the last check.
     before: i32,
     next_at: i32,
     wanted: SyncSender<()>,
@@ -60,20 +60,20 @@ pub(super) struct CheckpointScheduler {
     stage: CheckpointStage,
 }
 
-/// What the helper has done.
+/// The progress of the helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CopyResult {
-    /// What there was, so many frames; the next commit starts the log anew, unless one came meanwhile.
+    /// All of this many frames; the next commit restarts the log, unless another commit came first.
     All(i32),
-    /// Some, so many frames, and more has come meanwhile.
+    /// This many frames; more were committed meanwhile.
     Some(i32),
 }
 
 impl CopyResult {
     /// Records in the mark what is on the disk now. `pages` is the length of the log after the copy.
     ///
-    /// SQLite syncs the log before it copies. It syncs the database only if the copy reached the end of the log, as the log
-    /// is when the copy ends: frames that came meanwhile, or a reader, leave a database that a power cut may shorten.
+    /// SQLite syncs the log before it copies. It syncs the database only if the copy reached the end of the log as of
+    /// the end of the copy: with later frames or an active reader, a power cut may shorten the database.
     fn record(self, generation: Option<WalGeneration>, pages: i32, marker: &mut LogMarker) {
         let (Self::All(frames) | Self::Some(frames)) = self;
         let is_database_synced = self == Self::All(pages);
@@ -86,14 +86,14 @@ impl CopyResult {
     }
 }
 
-/// What becomes of the log just now.
+/// The state of the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckpointStage {
-    /// It grows.
+    /// No checkpoint is in progress.
     Growing,
     /// The helper copies it.
     Copying,
-    /// The next commit starts it anew, and waits for the disk to do so.
+    /// The next commit restarts the log, and waits for the disk.
     Ending,
 }
 
@@ -117,7 +117,7 @@ impl CheckpointScheduler {
         let thread = std::thread::Builder::new()
             .name("store-log".into())
             .spawn(move || copy_when_wanted(&path, max.rest, &wants, &copies))?;
-        let stage = CheckpointStage::Ending; // the first commit of all starts a log
+        let stage = CheckpointStage::Ending; // the first commit starts a log
         let next_at = max.moved;
         let copying = None;
         let started =
@@ -125,21 +125,21 @@ impl CheckpointScheduler {
         Ok((started, thread))
     }
 
-    /// How many commits there were that wrote something.
+    /// The number of commits that wrote something.
     pub(super) fn n_commits(&self) -> u32 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// How long the log is.
+    /// The length of the log.
     pub(super) fn log_pages(&self) -> i32 {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Looks whether there is something to do; cheap when there is not.
+    /// Checks whether a checkpoint is due; cheap if not.
     pub(super) fn after_commit(&mut self, conn: &Connection, marker: &mut LogMarker) {
         let pages = self.log_pages();
         if pages < self.before {
-            self.next_at = self.max.moved; // it began anew
+            self.next_at = self.max.moved; // the log was restarted
         }
         self.before = pages;
         if self.stage == CheckpointStage::Ending {
@@ -153,7 +153,7 @@ impl CheckpointScheduler {
             Ok(_) if pages >= self.max.forced => self.copy_rest(conn, marker),
             Ok(CopyResult::All(_)) => self.stage = CheckpointStage::Ending,
             Ok(CopyResult::Some(_)) => self.stage = CheckpointStage::Growing,
-            // The helper is gone: better slow than an endless log.
+            // The helper is gone: a slow checkpoint is better than an endless log.
             Err(TryRecvError::Disconnected) if self.is_long() => self.copy_rest(conn, marker),
             Err(TryRecvError::Disconnected) => {}
             Err(TryRecvError::Empty) => {
@@ -168,7 +168,7 @@ impl CheckpointScheduler {
         }
     }
 
-    /// Moves everything, at the end.
+    /// Checkpoints the whole log on shutdown.
     pub(super) fn finish(self, conn: &Connection, marker: &mut LogMarker) {
         drop(self);
         if let Err(error) = empty_log(conn, marker) {
@@ -184,12 +184,12 @@ impl CheckpointScheduler {
         self.stage = CheckpointStage::Ending;
         let generation = marker.generation();
         match conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {
-            // All is copied: the next commit starts the log anew.
+            // Everything is copied: the next commit restarts the log.
             Ok((log, copied)) if log == copied => {
                 CopyResult::All(copied).record(generation, self.log_pages(), marker);
                 self.next_at = self.max.moved;
             }
-            // A reader is still in there.
+            // A reader still uses the log.
             Ok((log, copied)) => {
                 CopyResult::Some(copied).record(generation, self.log_pages(), marker);
                 self.next_at = log.saturating_add(self.max.moved);
@@ -199,13 +199,13 @@ impl CheckpointScheduler {
     }
 }
 
-/// Moves all of the log into the database and cuts it to nothing. The mark says so before and after: a log that is gone
-/// must not look like one that was lost.
+/// Moves the whole log into the database and truncates it. The mark records this before and after: an emptied log
+/// must not look like a lost one.
 pub(super) fn empty_log(
     conn: &Connection,
     marker: &mut LogMarker,
 ) -> Result<(), crate::StoreError> {
-    // Closing the last connection would do the same without a word to the mark.
+    // Closing the last connection would do the same without updating the mark.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let (log, copied) = conn.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE)?;
     if log != copied {
@@ -341,7 +341,7 @@ mod tests {
         let reader = format::open_reader(&temp.path().join(format::FILE)).unwrap();
         reader.execute_batch("BEGIN; SELECT count(*) FROM notes").unwrap();
         database.commit(10);
-        // The reader keeps the copy from the end of the log.
+        // The reader prevents the copy of the log's end.
         database.copy_in_helper();
         let length = std::fs::metadata(temp.path().join(format::FILE)).unwrap().len();
         assert!(length > synced_bytes, "the copy lengthened the database");

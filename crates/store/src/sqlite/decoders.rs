@@ -10,12 +10,12 @@ pub fn decode_event(text: &str) -> Result<Entry, StoreError> {
     row::understood(Seq(1), Timestamp(0), text)
 }
 
-/// Decodes the content of an append file and the events in it; the number of events.
+/// Decodes the content of an append file and its events; returns the number of events.
 pub fn decode_append_file(bytes: &[u8]) -> Result<usize, StoreError> {
     tail::decode(bytes).iter().map(decode_execution).sum()
 }
 
-/// Decodes one execution of an append file, without its header; the number of events.
+/// Decodes one execution of an append file, without its header; returns the number of events.
 pub fn decode_append_record(payload: &[u8]) -> Result<usize, StoreError> {
     let execution = tail::whole(payload);
     decode_execution(&execution.ok_or_else(|| trouble::damaged("no execution"))?)

@@ -1,4 +1,4 @@
-//! Blobs as files named by their hash. Not rows: a large one would pass through the log, hold up every
+//! Blobs as files named by their hash. They are not stored as rows: a large blob would pass through the log, delay every
 //! append behind it and be copied twice.
 
 use super::SqliteStore;
@@ -12,10 +12,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The largest blob that is kept; it is held in memory as a whole.
+/// Maximum size of a blob; blobs are held in memory completely.
 const BLOB_BYTES_MAX: usize = 1 << 30;
 
-/// The folder of blobs, and the one where they are while they are written.
+/// The folder of blobs, and the folder of incomplete ones.
 #[derive(Debug, Clone)]
 pub(super) struct BlobFolder {
     kept: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct BlobFolder {
 }
 
 impl BlobFolder {
-    /// Makes the folders and clears away what a crash left half written.
+    /// Creates the folders and removes incomplete files of a crash.
     pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
         let folder = Self { kept: dir.join("blobs"), partial: dir.join("partial") };
         let mut make = fs::DirBuilder::new();
@@ -35,7 +35,7 @@ impl BlobFolder {
         Ok(folder)
     }
 
-    /// Keeps `bytes`; the name appears only once they are on the disk.
+    /// Stores `bytes`; the name appears only once they are on the disk.
     pub(super) fn put_blob(&self, bytes: &[u8]) -> Result<String, StoreError> {
         if bytes.len() > BLOB_BYTES_MAX {
             return Err(StoreError::Other("a blob is too large".into()));
@@ -56,7 +56,7 @@ impl BlobFolder {
         Ok(name)
     }
 
-    /// The bytes of that name, if they are still those.
+    /// The bytes of that name, if their hash is correct.
     pub(super) fn fetch(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         if !is_name(name) {
             return Ok(None);
@@ -69,7 +69,7 @@ impl BlobFolder {
         }
     }
 
-    /// Removes them; false when there were none.
+    /// Removes them; false if there were none.
     pub(super) fn discard(&self, name: &str) -> Result<bool, StoreError> {
         if !is_name(name) {
             return Ok(false);
@@ -96,7 +96,7 @@ fn name_of(bytes: &[u8]) -> String {
     })
 }
 
-/// Names come from outside: anything else could be a path.
+/// Names come from outside: any other text could be a path.
 fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

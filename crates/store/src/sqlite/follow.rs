@@ -1,4 +1,4 @@
-//! Following an execution: what is written, then what comes, each entry once.
+//! Follows an execution: recorded entries, then new ones, each once.
 
 use super::query::{self, FollowerRead, PageMax};
 use super::watchers::Subscription;
@@ -10,18 +10,18 @@ use rusqlite::Connection;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A follower holds at most this much that its reader has not taken.
-/// It is also how long a page keeps the thread of pages from other followers.
+/// Maximum number of unread entries that a follower holds. Also limits how long a page occupies the page thread that
+/// followers share.
 const PAGE_MAX: PageMax = PageMax { entries: 256, bytes: 256 << 10 };
 
 struct SqliteFollower {
     store: Arc<SqliteInner>,
     execution: ExecutionId,
-    /// The last one handed out.
+    /// The last entry that was returned.
     after: Seq,
     page: VecDeque<Entry>,
     ear: Option<Subscription>,
-    /// Whether there may be more to read without waiting for it.
+    /// Whether more entries may be readable immediately.
     behind: bool,
     over: bool,
 }
@@ -42,7 +42,7 @@ pub(super) fn follow_journal(
     };
     unfold(follower, async |mut follower| {
         let entry = follower.next().await?;
-        // After an error there is nothing to come that would be in order.
+        // After an error, later entries would be out of order.
         follower.over |= entry.is_err();
         Some((entry, follower))
     })
@@ -53,7 +53,7 @@ impl SqliteFollower {
     async fn next(&mut self) -> Option<Result<Entry, StoreError>> {
         loop {
             if !self.page.is_empty() {
-                // A reader that takes entries as fast as they come lets other tasks of its thread go on.
+                // A reader of a fast stream must let other tasks of its thread run.
                 tokio::task::consume_budget().await;
             }
             if let Some(entry) = self.page.pop_front() {
@@ -69,16 +69,16 @@ impl SqliteFollower {
         }
     }
 
-    /// Fetches a page, if need be once there is one.
+    /// Fetches a page; waits until there is one.
     async fn read_next(&mut self) -> Result<(), StoreError> {
-        // What is over, as most small programs are when somebody begins to follow, needs nobody who listens.
+        // An execution that has ended, as most small programs have at that time, needs no subscription.
         if self.ear.is_none()
             && let Some(page) = self.store.recent.end_after(self.execution, self.after, PAGE_MAX)
         {
             self.take(FollowerRead::from_page(page));
             return Ok(());
         }
-        // Listening begins before the first look: what is committed in between is heard.
+        // Subscribes before the first read: a commit in between wakes the subscription.
         let mut ear = match self.ear.take() {
             Some(ear) => ear,
             None => self.store.watchers.listen(self.execution).ok_or(StoreError::Closed)?,

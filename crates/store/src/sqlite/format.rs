@@ -1,4 +1,4 @@
-//! The database file: how it is recognised, refused, brought up to date and opened.
+//! The database file: how it is recognised, rejected, migrated and opened.
 
 use super::trouble::DAMAGED_ADVICE;
 use crate::StoreError;
@@ -17,10 +17,10 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
     database.with_extension("db-wal")
 }
 
-/// `AIRL`, in the header of each of our files.
+/// `AIRL`, in the header of each of our databases.
 const APPLICATION_ID: i32 = 0x4149_524C;
 
-/// Each step brings the file from the version that is its index to the next.
+/// Migrations: each step upgrades the file from the version that is its index to the next.
 pub(super) const STEPS: &[&str] = &[
     include_str!("v1.sql"),
     include_str!("v2.sql"),
@@ -31,21 +31,21 @@ pub(super) const STEPS: &[&str] = &[
     include_str!("v7.sql"),
 ];
 
-/// Up to this size the whole file is checked when it is opened: some ten milliseconds. Larger ones
+/// Up to this size the whole file is checked when it is opened, which takes some ten milliseconds. Larger ones
 /// are checked row by row as they are read.
 const CHECKED_BYTES_MAX: u64 = 4 << 20;
 
-/// How long a statement waits for somebody who looks at the file from outside.
+/// How long a statement waits for another process that reads the file.
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(5);
 
-/// Of a new file. A commit writes whole pages to the log: an execution that ends at once touches eight, and most of what
-/// they hold is not new. Smaller ones would break events of ordinary size in two.
+/// Page size of a new file. A commit writes whole pages to the log: an execution that ends immediately touches eight, mostly
+/// with old content. Smaller pages would split events of ordinary size.
 const PAGE_BYTES: u32 = 2_048;
 
-/// The log keeps at most this much disk between checkpoints.
+/// Maximum size of the log's file between checkpoints.
 const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
 
-/// Statements kept ready per connection; there are fewer than this.
+/// Size of the statement cache per connection; there are fewer statements than this.
 const STATEMENTS_MAX: usize = 64;
 
 /// Why a data directory could not be opened. Nothing in it was changed.
@@ -54,7 +54,7 @@ pub enum OpenError {
     /// Another process has it open.
     #[error("the data directory is in use by {note}")]
     Owned {
-        /// What that process says of itself.
+        /// The note of that process.
         note: String,
     },
     /// Written by a later version of this program.
@@ -63,12 +63,12 @@ pub enum OpenError {
          nothing was changed. Install a newer version, or name another data directory"
     )]
     Newer {
-        /// The file's.
+        /// The version of the file.
         found: i64,
-        /// The newest we can read.
+        /// The newest supported version.
         known: i64,
     },
-    /// Less is there than was acknowledged.
+    /// The directory holds less than was acknowledged.
     #[error(
         "the data directory holds less than was acknowledged: {what}; nothing was changed. \
          `airlock store check` shows what is lost, and `airlock store recover` makes the directory usable again"
@@ -77,13 +77,13 @@ pub enum OpenError {
         /// What is missing.
         what: String,
     },
-    /// Some other program's file.
+    /// The file belongs to another program.
     #[error(
         "the file {FILE} in the data directory is not a database of this program; \
          nothing was changed. Move it away, or name another data directory"
     )]
     Foreign,
-    /// Everything else.
+    /// Any other error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -94,12 +94,12 @@ impl From<rusqlite::Error> for OpenError {
     }
 }
 
-/// How hard to try to keep things.
+/// The durability of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DurabilityMode {
-    /// As each append asks.
+    /// As each append requires.
     AsAsked,
-    /// The directory goes away with the store: nothing is ever synced.
+    /// The directory is removed with the store: nothing is ever synced.
     Nothing,
 }
 
@@ -117,20 +117,20 @@ fn keep_private(path: &Path) -> Result<(), StoreError> {
 /// How much of a database is checked when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckExtent {
-    /// All of a small one.
+    /// The whole file if it is small.
     IfSmall,
-    /// All of it.
+    /// The whole file.
     Whole,
 }
 
 /// A database that is open for writing.
 pub(super) struct OpenDatabase {
     pub(super) conn: Connection,
-    /// Whether it was made or brought up to date just now: its header is to say so as well.
+    /// Whether it was just created or migrated: the header in the file must then be updated.
     pub(super) is_changed: bool,
 }
 
-/// Recognises the file, brings it up to date, and opens it for writing. The log stays as it is, also when the connection
+/// Recognises and migrates the file, and opens it for writing. The log is not emptied, even if the connection
 /// is closed.
 pub(super) fn open(
     path: &Path,
@@ -155,8 +155,8 @@ pub(super) fn open(
     Ok(OpenDatabase { conn, is_changed: found < steps.len() })
 }
 
-/// A connection that only reads, to a file that somebody else may have open; none where there is nothing
-/// to read in it yet. The file stays as it is.
+/// A read-only connection to a file that another process may have open; none if there is nothing to read in it yet. The
+/// file is not changed.
 pub(super) fn read_header(path: &Path, steps: &[&str]) -> Result<Option<Connection>, OpenError> {
     if recognise(path, steps.len())? == 0 {
         return Ok(None);
@@ -166,11 +166,11 @@ pub(super) fn read_header(path: &Path, steps: &[&str]) -> Result<Option<Connecti
     Ok((found > 0).then_some(conn))
 }
 
-/// A connection that only reads, to a file that [`open`] has accepted.
+/// A read-only connection to a file that [`open`] has accepted.
 pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
-    // The writer alone empties the log: the mark must hear of it.
+    // Only the writer empties the log, because the mark must record it.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
@@ -178,18 +178,18 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     Ok(conn)
 }
 
-/// A connection that moves the log into the file.
+/// A connection that checkpoints the log.
 pub(super) fn open_checkpointer(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.busy_timeout(BUSY_MAX)?;
-    // Only a connection that has read something knows of the log; before that there is nothing to move.
+    // A connection knows the log only after its first read.
     conn.query_row("PRAGMA user_version", [], |_| Ok(()))?;
     Ok(conn)
 }
 
-/// Looks at the first hundred bytes before SQLite does: SQLite may write where it only looks.
+/// Checks the first hundred bytes before SQLite does: SQLite may write even when it only reads.
 /// Returns the size of the file.
 pub(super) fn recognise(path: &Path, n_steps: usize) -> Result<u64, OpenError> {
     const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -209,7 +209,7 @@ pub(super) fn recognise(path: &Path, n_steps: usize) -> Result<u64, OpenError> {
     if file.read_exact(&mut header).is_err() || !header.starts_with(MAGIC) {
         return Err(OpenError::Foreign);
     }
-    // SQLite takes a mode it does not know for "read only".
+    // SQLite treats an unknown mode as "read only".
     if header[MODES_AT].iter().any(|mode| !matches!(mode, 1 | 2)) {
         return Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into());
     }
@@ -231,7 +231,7 @@ fn recognised(application: i32, version: i64, n_steps: usize) -> Result<(), Open
     }
 }
 
-/// The version as SQLite sees it, log included.
+/// The version as SQLite sees it, including the log.
 fn version(conn: &Connection, n_steps: usize) -> Result<usize, OpenError> {
     let application: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -245,10 +245,10 @@ fn version(conn: &Connection, n_steps: usize) -> Result<usize, OpenError> {
     }
 }
 
-/// Pages in memory while the file is checked: a way down each tree that is looked at in turns.
+/// Page cache during a check: enough for a path down each tree that is checked in turn.
 const CHECK_CACHE_PAGES: i64 = 64;
 
-/// Reading needs nothing that could be missing: what SQLite cannot make sense of is damaged.
+/// Reading depends on nothing else: if SQLite cannot interpret the file, it is damaged.
 fn unreadable(error: OpenError) -> OpenError {
     if matches!(error, OpenError::Store(StoreError::Other(_))) {
         return StoreError::Damaged(DAMAGED_ADVICE.to_owned()).into();
@@ -257,7 +257,7 @@ fn unreadable(error: OpenError) -> OpenError {
 }
 
 pub(super) fn check_database(conn: &Connection) -> Result<(), StoreError> {
-    // The whole file passes through: in a cache of the usual size it would stay for as long as we run.
+    // The whole file is read: with the usual cache size, its pages would stay in memory.
     let usual: i64 = conn.query_row("PRAGMA cache_size", [], |row| row.get(0))?;
     conn.pragma_update(None, "cache_size", CHECK_CACHE_PAGES)?;
     let verdict: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
@@ -269,7 +269,7 @@ pub(super) fn check_database(conn: &Connection) -> Result<(), StoreError> {
     Err(StoreError::Damaged(DAMAGED_ADVICE.to_owned()))
 }
 
-/// The size of a page: older files have larger ones than we would make today.
+/// The page size: older files have larger ones than new files.
 pub(super) fn page_bytes(conn: &Connection) -> Result<u32, StoreError> {
     Ok(conn.query_row("PRAGMA page_size", [], |row| row.get(0))?)
 }
@@ -293,7 +293,7 @@ fn prepare(conn: &Connection, durability: DurabilityMode) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Takes the steps the file has not seen, each whole or not at all.
+/// Applies the missing migrations, each in one transaction.
 fn migrate(conn: &Connection, found: usize, steps: &[&str]) -> Result<(), StoreError> {
     for (at, step) in steps.iter().enumerate().skip(found) {
         let transaction = conn.unchecked_transaction()?;

@@ -1,4 +1,4 @@
-//! What the database says about itself: which history it holds, how often it was opened, and whether it lost something.
+//! The identity of a database: which history it holds, how often it was opened, and whether data was lost.
 //!
 //! Two records of the kind `store`. Together with the mark they show whether a database was replaced by another one, or by
 //! an earlier state of itself.
@@ -18,11 +18,11 @@ const HISTORY: &str = "history";
 /// The key of the record of a loss.
 pub(super) const LOSS: &str = "loss";
 
-/// Which history a database holds.
+/// The history that a database holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoreHistory {
     pub(super) id: Uuid,
-    /// Rises each time the store is opened and closed.
+    /// Incremented each time the store is opened and closed.
     pub(super) epoch: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn write(
     Ok(transaction.commit()?)
 }
 
-/// Raises the epoch by one, and returns it; `None` where the database has no history.
+/// Increments the epoch and returns it; `None` if the database has no history.
 pub(super) fn raise_epoch(conn: &Connection) -> Result<Option<u64>, StoreError> {
     let Some(history) = read(conn)? else { return Ok(None) };
     let epoch = history.epoch + 1;
@@ -60,7 +60,7 @@ pub(super) fn raise_epoch(conn: &Connection) -> Result<Option<u64>, StoreError> 
     Ok(Some(epoch))
 }
 
-/// A loss as its record has it.
+/// A loss as the value of its record.
 pub(super) fn loss_value(loss: &DataLoss, is_settled: bool) -> Value {
     json!({
         "cause": loss.cause.name(),
@@ -70,7 +70,7 @@ pub(super) fn loss_value(loss: &DataLoss, is_settled: bool) -> Value {
     })
 }
 
-/// The loss in its record, unless all that follows from it was done.
+/// The loss in its record, unless it was settled.
 pub(super) fn open_loss(record: &StoredRecord) -> Option<DataLoss> {
     let value: Value = serde_json::from_str(&record.value).ok()?;
     let cause = LossCause::from_name(value["cause"].as_str()?)?;
@@ -79,7 +79,7 @@ pub(super) fn open_loss(record: &StoredRecord) -> Option<DataLoss> {
     (value["settled"] == false).then_some(DataLoss { cause, found, known_until })
 }
 
-/// When the newest entry that is left was made: what was acknowledged up to then is here.
+/// When the newest remaining entry was made: everything acknowledged up to then is present.
 pub(super) fn newest_entry(conn: &Connection) -> Result<Option<Timestamp>, StoreError> {
     let newest = "SELECT max(newest) FROM (SELECT max(at) AS newest FROM entries
                   UNION ALL SELECT max(ended) FROM executions)";

@@ -1,14 +1,13 @@
-//! Who acts for which execution. Kept in memory: one process owns the directory, so that a lease
-//! which outlived its process would only stand in the way of the next.
+//! Leases of executions. Held in memory: one process owns the directory, so a lease that outlived its process would
+//! only obstruct the next one.
 
 use lifecycle::{ExecutionId, Timestamp};
 use std::collections::HashMap;
 
-/// Leases that have run out are swept when there are this many, then when there are twice as many
-/// as were left.
+/// Expired leases are swept when there are this many, then when their number has doubled.
 const SWEPT_MIN: usize = 1_024;
 
-/// The leases, and the latest time anybody has mentioned.
+/// The leases, and the latest time that was passed in.
 #[derive(Debug, Default)]
 pub(super) struct LeaseTable {
     held: HashMap<ExecutionId, StoredLease>,
@@ -23,7 +22,7 @@ struct StoredLease {
 }
 
 impl LeaseTable {
-    /// Takes or renews; false when another's has not run out at `now`.
+    /// Takes or renews a lease; false if another holder's has not expired at `now`.
     pub(super) fn take(
         &mut self,
         execution: ExecutionId,
@@ -46,19 +45,19 @@ impl LeaseTable {
         true
     }
 
-    /// Gives back what `holder` has; another's stays.
+    /// Releases the lease of `holder`; another's is not changed.
     pub(super) fn release(&mut self, execution: ExecutionId, holder: &str) {
         if self.held.get(&execution).is_some_and(|lease| lease.holder == holder) {
             self.held.remove(&execution);
         }
     }
 
-    /// Whether somebody's lease has not run out at the latest time anybody mentioned.
+    /// Whether there is a lease that has not expired at the latest time that was passed in.
     pub(super) fn is_held(&self, execution: ExecutionId) -> bool {
         self.held.get(&execution).is_some_and(|lease| Some(lease.until) > self.latest)
     }
 
-    /// Drops whatever lease there is on an execution that no longer exists.
+    /// Drops any lease on an execution that no longer exists.
     pub(super) fn drop_lease(&mut self, execution: ExecutionId) {
         self.held.remove(&execution);
     }

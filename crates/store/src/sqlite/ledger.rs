@@ -1,4 +1,4 @@
-//! The writing side of the database: what each write does, within a transaction of the writer's.
+//! The tables as the writer changes them: what each write does within a transaction.
 
 use super::query;
 use super::rendered::{EntrySpan, RenderedEntries};
@@ -12,28 +12,28 @@ use lifecycle::{
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
-/// Executions whose end is remembered between appends; beyond this all are looked up again.
+/// Executions whose last seq is cached between appends; beyond this all are looked up again.
 const KNOWN_MAX: usize = 16_384;
 
-/// More than one append may hold: its execution's own limits are far below.
+/// Maximum size of an append: the limits of executions are far below.
 const APPEND_BYTES_MAX: usize = 256 << 20;
 
-/// Records are small; what is larger is a blob.
+/// Maximum size of a record; larger values are blobs.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// Forgotten executions that are remembered as such, some dozens of bytes each.
+/// Maximum number of deleted executions that are recorded as such, at some dozens of bytes each.
 pub(super) const FORGOTTEN_MAX: i64 = 100_000;
 
-/// How many notes are written before a book is trimmed: counting its lines each time would cost more than writing.
+/// A book is trimmed after this many notes: counting its lines after each would cost more than writing.
 const NOTES_PER_TRIM: i64 = 64;
 
-/// Something to write, already in the shape of its rows.
+/// A write, already converted to rows.
 #[derive(Debug)]
 pub(super) enum TableWrite {
     Append(AppendRows),
-    /// Sorts in what is written elsewhere.
+    /// Inserts an execution that was written to an append file.
     Sort(FinishedExecution, LogFile),
-    /// Comes after what came before.
+    /// Writes nothing; completes after all earlier writes.
     Nothing,
     Put {
         kind: &'static str,
@@ -50,7 +50,7 @@ pub(super) enum TableWrite {
         line: String,
         n_max: usize,
     },
-    /// Makes the writer's connection behave as on a disk in trouble.
+    /// For tests: makes the writer's connection behave as on a failing disk.
     #[cfg(test)]
     Trouble(&'static str),
 }
@@ -60,7 +60,7 @@ pub(super) enum TableWrite {
 pub(super) struct AppendRows {
     pub(super) execution: ExecutionId,
     pub(super) expected: Seq,
-    /// Each with the length of its event as text.
+    /// Each entry with the length of its event as text.
     entries: Vec<(Entry, usize)>,
     rendered: RenderedEntries,
     asked: Vec<QuestionId>,
@@ -68,12 +68,12 @@ pub(super) struct AppendRows {
     strength: WriteStrength,
 }
 
-/// Why something was not written.
+/// Why a write failed.
 #[derive(Debug)]
 pub(super) enum WriteRefused {
-    /// Found before anything was touched: only this write fails.
+    /// Detected before any change: only this write fails.
     Refused(StoreError),
-    /// The transaction may be half done.
+    /// The transaction may be incomplete.
     Broken(rusqlite::Error),
 }
 
@@ -90,7 +90,7 @@ impl From<StoreError> for WriteRefused {
 }
 
 impl TableWrite {
-    /// Renders an append.
+    /// Renders an append as rows.
     pub(super) fn append(append: JournalAppend) -> Result<Self, StoreError> {
         let JournalAppend { execution, expected, entries, standing, strength } = append;
         let mut rows = Vec::with_capacity(entries.len());
@@ -142,7 +142,7 @@ impl TableWrite {
         Ok(Self::Note { book: book.to_owned(), line, n_max })
     }
 
-    /// Whether it must be on the disk before anybody hears of it.
+    /// Whether it must be on the disk before it is acknowledged.
     pub(super) fn synced(&self) -> bool {
         match self {
             Self::Append(rows) => rows.strength == WriteStrength::Synced,
@@ -153,7 +153,7 @@ impl TableWrite {
         }
     }
 
-    /// How much memory it holds while it waits, about.
+    /// Approximate memory that it uses while it waits.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Append(rows) => rows.rendered.as_bytes().len(),
@@ -168,13 +168,13 @@ impl TableWrite {
 }
 
 impl AppendRows {
-    /// The newest seq once this is written.
+    /// The newest seq after this write.
     pub(super) fn last(&self) -> Seq {
         let n = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
         Seq(self.expected.0.saturating_add(n))
     }
 
-    /// Whether this is all of an execution, and need not reach the disk.
+    /// Whether this is a complete execution that need not be synced.
     pub(super) fn is_whole(&self) -> bool {
         let ExecutionSummary { phase, due, .. } = &self.standing;
         self.expected == Seq(0)
@@ -184,25 +184,25 @@ impl AppendRows {
             && self.strength == WriteStrength::Written
     }
 
-    /// The whole execution. Its texts move: nobody needs them but whoever sorts them in.
+    /// Takes the complete execution. Moves its texts: only the later insertion needs them.
     pub(super) fn take_whole(&mut self) -> FinishedExecution {
         let (caller, entries) =
             (self.standing.caller.0.clone(), std::mem::take(&mut self.rendered));
         FinishedExecution { execution: self.execution, caller, entries }
     }
 
-    /// Takes back what [`AppendRows::take_whole`] has taken.
+    /// Reverts [`AppendRows::take_whole`].
     pub(super) fn take_back(&mut self, whole: FinishedExecution) {
         self.rendered = whole.entries;
     }
 
-    /// The entries, each with the length of its event; they are written.
+    /// Takes the written entries, each with the length of its event.
     pub(super) fn take_entries(&mut self) -> impl Iterator<Item = (Entry, usize)> {
         self.entries.drain(..)
     }
 }
 
-/// What the writer knows of an execution without asking the file: nobody else writes to it.
+/// The writer's cached knowledge of an execution; valid because there is no other writer.
 #[derive(Debug)]
 struct WriterView {
     number: i64,
@@ -211,7 +211,7 @@ struct WriterView {
     standing: ExecutionSummary,
 }
 
-/// The tables as the one writer sees them.
+/// The tables as the only writer sees them.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) conn: Connection,
@@ -223,12 +223,12 @@ impl Tables {
         Self { conn, known: HashMap::new() }
     }
 
-    /// Must be called when a transaction was undone: what was known may no longer be so.
+    /// Must be called after a rollback: cached knowledge may be wrong.
     pub(super) fn unlearn(&mut self) {
         self.known.clear();
     }
 
-    /// Writes one thing. The answer is a record's new version, or how many things were removed.
+    /// Performs one write. Returns a record's new version, or the number of removed rows.
     pub(super) fn write(&mut self, write: &TableWrite) -> Result<u64, WriteRefused> {
         match write {
             TableWrite::Append(rows) => self.append(rows),
@@ -244,7 +244,7 @@ impl Tables {
     }
 
     fn append(&mut self, rows: &AppendRows) -> Result<u64, WriteRefused> {
-        // Most appends that begin a journal end it, too: they need nothing of what is known.
+        // Most appends that begin a journal also end it: they need no cached knowledge.
         if rows.expected > Seq(0) {
             self.learn(rows.execution)?;
         }
@@ -269,7 +269,7 @@ impl Tables {
         Ok(0)
     }
 
-    /// Looks an execution up unless it is known. One that ended at once is over, and is not found.
+    /// Looks an execution up unless it is cached. One that ended in its first append is not found, because it is complete.
     fn learn(&mut self, execution: ExecutionId) -> Result<(), WriteRefused> {
         if self.known.contains_key(&execution) {
             return Ok(());
@@ -295,7 +295,7 @@ impl Tables {
         }
     }
 
-    /// Sorts an execution in that was kept elsewhere, unless that was done before.
+    /// Inserts an execution from an append file, unless it was inserted before.
     fn sort(&self, whole: &FinishedExecution) -> Result<u64, WriteRefused> {
         let caller = CallerName(whole.caller.clone());
         let standing = ExecutionSummary { phase: ExecutionPhase::Finished, caller, due: None };
@@ -304,7 +304,8 @@ impl Tables {
         Ok(0)
     }
 
-    /// Sorts in what was left elsewhere, all of it or nothing. What was forgotten since stays so.
+    /// Inserts the executions that remained in the append files, in one transaction. Those that were deleted since stay
+    /// deleted.
     pub(super) fn bring_back(&self, left: &[FinishedExecution]) -> Result<(), StoreError> {
         let transaction = self.conn.unchecked_transaction()?;
         for whole in left {
@@ -332,7 +333,7 @@ impl Tables {
         Ok(number)
     }
 
-    /// A new execution's number; none if there is one of that name. Its entries come with it, or later.
+    /// The number of a new execution; none if its id exists. Its entries are inserted together with it, or later.
     fn insert_finished(
         &self,
         execution: ExecutionId,
@@ -408,8 +409,8 @@ impl Tables {
         Ok(u64::try_from(removed).unwrap_or(u64::MAX))
     }
 
-    /// What a record held is written over when it goes: it may have been a secret. Journals are not treated so; there
-    /// it would double what forgetting costs.
+    /// The content of a deleted record is overwritten: it may have been a secret. Journals are not treated so, because
+    /// that would double the cost of deletion.
     fn thoroughly(
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<usize>,

@@ -1,27 +1,27 @@
-//! A queue between the async world and a thread: putting something in never waits, taking it out does.
+//! A queue between async tasks and a thread: adding never blocks, taking does.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long something that nobody waits for may wait for more of its kind: the more there is, the less each of it costs.
+/// How long an item that is not urgent may wait for more of its kind: larger batches are cheaper per item.
 const QUIET_TIME_MAX: Duration = Duration::from_millis(50);
 
-/// What waits for a thread, first come, first served.
+/// A FIFO queue of work for a thread.
 pub(super) struct WorkQueue<T> {
     waiting: Mutex<QueuedItems<T>>,
     arrived: Condvar,
     max: QueueLimits,
 }
 
-/// How much may wait.
+/// Maximum length and size of the queue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueueLimits {
     pub(super) items: usize,
     pub(super) bytes: usize,
 }
 
-/// Why nothing more can join the line.
+/// Why the queue accepts no more items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueClosed {
     Full,
@@ -31,20 +31,20 @@ pub(super) enum QueueClosed {
 struct QueuedItems<T> {
     items: VecDeque<(QueueMode, T)>,
     bytes: usize,
-    /// How many of the items somebody waits for.
+    /// The number of urgent items.
     n_loud: usize,
-    /// Since when the first of the others is here.
+    /// When the first of the other items arrived.
     quiet_since: Option<Instant>,
     n_idle: usize,
     open: bool,
 }
 
-/// How something waits.
+/// The urgency of an item.
 #[derive(Clone, Copy)]
 enum QueueMode {
-    /// Somebody waits for it; it takes so many bytes.
+    /// Urgent: a caller waits. The number is its size in bytes.
     Loud(usize),
-    /// Nobody does.
+    /// Not urgent: no caller waits.
     Quiet,
 }
 
@@ -61,14 +61,14 @@ impl<T> WorkQueue<T> {
         Self { waiting: Mutex::new(waiting), arrived: Condvar::new(), max }
     }
 
-    /// Joins the line, or hands the item back at once.
+    /// Adds an item, or returns it immediately.
     pub(super) fn join(&self, bytes: usize, item: T) -> Result<(), (T, QueueClosed)> {
         let mut waiting = self.lock();
         if !waiting.open {
             return Err((item, QueueClosed::Closed));
         }
         let too_many = waiting.items.len() >= self.max.items;
-        // Something huge may pass when it is alone, or it could never pass.
+        // An item over the limit is accepted if it is alone; it could never be processed otherwise.
         let too_much = waiting.bytes.saturating_add(bytes) > self.max.bytes;
         if too_many || (too_much && !waiting.items.is_empty()) {
             return Err((item, QueueClosed::Full));
@@ -80,8 +80,8 @@ impl<T> WorkQueue<T> {
         Ok(())
     }
 
-    /// Joins the line without hurry, however much waits: it is taken with what comes next, or a moment later. False
-    /// where the line is closed.
+    /// Adds an item that is not urgent, regardless of the limits: it is taken with the next urgent one, or a moment
+    /// later. False if the queue is closed.
     pub(super) fn join_quietly(&self, item: T) -> bool {
         let mut waiting = self.lock();
         if !waiting.open {
@@ -103,15 +103,14 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Waits until there is something and takes what is there, within `max`; false when the line is
-    /// closed and empty.
+    /// Waits for items and takes what is there, within `max`; false if the queue is closed and empty.
     pub(super) fn take(&self, max: QueueLimits, into: &mut Vec<T>) -> bool {
         let there = self.wait();
         self.take_now(max, into);
         there
     }
 
-    /// Waits until there is something that should not wait longer; false when the line is closed and empty.
+    /// Waits until an item is due; false if the queue is closed and empty.
     pub(super) fn wait(&self) -> bool {
         const WHY: &str = "nothing panics while it holds this lock";
         let mut waiting = self.lock();
@@ -154,13 +153,13 @@ impl<T> WorkQueue<T> {
         }
     }
 
-    /// Nobody joins from now on; what waits is still taken.
+    /// Accepts no more items; those that wait are still taken.
     pub(super) fn close(&self) {
         self.lock().open = false;
         self.arrived.notify_all();
     }
 
-    /// Throws away what waits: its thread is gone.
+    /// Drops the items that wait: their thread is gone.
     pub(super) fn abandon(&self) {
         self.close();
         let mut waiting = self.lock();

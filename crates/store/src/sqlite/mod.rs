@@ -1,10 +1,10 @@
 //! The store in one directory: SQLite for the journal and the records, files for the blobs.
 //!
 //! ```text
-//! append ──line──> writer ──one transaction for all that waits──> told, followers woken
-//!        ──tail, where it is a whole execution──> told; sorted in a little later
-//! read   ──line──> readers, a connection each
-//! follow ──line──> page readers, likewise; a page at a time for each follower
+//! append ──queue──> writer ──one transaction for all that waits──> acknowledged, followers woken
+//!        ──append file, for a complete execution──> acknowledged; inserted a little later
+//! read   ──queue──> readers, a connection each
+//! follow ──queue──> page readers, likewise; a page at a time for each follower
 //! ```
 
 mod checkpoint;
@@ -71,14 +71,14 @@ use tail::AppendLog;
 use watchers::SubscriptionTable;
 use writer::{FollowerIndex, JournalThread, WriteLine, WriteOutcome};
 
-/// Reads are short; more threads than this would wait for the same disk.
+/// Reads are short; more threads would wait for the same disk.
 const READERS_MAX: usize = 2;
 
-/// Followers of journals have a thread of their own, so that a short query waits for none of them. Each asks for one page at
-/// a time, and pages are served in that order.
+/// Page reads of followers have a separate thread, so that short queries do not wait for them. Each follower requests
+/// one page at a time, and requests are served in order.
 const PAGE_READERS_MAX: usize = 1;
 
-/// A cheap handle to an open data directory. The directory is given up by [`close`](Self::close), or
+/// A cheap handle to an open data directory. The directory is released by [`close`](Self::close), or
 /// when the last handle and the last follower are dropped.
 #[derive(Clone)]
 pub struct SqliteStore {
@@ -97,7 +97,7 @@ struct SqliteInner {
     running: Mutex<Option<StoreThreads>>,
 }
 
-/// What lives until the store is closed; the fields are dropped in this order.
+/// The threads of an open store; the fields are dropped in this order.
 struct StoreThreads {
     writer: JoinHandle<()>,
     others: Vec<JoinHandle<()>>,
@@ -106,18 +106,18 @@ struct StoreThreads {
 }
 
 impl SqliteStore {
-    /// Opens a data directory, and makes it first where there is none. Blocks for some milliseconds.
+    /// Opens a data directory, and creates it if necessary. Blocks for some milliseconds.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_in_boot(dir, BootId::current())
     }
 
-    /// The same as if the kernel had named its present run like this.
+    /// The same, with a given id of the kernel's run.
     pub fn open_in_boot(dir: &Path, boot: BootId) -> Result<Self, OpenError> {
         Self::start(dir, DurabilityMode::AsAsked, None, boot)
     }
 
-    /// A store in a directory of its own that is removed with it. Nothing in it is ever synced:
-    /// there is nothing that a power loss could leave behind for anybody.
+    /// A store in a temporary directory that is removed with it. Nothing in it is ever synced,
+    /// because nothing outlives the process.
     pub fn temporary() -> Result<Self, OpenError> {
         let dir =
             tempfile::Builder::new().prefix("airlock-").tempdir().map_err(StoreError::from)?;
@@ -125,8 +125,8 @@ impl SqliteStore {
         Self::start(&path, DurabilityMode::Nothing, Some(dir), BootId::UNKNOWN)
     }
 
-    /// The records of one kind in a data directory, read without owning it: a server may be at work there.
-    /// None where nothing was ever kept; the directory is not made. Blocks for a millisecond.
+    /// The records of one kind in a data directory, read without owning it: a server may be using it.
+    /// None if nothing was ever stored; the directory is not created. Blocks for a millisecond.
     pub fn read_records(dir: &Path, kind: &str) -> Result<Vec<StoredRecord>, OpenError> {
         match format::read_header(&dir.join(format::FILE), format::STEPS)? {
             Some(conn) => Ok(query::records(&conn, kind)?),
@@ -134,14 +134,14 @@ impl SqliteStore {
         }
     }
 
-    /// Checks a data directory that no process owns: what was acknowledged and is missing, and what can be read. Changes
-    /// nothing in it. Reads all of it.
+    /// Checks a data directory that no process owns: what is missing although it was acknowledged, and what can be
+    /// read. Changes nothing in it. Reads all of it.
     pub fn check_directory(dir: &Path) -> Result<StoreReport, OpenError> {
         recovery::check_directory(dir, BootId::current())
     }
 
-    /// Makes a data directory usable that holds less than was acknowledged, or is damaged. The files are copied aside
-    /// first. What was unfinished is parked at the next start.
+    /// Makes a data directory usable that holds less than was acknowledged, or is damaged. The files are first copied to a
+    /// backup. Unfinished executions are parked at the next start.
     pub fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, OpenError> {
         recovery::recover(dir, now)
     }
@@ -175,7 +175,7 @@ impl SqliteStore {
             None => (LogMarker::new(StoreMark::none(), &path, page_bytes), None),
         };
         if is_changed {
-            // The header itself says which version this is now, also to those who only look at it.
+            // The header in the file contains the new version, so that read-only processes see it too.
             checkpoint::empty_log(&ledger.conn, &mut marker)?;
         }
         tail.clear(marker.mark().clone())?;
@@ -225,7 +225,7 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Says something about this process, such as its URL, to whoever finds the directory in use.
+    /// Sets a note about this process, such as its URL, for processes that find the directory in use.
     pub fn set_owner_note(&self, note: &str) -> Result<(), StoreError> {
         let running = self.inner.running();
         running.as_ref().ok_or(StoreError::Closed)?.owner.set_note(note)
@@ -237,12 +237,12 @@ impl SqliteStore {
         running.as_ref().ok_or(StoreError::Closed)?.owner.mark_client_started()
     }
 
-    /// Writes what waits, moves the log into the file, and gives the directory up. Other handles
-    /// answer [`StoreError::Closed`] from now on.
+    /// Writes the queued writes, checkpoints the log, and releases the directory. Other handles
+    /// return [`StoreError::Closed`] from now on.
     pub async fn close(self) {
         let Some(running) = self.inner.shut() else { return };
         let (joined, done) = tokio::sync::oneshot::channel();
-        // A thread, not a runtime's: closing must work wherever the last await is.
+        // A plain thread, not a runtime's: closing must work after the runtime has ended, too.
         let last = std::thread::Builder::new().name("store-close".into()).spawn(move || {
             running.join();
             let _ = joined.send(());
@@ -253,7 +253,7 @@ impl SqliteStore {
         }
     }
 
-    /// Writes, and says what `told` makes of the verdict.
+    /// Performs a write, and converts the result with `told`.
     fn write<T: Send + 'static>(
         &self,
         write: Result<TableWrite, StoreError>,
@@ -291,7 +291,7 @@ impl SqliteInner {
         self.running.lock().expect("nothing panics while it holds this lock")
     }
 
-    /// Asks the tables, once all that was written is in them.
+    /// Queries the tables, after all earlier writes are in them.
     fn query<R: Send + 'static>(
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
@@ -299,7 +299,7 @@ impl SqliteInner {
         self.query_on(|inner| &inner.readers, query)
     }
 
-    /// For a page of a follower.
+    /// Reads a page for a follower.
     fn query_page<R: Send + 'static>(
         self: &Arc<Self>,
         query: impl FnOnce(&mut Connection) -> Result<R, StoreError> + Send + 'static,
@@ -320,7 +320,7 @@ impl SqliteInner {
         })
     }
 
-    /// Lets nothing in any more; what waits is still done.
+    /// Closes the queues; items that wait are still processed.
     fn shut(&self) -> Option<StoreThreads> {
         self.writes.close();
         self.readers.close();
@@ -348,7 +348,7 @@ impl StoreThreads {
                 tracing::error!("a thread of the store panicked");
             }
         }
-        // First the files, then the right to them.
+        // First the files, then the lock on them.
         drop(temporary);
         drop(owner);
     }

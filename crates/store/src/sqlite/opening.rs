@@ -1,4 +1,4 @@
-//! What happens to the mark when a data directory is opened: the old one is compared, and a new one begins.
+//! The mark while a data directory is opened: the old one is compared, and a new one begins.
 
 use super::checkpoint::CheckpointScheduler;
 use super::format::{self, OpenError};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use uuid::Uuid;
 
-/// A data directory that holds what its mark asks for, before SQLite opened it.
+/// A data directory that satisfies its mark, before SQLite opened it.
 pub(super) struct OpeningStore<'a> {
     dir: &'a Path,
     boot: BootId,
@@ -23,19 +23,19 @@ pub(super) struct OpeningStore<'a> {
     relation: MarkRelation,
 }
 
-/// How the database and the mark belong together.
+/// The relation of the database and the mark.
 #[derive(Debug, Clone, Copy)]
 enum MarkRelation {
-    /// The mark is that of this history.
+    /// The mark belongs to this history.
     Continues(StoreHistory),
     /// There was no mark yet.
     Begins,
-    /// The database is a copy, or the mark was lost: what it vouched for is unknown.
+    /// The database is a copy, or the mark was lost: what it guaranteed is unknown.
     Restored(Option<StoreHistory>),
 }
 
 impl<'a> OpeningStore<'a> {
-    /// Compares the files with the mark, and refuses a directory that holds less than was acknowledged.
+    /// Compares the files with the mark, and rejects a directory that holds less than was acknowledged.
     pub(super) fn examine(dir: &'a Path, boot: BootId) -> Result<Self, OpenError> {
         format::recognise(&dir.join(format::FILE), format::STEPS.len())?;
         let mark = read_mark(dir).map_err(StoreError::from)?;
@@ -47,7 +47,7 @@ impl<'a> OpeningStore<'a> {
                 return Err(OpenError::Short { what });
             }
         }
-        // Only looked at: a refused file stays as it is.
+        // Read-only: a rejected file is not changed.
         let known = match format::read_header(&dir.join(format::FILE), format::STEPS)? {
             Some(conn) => history::read(&conn)?,
             None => None,
@@ -56,13 +56,13 @@ impl<'a> OpeningStore<'a> {
         Ok(Self { dir, boot, mark, files, relation })
     }
 
-    /// Whether nothing vouches for the database, so that it must be checked as a whole.
+    /// Whether there is no mark for the database, so that it must be checked completely.
     pub(super) fn is_unmarked(&self) -> bool {
         !matches!(self.mark, FoundMark::Sound(..))
     }
 
-    /// Begins the mark of this run. Everything that SQLite recovered is in the log or the database by now, and what the
-    /// tail held is, too. The thread syncs the mark.
+    /// Begins the mark of this run. Everything that SQLite recovered is in the log or the database by now, and so is
+    /// the content of the append files. The thread syncs the mark.
     pub(super) fn begin_mark(
         self,
         conn: &Connection,
@@ -92,7 +92,7 @@ impl<'a> OpeningStore<'a> {
         known: StoreHistory,
     ) -> Result<Option<MarkThread>, OpenError> {
         let next = StoreHistory { epoch: known.epoch + 1, ..known };
-        // What is there can be read on a full disk too.
+        // A store on a full disk can still be read.
         let history = match history::write(conn, next, None) {
             Ok(()) => next,
             Err(error) => {
@@ -134,14 +134,14 @@ impl<'a> OpeningStore<'a> {
             FoundMark::Sound(..) => "that of another history",
         };
         tracing::warn!("the mark of the store is {how}: the store is treated as a restored copy");
-        // The copy and its original are two histories from here on.
+        // The copy and its original are separate histories from here on.
         let history =
             StoreHistory { id: Uuid::new_v4(), epoch: known.map_or(0, |known| known.epoch) + 1 };
         let known_until = history::newest_entry(conn)?;
         let loss = DataLoss { cause: LossCause::Restored, found: now(), known_until };
         let is_known = super::query::record(conn, history::KIND, history::LOSS)?
             .is_some_and(|record| history::open_loss(&record).is_some());
-        // Before the mark: a start that ends in between finds no mark of this history again.
+        // Before the mark: a start that is interrupted in between again finds no mark of this history.
         history::write(conn, history, (!is_known).then_some(&loss))?;
         self.open_mark(history).map(Some)
     }
@@ -166,7 +166,7 @@ impl<'a> OpeningStore<'a> {
         Ok(StoreMark::open(self.dir, state, sequence)?)
     }
 
-    /// The log as it was found.
+    /// The position of the log that was found.
     fn log_position(&self, before: Option<&MarkState>) -> Option<LogPosition> {
         let FoundLog::Frames(generation, written) = self.files.log else { return None };
         let before = before.and_then(|before| before.log);
@@ -187,7 +187,7 @@ fn relation(mark: &FoundMark, known: Option<StoreHistory>) -> Result<MarkRelatio
             what: "store.db is an earlier state of itself, such as a backup".into(),
         }),
         Some(known) => Ok(MarkRelation::Continues(known)),
-        // A first start that ended before the database had its history.
+        // An interrupted first start, before the database had its history.
         None if mark.epoch == 0 => Ok(MarkRelation::Begins),
         None => Ok(MarkRelation::Restored(None)),
     }

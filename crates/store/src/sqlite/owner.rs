@@ -11,14 +11,14 @@ use std::time::Duration;
 
 const LOCK_FILE: &str = "owner.lock";
 
-/// Longest note that is kept or read: a URL and a few words.
+/// Maximum length of a note: a URL and a few words.
 const NOTE_BYTES_MAX: usize = 4_096;
 
-/// Whoever looks up an owner holds the lock for a moment; an opener that meets one looks again.
+/// A process that looks up the owner holds the lock for a moment; an opener that finds it locked retries.
 const LOOKS_MAX: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// The lock on a data directory; dropping it gives the directory up.
+/// The lock on a data directory; dropping it releases the directory.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     file: File,
@@ -40,7 +40,7 @@ pub struct DirectoryOwner {
 }
 
 impl DirectoryLock {
-    /// Creates the directory where there is none and takes it.
+    /// Creates the directory if necessary and locks it.
     pub(super) fn take(dir: &Path) -> Result<Self, OpenError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(StoreError::from)?;
         let file = OpenOptions::new()
@@ -55,7 +55,7 @@ impl DirectoryLock {
             match file.try_lock() {
                 Ok(()) => {
                     let owner = Self { file, is_client_started: AtomicBool::new(false) };
-                    // What is there can be read on a full disk too.
+                    // A store on a full disk can still be read.
                     if let Err(error) = owner.set_note("") {
                         tracing::warn!(%error, "could not write down who owns the data directory");
                     }
@@ -68,7 +68,7 @@ impl DirectoryLock {
         Err(OpenError::Owned { note: read_note(&file) })
     }
 
-    /// Writes the pid and `note` where others can read them.
+    /// Writes the pid and `note` where other processes can read them.
     pub(super) fn set_note(&self, note: &str) -> Result<(), StoreError> {
         let note: String = note.chars().take(NOTE_BYTES_MAX / 4).collect();
         let starter = match self.is_client_started.load(Ordering::Relaxed) {
@@ -111,8 +111,7 @@ fn parsed(text: &str) -> Option<DirectoryOwner> {
     Some(DirectoryOwner { pid, note, is_client_started })
 }
 
-/// The note of the process that owns `dir` now, or `process <pid>` while it has set none; `None`
-/// when nobody does.
+/// The note of the process that owns `dir` now, or `process <pid>` while it has set none; `None` if no process does.
 pub fn owner_of(dir: &Path) -> Option<String> {
     let file = File::open(dir.join(LOCK_FILE)).ok()?;
     match file.try_lock_shared() {

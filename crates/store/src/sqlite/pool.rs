@@ -1,4 +1,4 @@
-//! A few threads with a connection each: reading never holds up the async world.
+//! A small thread pool with a connection per thread: reading never blocks async tasks.
 
 use super::line::{QueueLimits, WorkQueue};
 use crate::StoreError;
@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Tasks that may wait for a thread; whoever comes later waits outside.
+/// Maximum number of queued tasks; further callers wait asynchronously.
 const WAITING_MAX: usize = 1_024;
 
 type PoolTask<C> = Box<dyn FnOnce(Result<&mut C, StoreError>) + Send>;
 
-/// Threads that share one line of tasks; each opens its `C` when it gets its first task.
+/// Threads that share one queue of tasks; each opens its `C` for its first task.
 pub(super) struct ThreadPool<C> {
     line: Arc<WorkQueue<PoolTask<C>>>,
     room: Arc<Semaphore>,
@@ -74,7 +74,7 @@ fn work<C>(line: &WorkQueue<PoolTask<C>>, open: impl Fn() -> Result<C, StoreErro
                 None => task(Err(StoreError::Closed)),
             }
         }
-        // What could not be opened is tried again: its cause may be gone.
+        // Opening is retried after an error: its cause may be gone.
         context = context.filter(Result::is_ok);
     }
 }

@@ -1,4 +1,4 @@
-//! Every question that is asked of the database.
+//! All queries of the database.
 
 use super::rendered::RenderedEntries;
 use super::row;
@@ -11,11 +11,11 @@ use lifecycle::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
-/// How much to read at once.
+/// Maximum size of a page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageMax {
     pub(super) entries: usize,
-    /// The entry that crosses this is the last.
+    /// The entry that exceeds this is the last one.
     pub(super) bytes: usize,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct PageMax {
 #[derive(Debug)]
 pub(super) struct EntryPage {
     pub(super) entries: Vec<Entry>,
-    /// Whether it ends where it does because it is full.
+    /// Whether it ends because it is full.
     pub(super) full: bool,
 }
 
-/// At most a page of the entries after `after`.
+/// The entries after `after`, at most a page.
 pub(super) fn entries(
     conn: &Connection,
     execution: ExecutionId,
@@ -49,7 +49,7 @@ pub(super) fn entries(
     Ok(filling.page)
 }
 
-/// A page that is being filled.
+/// A page under construction.
 struct PageBuilder {
     page: EntryPage,
     bytes: usize,
@@ -105,12 +105,12 @@ impl PageBuilder {
     }
 }
 
-/// What a follower learns in one look.
+/// The result of a follower's read.
 #[derive(Debug)]
 pub(super) enum FollowerRead {
     /// No such execution.
     Nothing,
-    /// These, in order, and whether more can come.
+    /// These entries, in order, and whether more can follow.
     Entries { page: EntryPage, over: bool },
 }
 
@@ -130,7 +130,7 @@ pub(super) fn read_followed(
     after: Seq,
     max: PageMax,
 ) -> Result<FollowerRead, StoreError> {
-    // The phase first: an end that comes between the two statements is then among the entries.
+    // The phase first: if the execution ends between the two statements, the end is then among the entries.
     let phase = conn
         .prepare_cached("SELECT phase FROM executions WHERE id = ?1")?
         .query_row([row::execution_key(execution)], |row| row.get(0))
@@ -144,7 +144,7 @@ pub(super) fn read_followed(
     Ok(FollowerRead::from_page(page))
 }
 
-/// The page of the list that `filter` asks for.
+/// The page of the list for `filter`.
 pub(super) fn list_executions(
     conn: &Connection,
     filter: &ListFilter,
@@ -153,7 +153,7 @@ pub(super) fn list_executions(
     let after = after.unwrap_or((i64::MAX, [u8::MAX; 16]));
     let phases = if filter.phases.is_empty() { &row::PHASES[..] } else { &filter.phases };
     let mut found = Vec::new();
-    // One walk along an index per phase, then merged: no phase is sorted or scanned as a whole.
+    // One walk along an index per phase, then merged: no phase is sorted or scanned completely.
     for phase in row::PHASES.iter().filter(|phase| phases.contains(phase)) {
         found.extend(list_phase(conn, *phase, after, filter)?);
     }
@@ -162,7 +162,7 @@ pub(super) fn list_executions(
     Ok(found)
 }
 
-/// How many executions are in a phase, up to `n_max`: a walk along an index, and no table is touched.
+/// The number of executions in a phase, up to `n_max`: a walk along an index that reads no table.
 pub(super) fn count(
     conn: &Connection,
     phase: ExecutionPhase,
@@ -176,10 +176,10 @@ pub(super) fn count(
     Ok(usize::try_from(n).unwrap_or(usize::MAX))
 }
 
-/// The newest seq of an execution, in a statement about `executions`.
+/// The newest seq of an execution, as an expression in statements about `executions`.
 const LAST: &str = "coalesce(n_entries, (SELECT max(seq) FROM entries WHERE execution = number))";
 
-/// The line of one execution, and whether it ever asked: four index look-ups, however long its journal is.
+/// The list entry of one execution, and whether it has ever asked: four index look-ups, independent of its journal's length.
 pub(super) fn overview(
     conn: &Connection,
     execution: ExecutionId,
@@ -194,7 +194,7 @@ pub(super) fn overview(
     Ok(Some(ExecutionOverview { listed: row::listed(found)?, has_asked: found.get(8)? }))
 }
 
-/// How many executions of a phase each caller has.
+/// The number of executions of each caller in a phase.
 pub(super) fn count_by_caller(
     conn: &Connection,
     phase: ExecutionPhase,
@@ -208,7 +208,7 @@ pub(super) fn count_by_caller(
     })
 }
 
-/// Where an execution stands in the list. One that was forgotten stood where its name says: it begins with the moment.
+/// The position of an execution in the list. That of a deleted one follows from its id, which begins with its time.
 fn place(conn: &Connection, execution: ExecutionId) -> Result<(i64, [u8; 16]), StoreError> {
     let key = row::execution_key(execution);
     let created = conn
@@ -237,7 +237,7 @@ fn list_phase(
     collected(rows, row::listed)
 }
 
-/// Who asked a question.
+/// The execution that asked a question.
 pub(super) fn asked_by(
     conn: &Connection,
     question: QuestionId,
@@ -252,18 +252,18 @@ pub(super) fn asked_by(
     Ok(key.map(row::execution_of))
 }
 
-/// Whether there was such an execution that is forgotten now.
+/// Whether there was such an execution that has been deleted.
 pub(super) fn was_forgotten(conn: &Connection, execution: ExecutionId) -> Result<bool, StoreError> {
     let mut select = conn.prepare_cached("SELECT 1 FROM forgotten WHERE id = ?1")?;
     Ok(select.exists([row::execution_key(execution)])?)
 }
 
-/// Paused executions, the earliest due first. The `+` keeps the planner from the index by phase, by which it would sort all
-/// that is paused whenever something pauses: beside 97,000 others, that took 50 ms of a processor each time.
+/// Paused executions, the earliest due first. The `+` prevents the planner from using the index by phase, with which it
+/// would sort all paused executions at every pause: with 97,000 others, that took 50 ms of processor time each.
 pub(super) const NEXT_DUE: &str =
     "SELECT due, id FROM executions WHERE due IS NOT NULL AND +phase = ?1 ORDER BY due";
 
-/// The earliest due paused execution that is not `held` by anybody.
+/// The earliest due paused execution that is not `held`.
 pub(super) fn next_due(
     conn: &Connection,
     held: impl Fn(ExecutionId) -> bool,
@@ -306,7 +306,7 @@ pub(super) fn finished(
     })
 }
 
-/// Pages that hold something. What was removed is used again before the file grows.
+/// Used pages. Free pages are reused before the file grows.
 pub(super) fn bytes_used(conn: &Connection) -> Result<u64, StoreError> {
     let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let pages = number("PRAGMA page_count")? - number("PRAGMA freelist_count")?;

@@ -1,6 +1,6 @@
-//! What was written last: whoever follows an execution closely need not ask the disk for it.
+//! A cache of the newest entries: a follower that is up to date need not read the disk.
 //!
-//! A copy of what is committed, never more: it may be dropped at any time, and nothing is lost.
+//! Only a copy of committed data: it may be dropped at any time without loss.
 
 use super::query::{EntryPage, PageMax};
 use crate::{ExecutionOverview, ListedExecution};
@@ -8,21 +8,21 @@ use lifecycle::{Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, Seq
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
-/// What is kept in all. Small executions by the hundred, and little enough to stay in a processor's cache: each that
-/// comes pushes out the oldest one, whose memory it gets.
+/// Total size of the cache. Holds small executions by the hundred, and fits into a processor's cache: each new
+/// execution evicts the oldest one and reuses its memory.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// What an entry takes besides its event, about.
+/// Approximate size of an entry without its event.
 const ENTRY_BYTES: usize = 200;
 
-/// The newest entries of executions, the oldest execution first to go.
+/// The newest entries of executions; the oldest execution is evicted first.
 #[derive(Default)]
 pub(super) struct EntryCache(Mutex<CachedEntries>);
 
 #[derive(Default)]
 struct CachedEntries {
     tails: HashMap<ExecutionId, EntryTail>,
-    /// Those in `tails`, in the order in which they came.
+    /// The executions in `tails`, in order of insertion.
     order: VecDeque<ExecutionId>,
     bytes: usize,
 }
@@ -34,7 +34,7 @@ struct EntryTail {
 }
 
 impl EntryCache {
-    /// Keeps what has just been committed after `expected`; each entry with the length of its event.
+    /// Caches what has just been committed after `expected`; each entry with the length of its event.
     pub(super) fn insert_entries(
         &self,
         execution: ExecutionId,
@@ -64,7 +64,7 @@ impl EntryCache {
         }
     }
 
-    /// The entries after `after`, if all of them are here and there is one.
+    /// The entries after `after`, if all of them are cached and there is at least one.
     pub(super) fn after(
         &self,
         execution: ExecutionId,
@@ -74,7 +74,7 @@ impl EntryCache {
         self.lock().tails.get(&execution)?.after(after, max)
     }
 
-    /// The same if the execution ends with them.
+    /// The same, if the execution ends with them.
     pub(super) fn end_after(
         &self,
         execution: ExecutionId,
@@ -86,7 +86,7 @@ impl EntryCache {
         tail.after(after, max).filter(|page| !page.full)
     }
 
-    /// What is known of an execution of which everything is here, from its first entry to its end.
+    /// The overview of an execution that is cached completely, from its first entry to its end.
     pub(super) fn overview(&self, execution: ExecutionId) -> Option<ExecutionOverview> {
         let kept = self.lock();
         let tail = kept.tails.get(&execution).filter(|tail| tail.is_over())?;
@@ -99,7 +99,7 @@ impl EntryCache {
         Some(ExecutionOverview { listed, has_asked: tail.entries.iter().any(is_asked) })
     }
 
-    /// The execution is no more.
+    /// Removes a deleted execution.
     pub(super) fn remove_execution(&self, execution: ExecutionId) {
         self.lock().drop_tail(execution);
     }

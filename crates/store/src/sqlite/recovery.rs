@@ -1,7 +1,8 @@
-//! `store check` and `store recover`: what a data directory holds, and how one that was refused becomes usable again.
+//! `store check` and `store recover`: reports what a data directory holds, and makes a rejected one usable again.
 //!
-//! Recovery copies the files aside first, saves what the log and the tail hold, and copies row by row where the database
-//! itself is damaged. It ends without a mark and with a recorded loss, so that the next start parks what was unfinished.
+//! Recovery first copies the files to a backup, saves what the log and the append files hold, and copies row by row if
+//! the database itself is damaged. It ends without a mark and with a recorded loss, so that the next start parks what
+//! was unfinished.
 
 use super::checkpoint;
 use super::format::{self, CheckExtent, DurabilityMode, OpenDatabase, OpenError};
@@ -22,30 +23,31 @@ use std::io;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// The files of a store that recovery copies aside.
+/// The files of a store that recovery copies to a backup.
 const FILES: [&str; 5] = [format::FILE, "store.db-wal", tail::NAMES[0], tail::NAMES[1], mark::FILE];
 
-/// What a check of a data directory finds.
+/// The result of a check of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreReport {
     /// What was acknowledged and is missing, as sentences.
     pub missing: Vec<String>,
     /// Whether there is a mark, and when it was written.
     pub mark: MarkReport,
-    /// Why the database cannot be opened, or what its structure has for damage.
+    /// Why the database cannot be opened, or the damage of its structure.
     pub damage: Option<String>,
-    /// What a start would find in the database; none where it cannot be opened.
+    /// What a start would find in the database; none if it cannot be opened.
     pub rows: Option<RowReport>,
-    /// Where the log is damaged: how many of its frames no later one replaces, none where recovery saves all of it.
+    /// Set if the log is damaged: the number of damaged frames that no later one replaces; none if recovery saves the
+    /// whole log.
     pub n_frames_lost: Option<usize>,
 }
 
 /// The mark of a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkReport {
-    /// There is none: the store is new, a restored copy, or was last used by an earlier version.
+    /// There is none: the store is new, is a restored copy, or was last used by an earlier version.
     Missing,
-    /// It is damaged, and vouches for nothing.
+    /// It is damaged, and guarantees nothing.
     Damaged,
     /// It was written at this time.
     Sound(Timestamp),
@@ -59,14 +61,14 @@ impl StoreReport {
     }
 }
 
-/// What recovery did.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Where the files are as they were.
+    /// The backup of the original files.
     pub copies: PathBuf,
-    /// What is in the store now. What it counts as cut was cut there.
+    /// What is in the store now. Journals that it counts as cut were cut there.
     pub rows: RowReport,
-    /// Frames of the log that could not be saved.
+    /// The number of the log's frames that could not be saved.
     pub n_frames_lost: usize,
     /// Whether rows of the database itself could not be saved.
     pub has_lost_rows: bool,
@@ -121,7 +123,7 @@ pub(super) fn check_directory(dir: &Path, boot: BootId) -> Result<StoreReport, O
     Ok(report)
 }
 
-/// Makes a data directory usable with what is left, and records the loss.
+/// Recovers what is left in a data directory, and records the loss.
 pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, OpenError> {
     let _owner = owner_of_existing(dir)?;
     let path = dir.join(format::FILE);
@@ -198,15 +200,15 @@ fn rescue_of(dir: &Path, state: &mark::MarkState) -> io::Result<Option<(Vec<u8>,
     }
 }
 
-/// Brings what the log holds into the database where SQLite would not. Returns how many frames are lost, and whether the
-/// database must be copied row by row because of that.
+/// Applies the log to the database if SQLite would not. Returns the number of lost frames, and whether the
+/// database must be copied row by row because of them.
 fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize, bool)> {
     let FoundMark::Sound(_, state) = found else { return Ok((0, false)) };
     let files = find_files(dir)?;
     let is_log_short = |missing: &mark::StoreShortfall| {
         matches!(missing, mark::StoreShortfall::Log { .. } | mark::StoreShortfall::LogGone { .. })
     };
-    // As in the same boot: what may be saved is saved, whatever a power cut may explain.
+    // As in the same boot: everything that can be saved is saved, even if a power cut would explain its loss.
     let missing =
         shortfalls(&mark::MarkState { boot: BootId([1; 16]), ..*state }, &files, BootId([1; 16]));
     if !missing.iter().any(is_log_short) {
@@ -224,7 +226,7 @@ fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize
         remove(&file)?;
     }
     if rescue.n_lost > 0 && n_entries(&path) < n_readable {
-        // A page that is missing cost more than the transactions behind it: what SQLite reads is better.
+        // A missing page cost more than the transactions behind it: SQLite's own recovery is better.
         for name in [format::FILE, "store.db-wal"] {
             fs::copy(copies.join(name), dir.join(name))?;
         }
@@ -233,7 +235,7 @@ fn settle_log(dir: &Path, copies: &Path, found: &FoundMark) -> io::Result<(usize
     Ok((rescue.n_lost, rescue.n_lost > 0))
 }
 
-/// How many entries can be read.
+/// The number of readable entries.
 fn n_entries(path: &Path) -> u64 {
     let conn = format::read_header(path, format::STEPS).ok().flatten();
     conn.and_then(|conn| walk(&conn, None).ok()).map_or(0, |rows| rows.n_entries)
@@ -251,7 +253,7 @@ fn is_sound(path: &Path) -> bool {
     }
 }
 
-/// Replaces the database by a new one with the rows that can be read.
+/// Replaces the database by a new one with the readable rows.
 fn copy_rows(dir: &Path) -> Result<RowReport, OpenError> {
     let path = dir.join(format::FILE);
     let new = dir.join("store.recovered.db");

@@ -1,22 +1,23 @@
-//! Records that were read before: a call of a tool asks for its secret each time, and to ask the disk takes longer than many
-//! a tool does.
+//! A cache of records: a tool call reads its secret each time, and reading the disk takes longer than many
+//! tools do.
 //!
-//! We own the directory, so nobody changes a record but our own writer, who says so here before anybody hears of it.
+//! The process owns the directory, so only its own writer changes records. The writer invalidates the cache before it
+//! acknowledges a change.
 
 use crate::StoredRecord;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// What is remembered in all; then everything is forgotten, and read again where it is wanted.
+/// Total size of the cache. When it is exceeded, the cache is cleared.
 const REMEMBERED_BYTES_MAX: usize = 1 << 20;
 
-/// Larger ones are read each time.
+/// Larger records are not cached.
 const RECORD_BYTES_MAX: usize = 64 << 10;
 
-/// What a record takes besides its texts, about.
+/// Approximate size of a record without its texts.
 const RECORD_BYTES: usize = 200;
 
-/// Some of the records as they are in the tables.
+/// Some of the records, as in the tables.
 #[derive(Default)]
 pub(super) struct RecordCache(Mutex<RecordCacheState>);
 
@@ -24,23 +25,23 @@ pub(super) struct RecordCache(Mutex<RecordCacheState>);
 struct RecordCacheState {
     records: HashMap<&'static str, HashMap<String, StoredRecord>>,
     bytes: usize,
-    /// How often something has changed: what was read before that may be old.
+    /// The number of changes: a read that began before the last one may be stale.
     age: ReadAge,
     is_closed: bool,
 }
 
-/// When somebody began to read.
+/// The time of the beginning of a read, in changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ReadAge(u64);
 
 impl RecordCache {
-    /// A record, or when its reading begins.
+    /// A cached record, or the beginning of its read.
     pub(super) fn get_record(&self, kind: &str, key: &str) -> Result<StoredRecord, ReadAge> {
         let state = self.lock();
         state.records.get(kind).and_then(|of_kind| of_kind.get(key)).cloned().ok_or(state.age)
     }
 
-    /// Remembers what was read, unless something has changed since the reading began.
+    /// Caches a record, unless something has changed since its read began.
     pub(super) fn insert_record(&self, began: ReadAge, kind: &'static str, record: &StoredRecord) {
         let bytes = bytes_of(record);
         let mut state = self.lock();
@@ -56,7 +57,7 @@ impl RecordCache {
         state.bytes -= before.as_ref().map_or(0, bytes_of);
     }
 
-    /// A record is no longer what it was.
+    /// Invalidates a record.
     pub(super) fn remove_record(&self, kind: &str, key: &str) {
         let mut state = self.lock();
         state.age = ReadAge(state.age.0.wrapping_add(1));
@@ -64,7 +65,7 @@ impl RecordCache {
         state.bytes -= gone.as_ref().map_or(0, bytes_of);
     }
 
-    /// Remembers nothing any more.
+    /// Disables the cache.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.clear();

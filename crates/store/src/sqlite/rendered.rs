@@ -1,28 +1,29 @@
-//! Entries as text, one behind the other: as the tail keeps them, and the row of an execution that ended at once.
+//! Entries as concatenated text: the format of the append files, and of the row of an execution that ended in its first
+//! append.
 
 use crate::StoreError;
 use lifecycle::{Entry, Timestamp};
 
-/// Most entries are shorter. Three of them fit what is quickest to be had.
+/// Typical maximum size of an entry. Three of them fit the allocator's fastest size class.
 const ENTRY_BYTES_USUAL: usize = 300;
 
-/// Entries in order, rendered where they come from, not by the one writer. Before each event stand when it happened, and
-/// how long its text is.
+/// Entries in order, rendered by the caller and not by the writer's thread. Before each event are its time and
+/// the length of its text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct RenderedEntries(Vec<u8>);
 
 impl RenderedEntries {
-    /// None yet, and room for so many.
+    /// No entries yet, with capacity for `n`.
     pub(super) fn for_entries(n: usize) -> Self {
         Self(Vec::with_capacity(n.saturating_mul(ENTRY_BYTES_USUAL)))
     }
 
-    /// As it was kept.
+    /// From stored bytes.
     pub(super) const fn kept(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// One more, and how long its event is as text.
+    /// Adds an entry; returns the length of its event's text.
     pub(super) fn push(&mut self, entry: &Entry) -> Result<usize, StoreError> {
         let other = |error: &dyn std::error::Error| StoreError::Other(error.to_string());
         self.0.extend_from_slice(&entry.at.0.to_le_bytes());
@@ -36,18 +37,18 @@ impl RenderedEntries {
         Ok(bytes)
     }
 
-    /// As it is kept.
+    /// The stored form.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// When each happened, and its event, from the first to the last; `None` in place of what cannot be read.
+    /// The time and the event of each entry, in order; `None` in place of an unreadable one.
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<(Timestamp, &str)>> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || {
             (!rest.is_empty()).then(|| {
                 let next = next(&mut rest);
-                // Whatever follows something unreadable begins nowhere.
+                // After an unreadable entry, the start of the next one is unknown.
                 if next.is_none() {
                     rest = &[];
                 }
@@ -56,12 +57,12 @@ impl RenderedEntries {
         })
     }
 
-    /// Whether all of it can be read.
+    /// Whether all entries are readable.
     pub(super) fn is_sound(&self) -> bool {
         self.iter().all(|entry| entry.is_some())
     }
 
-    /// How many there are, and when the first and the last happened.
+    /// The number of entries, and the times of the first and the last.
     pub(super) fn span(&self) -> EntrySpan {
         let mut span = EntrySpan { n: 0, first: Timestamp(0), last: Timestamp(0) };
         for (at, _) in self.iter().flatten() {
@@ -73,7 +74,7 @@ impl RenderedEntries {
     }
 }
 
-/// What can be said of entries without reading their events.
+/// What is known of entries without reading their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntrySpan {
     pub(super) n: i64,
@@ -85,12 +86,12 @@ fn next<'a>(rest: &mut &'a [u8]) -> Option<(Timestamp, &'a str)> {
     Some((Timestamp(i64::from_le_bytes(array(rest)?)), length_prefixed_text(rest)?))
 }
 
-/// The first bytes of `rest`, which begins behind them then.
+/// Splits the first bytes off `rest`.
 pub(super) fn array<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     rest.split_off(..N)?.try_into().ok()
 }
 
-/// A text that says before how long it is.
+/// Reads a text with a length prefix.
 pub(super) fn length_prefixed_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let length = u32::from_le_bytes(array(rest)?);
     std::str::from_utf8(rest.split_off(..usize::try_from(length).ok()?)?).ok()
@@ -120,7 +121,7 @@ mod tests {
         assert!(kept.is_sound() && RenderedEntries::default().is_sound());
     }
 
-    /// Files out there hold it: an earlier version may have written the tail that we find.
+    /// Existing files have this format: an earlier version may have written the append file that a start finds.
     #[test]
     fn it_is_written_as_it_always_was() {
         let event = Event::TimerFired { timer: TimerId(7) };

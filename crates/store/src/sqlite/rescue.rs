@@ -1,7 +1,7 @@
-//! Saves what a damaged log holds. SQLite reads a log up to its first damaged frame; behind that one there is more.
+//! Saves the content of a damaged log. SQLite reads a log up to its first damaged frame; there may be more behind it.
 //!
-//! A frame's checksum builds on the one before it, and each frame names its own. So every frame can be checked alone, and
-//! a damaged one does no harm where a later one holds the same page.
+//! A frame's checksum builds on that of the previous frame, and each frame contains its own. So every frame can be checked
+//! separately, and a damaged one is harmless if a later one holds the same page.
 
 use super::format;
 use super::mark::MarkState;
@@ -12,19 +12,19 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// What of a log can be saved.
+/// The part of a log that can be saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LogRescue {
     page_bytes: usize,
-    /// The newest sound frame of each page, up to the last transaction that was acknowledged.
+    /// The newest valid frame of each page, up to the last acknowledged transaction.
     pages: BTreeMap<u32, usize>,
-    /// How many pages the database has then.
+    /// The number of pages of the database after that.
     n_pages: u32,
     /// Damaged frames that no later frame replaces.
     pub(super) n_lost: usize,
 }
 
-/// Finds what can be saved of a log; `None` where its header is damaged, or it is not the log of the mark.
+/// Determines what can be saved of a log; `None` if its header is damaged, or it is not the log of the mark.
 pub(super) fn plan(log: &[u8], mark: &MarkState) -> Option<LogRescue> {
     let position = mark.log?;
     let header = LogHeader::parse(log).filter(|header| header.generation == position.generation)?;
@@ -32,7 +32,7 @@ pub(super) fn plan(log: &[u8], mark: &MarkState) -> Option<LogRescue> {
     let mut checker = header.frames();
     let frames = log.get(HEADER_BYTES..)?.chunks(header.frame_bytes()).take(written);
     let frames: Vec<_> = frames.map(|frame| (page_of(frame), checker.next(frame))).collect();
-    // Half a transaction is none.
+    // Incomplete transactions do not count.
     let commits =
         frames.iter().rposition(|(_, sound)| sound.is_some_and(|it| it.commits_with.is_some()));
     let n_used = commits? + 1;
@@ -51,7 +51,7 @@ pub(super) fn plan(log: &[u8], mark: &MarkState) -> Option<LogRescue> {
     Some(rescue)
 }
 
-/// The page that a frame says it holds.
+/// The page number in a frame's header.
 fn page_of(frame: &[u8]) -> u32 {
     frame.first_chunk::<4>().map_or(0, |page| u32::from_be_bytes(*page))
 }

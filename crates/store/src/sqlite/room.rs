@@ -1,31 +1,31 @@
-//! Keeps the log's file longer than the log. To lengthen a file and sync it, a disk writes twice: the bytes, and that there
-//! are more of them. Where bytes already lie, a sync is one write, and takes about half as long.
+//! Preallocates the log with zeros, so that a sync need not also update the file size. If a file grows, a sync writes
+//! twice: the data and the metadata. In preallocated space it is one write, and takes about half as long.
 //!
-//! What lies ahead is zeros: to SQLite the same as what an earlier log has left, the end of this one.
+//! SQLite treats the zeros like the remains of an earlier log: as the end of this one.
 
 use super::format;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Of the log's format: before everything, and before each page.
+/// Sizes in the log's format: the file header, and the header of each page.
 const HEADER_BYTES: u64 = 32;
 const FRAME_HEADER_BYTES: u64 = 24;
 
-/// Room is made when less than this is left, which most commits fit in.
+/// Space is preallocated when less than this is left, which is sufficient for most commits.
 const LEFT_BYTES_MIN: u64 = 64 << 10;
 
-/// How much is made at a time; the next sync writes it, and takes that much longer.
+/// How much is preallocated at a time; the next sync writes it, and takes correspondingly longer.
 const MADE_BYTES: usize = 512 << 10;
 
-/// The room in the log's file.
+/// Preallocates space in the log's file.
 #[derive(Debug)]
 pub(super) struct WalPreallocator {
     path: PathBuf,
     frame_bytes: u64,
-    /// Opened when there is a log.
+    /// Opened once there is a log.
     file: Option<File>,
-    /// How long the file was when last looked at.
+    /// The length of the file at the last check.
     length: u64,
 }
 
@@ -35,13 +35,13 @@ impl WalPreallocator {
         Self { path: format::log_of(database), frame_bytes, file: None, length: 0 }
     }
 
-    /// Makes room behind a log of this many pages, if little is left. Nobody may write to the log meanwhile.
+    /// Preallocates space behind a log of this many pages, if little is left. The log must not be written meanwhile.
     pub(super) fn make(&mut self, pages: i32) {
         let used = HEADER_BYTES + u64::try_from(pages).unwrap_or(0) * self.frame_bytes;
         if used + LEFT_BYTES_MIN <= self.length {
             return;
         }
-        // On a full disk there is none; the log then grows as far as it can, and says so itself.
+        // On a full disk this fails; the log then grows as far as it can, and reports the error itself.
         if let Err(error) = self.lengthen(used) {
             tracing::debug!(%error, "no room was made for the log");
         }
@@ -50,7 +50,7 @@ impl WalPreallocator {
     fn lengthen(&mut self, used: u64) -> std::io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            // Only ever behind what is there, whatever is there.
+            // Append mode: never overwrites existing bytes.
             none => none.insert(OpenOptions::new().append(true).open(&self.path)?),
         };
         self.length = file.metadata()?.len();

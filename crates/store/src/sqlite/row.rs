@@ -1,4 +1,4 @@
-//! Rows as they are kept: sealed when written, checked when read.
+//! Rows in the database: sealed when written, checked when read.
 
 use super::rendered::RenderedEntries;
 use super::seal::RowChecksum;
@@ -10,7 +10,7 @@ use lifecycle::{
 use rusqlite::Row;
 use uuid::Uuid;
 
-/// Every phase, with the number that stands for it in the file.
+/// Every phase, with its number in the file.
 pub(super) const PHASES: [ExecutionPhase; 5] = [
     ExecutionPhase::Unborn,
     ExecutionPhase::Running,
@@ -48,7 +48,7 @@ pub(super) fn execution_of(key: [u8; 16]) -> ExecutionId {
     ExecutionId::from_uuid(Uuid::from_bytes(key))
 }
 
-/// A seq as SQLite counts; those beyond its numbers do not occur.
+/// A seq as an SQLite integer; larger ones do not occur.
 pub(super) fn seq_number(seq: Seq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
@@ -57,7 +57,7 @@ pub(super) fn entry_seal(execution: i64, seq: Seq, at: Timestamp, event: &str) -
     RowChecksum::new().int(execution).int(seq_number(seq)).int(at.0).bytes(event.as_bytes()).done()
 }
 
-/// An entry from `execution, seq, at, event, seal`, which must be the one numbered `seq`.
+/// An entry from `execution, seq, at, event, seal`, which must have the number `seq`.
 pub(super) fn entry(row: &Row<'_>, seq: Seq) -> Result<Entry, StoreError> {
     let at = Timestamp(row.get(2)?);
     let event = row.get_ref(3)?.as_str().map_err(|_| damaged("an event that is no text"))?;
@@ -70,13 +70,13 @@ pub(super) fn entry(row: &Row<'_>, seq: Seq) -> Result<Entry, StoreError> {
     understood(seq, at, event)
 }
 
-/// An entry whose event is this text.
+/// An entry with this event text.
 pub(super) fn understood(seq: Seq, at: Timestamp, event: &str) -> Result<Entry, StoreError> {
     let event = serde_json::from_str(event).map_err(|error| damaged(&error.to_string()))?;
     Ok(Entry { seq, at, event })
 }
 
-/// Where its entries lie in the row itself, `end` is how many they are and when the last one happened.
+/// The seal of an execution's row. If its entries are in the row itself, `end` is their number and the time of the last one.
 pub(super) fn execution_seal(
     key: [u8; 16],
     created: Timestamp,
@@ -94,12 +94,12 @@ pub(super) fn execution_seal(
     end.map_or(seal, |(n, ended)| seal.int(n).int(ended.0)).done()
 }
 
-/// Of the entries in an execution's own row.
+/// The seal of the entries in an execution's own row.
 pub(super) fn entries_seal(key: [u8; 16], rendered: &[u8]) -> i64 {
     RowChecksum::new().bytes(&key).bytes(rendered).done()
 }
 
-/// Those entries from `id, n_entries, entries_seal, entries`; `None` where they lie elsewhere.
+/// Those entries from `id, n_entries, entries_seal, entries`; `None` if they are in another table.
 pub(super) fn rendered(row: &Row<'_>) -> Result<Option<RenderedEntries>, StoreError> {
     let (n, seal) = (row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?);
     match (n, row.get::<_, Option<Vec<u8>>>(3)?) {
@@ -111,13 +111,13 @@ pub(super) fn rendered(row: &Row<'_>) -> Result<Option<RenderedEntries>, StoreEr
     }
 }
 
-/// A line of the list from `id, created, phase, caller, due, seal, last, ended`; `ended` is null where the entries lie
-/// elsewhere.
+/// A list entry from `id, created, phase, caller, due, seal, last, ended`; `ended` is null if the entries are in
+/// another table.
 pub(super) fn listed(row: &Row<'_>) -> Result<ListedExecution, StoreError> {
     listed_from(row, 0)
 }
 
-/// The same from the columns that begin at `first`.
+/// The same, from the columns that begin at `first`.
 pub(super) fn listed_from(row: &Row<'_>, first: usize) -> Result<ListedExecution, StoreError> {
     let key: [u8; 16] = row.get(first)?;
     let created = Timestamp(row.get(first + 1)?);

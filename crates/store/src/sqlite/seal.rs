@@ -1,9 +1,9 @@
-//! A checksum per row. SQLite checks none of its pages; with this a flipped bit is found when it is read.
+//! A checksum per row. SQLite checks none of its pages; the seal detects a flipped bit when the row is read.
 
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Sixty-four bits over a row's columns. Each step is a bijection of the state and of the word it
-/// takes in, so damage within one eight-byte word is always noticed, other damage almost always.
+/// A 64-bit checksum of a row's columns. Each step is a bijection of the state and of its input word,
+/// so damage within one eight-byte word is always detected, and other damage almost always.
 #[derive(Clone, Copy)]
 pub(super) struct RowChecksum(u64);
 
@@ -17,7 +17,7 @@ impl RowChecksum {
         Self((self.0 ^ word.cast_unsigned()).wrapping_mul(FACTOR).rotate_left(29))
     }
 
-    /// The length goes in first: two columns cannot trade bytes unnoticed.
+    /// The length is included, so that moving bytes between columns is detected.
     #[must_use]
     pub(super) fn bytes(self, bytes: &[u8]) -> Self {
         let mut seal = self.int(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
@@ -30,7 +30,7 @@ impl RowChecksum {
         seal.int(i64::from_le_bytes(last))
     }
 
-    /// As it is kept.
+    /// The stored value.
     pub(super) const fn done(self) -> i64 {
         self.0.cast_signed()
     }

@@ -1,5 +1,5 @@
 //! Searches: a walk along the list that reads entries only as far as the answer needs them, with a bound on the work of
-//! one page. No index knows outcomes and tools: to maintain one would cost each append, and people search seldom.
+//! one page. There is no index of outcomes and tools: maintaining it would cost each append, and searches are rare.
 
 use super::{query, row};
 use crate::{
@@ -11,29 +11,29 @@ use lifecycle::{
 };
 use rusqlite::{Connection, params};
 
-/// Executions that one page examines at most: some ten milliseconds of a reader. The next page continues.
+/// Maximum number of executions that one page examines: some ten milliseconds of a reader. The next page continues.
 const EXAMINED_MAX: usize = 2_000;
 
-/// Bytes of entries that one page reads, give or take an execution.
+/// Approximate maximum of entry bytes that one page reads.
 const EXAMINED_BYTES_MAX: usize = 16 << 20;
 
-/// Lines of the list that are read in one query.
+/// List entries per query.
 const LINES_PER_QUERY_MAX: usize = 100;
 
-/// Tools that are named of one execution.
+/// Maximum number of tools that are listed per execution.
 const TOOLS_NAMED_MAX: usize = 3;
 
-/// Entries in which they are looked for where no tool is asked for.
+/// Entries per execution that are searched for tools if the search does not filter by tool.
 const ENTRIES_FOR_NAMES_MAX: usize = 200;
 
-/// Entries in which a tool that is asked for is looked for: more than 10,000 calls make, with what follows each.
+/// Entries per execution that are searched for the requested tool: more than 10,000 calls with their events.
 const ENTRIES_FOR_TOOL_MAX: usize = 100_000;
 
-/// How the text of an entry about a call begins, and that of the last one.
+/// Prefixes of the texts of the entries about a call and about the end.
 const CALL_MADE: &str = "{\"call_made\":";
 const FINISHED: &str = "{\"finished\":";
 
-/// The page that `search` asks for.
+/// The page of results for `search`.
 pub(super) fn search(
     conn: &Connection,
     search: &ExecutionSearch,
@@ -67,7 +67,7 @@ pub(super) fn search(
     }
 }
 
-/// The first lines to look at. None where nothing can match: only what is over has an outcome.
+/// The first list entries to examine. None if nothing can match: only finished executions have an outcome.
 fn first_lines(search: &ExecutionSearch) -> Option<ListFilter> {
     let mut filter = search.listed.clone();
     filter.n_max = LINES_PER_QUERY_MAX;
@@ -80,7 +80,7 @@ fn first_lines(search: &ExecutionSearch) -> Option<ListFilter> {
     Some(filter)
 }
 
-/// What one page has done so far.
+/// The work of one page so far.
 struct SearchWork {
     executions: usize,
     bytes: usize,
@@ -92,7 +92,7 @@ impl SearchWork {
     }
 }
 
-/// What the entries of an execution say; none where it did not call the wanted tool.
+/// The details from an execution's entries; none if it did not call the requested tool.
 fn examine(
     conn: &Connection,
     listed: &ListedExecution,
@@ -161,10 +161,10 @@ fn examine_rows(
     Ok(())
 }
 
-/// What was learnt of an execution so far.
+/// What is known of an execution so far.
 struct ExaminedExecution<'a> {
     details: ExecutionDetails,
-    /// The tool that is asked for.
+    /// The requested tool.
     tool: Option<&'a ToolPattern>,
     has_called: bool,
 }
@@ -185,7 +185,7 @@ impl ExaminedExecution<'_> {
         }
     }
 
-    /// A tool that is asked for is always among those that are named.
+    /// The requested tool is always among the listed ones.
     fn add_call(&mut self, tool: ToolPath) {
         let is_wanted = self.tool.is_some_and(|wanted| wanted.matches(&tool));
         let tools = &mut self.details.tools;

@@ -1,10 +1,10 @@
-//! Executions that ended in the append that began them, until they are sorted into the tables.
+//! Append files: executions that ended in their first append, until they are inserted into the tables.
 //!
-//! To sort one in touches a page of every table and index, and writes them all to the log. To put it at the end of a file
-//! is one write, which survives the end of this process as well: most small programs are told then, and sorted in
-//! some milliseconds later, many in one transaction. What has not been by the end is when the file is opened again.
+//! An insertion touches a page of every table and index, and writes them all to the log. Appending to a file
+//! is one write, which survives a crash of the process as well: most small programs are acknowledged then, and inserted
+//! some milliseconds later, many in one transaction. Those that remain after a crash are inserted when the store is opened.
 //!
-//! There are two files: one takes what comes while what is in the other is being sorted in.
+//! There are two files: one accepts new executions while those in the other are being inserted.
 
 use super::mark::{FoundTail, StoreMark, TailPosition};
 use super::rendered::{RenderedEntries, array, length_prefixed_text};
@@ -18,24 +18,24 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
 
-/// How much each file takes. Who comes later is sorted in at once.
+/// Maximum size of each file. Further executions are inserted immediately.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Before each execution: its length, which file this is at which time, and a seal.
+/// Header of each execution: its length, the file's generation, and a seal.
 const HEADER_BYTES: usize = 4 + 8 + 8;
 
 pub(super) const NAMES: [&str; 2] = ["store.tail-0", "store.tail-1"];
 
-/// Such an execution.
+/// An execution that ended in its first append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FinishedExecution {
     pub(super) execution: ExecutionId,
     pub(super) caller: String,
-    /// From the first to the last.
+    /// All entries, from the first to the last.
     pub(super) entries: RenderedEntries,
 }
 
-/// Which of the two files.
+/// One of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogFile(usize);
 
@@ -44,26 +44,26 @@ pub(super) struct AppendLog(Mutex<AppendLogState>);
 
 struct AppendLogState {
     halves: [AppendLogFile; 2],
-    /// Says how far the files reach.
+    /// Records how far the files reach.
     mark: StoreMark,
-    /// Which of them takes what comes.
+    /// The file that accepts new executions.
     current: usize,
-    /// Something could not be sorted in: the files take no more until it is.
+    /// An insertion failed: the files accept nothing until it succeeds.
     is_stuck: bool,
 }
 
 #[derive(Debug)]
 struct AppendLogFile {
     file: File,
-    /// Another one each time the file is begun anew: what lies behind the end is of an earlier time.
+    /// The generation of the file, changed on each restart of it: data behind the end belongs to an earlier one.
     time: u64,
     end: u64,
-    /// How many in here are not sorted in.
+    /// The number of its executions that are not inserted yet.
     n_unsorted: usize,
 }
 
 impl AppendLog {
-    /// Opens both files, and returns what was left in them; [`AppendLog::clear`] follows once that is sorted in.
+    /// Opens both files, and returns their remaining executions; [`AppendLog::clear`] follows once those are inserted.
     pub(super) fn open(dir: &Path) -> Result<(Self, Vec<FinishedExecution>), StoreError> {
         let mut left = Vec::new();
         let mut open = |name: &str| -> Result<AppendLogFile, StoreError> {
@@ -78,14 +78,14 @@ impl AppendLog {
         Ok((Self(Mutex::new(state)), left))
     }
 
-    /// Forgets what was in both files before. From now on the mark says how far they reach.
+    /// Clears both files. From now on the mark records how far they reach.
     pub(super) fn clear(&self, mark: StoreMark) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.mark = mark;
         (0..2).try_for_each(|half| state.begin_anew(half)).map_err(StoreError::from)
     }
 
-    /// Keeps an execution: it is written when this returns. None if it must be sorted in at once.
+    /// Writes an execution to a file. None if it must be inserted immediately.
     pub(super) fn append_execution(&self, whole: &FinishedExecution) -> Option<LogFile> {
         let mut state = self.lock();
         let current = state.current;
@@ -100,7 +100,7 @@ impl AppendLog {
         Some(LogFile(current))
     }
 
-    /// What comes from now on goes to the other file, if that is empty.
+    /// Switches to the other file, if that is empty.
     pub(super) fn turn(&self) {
         let mut state = self.lock();
         let (current, other) = (state.current, 1 - state.current);
@@ -110,7 +110,7 @@ impl AppendLog {
         }
     }
 
-    /// One of the executions in a file is sorted in.
+    /// Records that an execution of a file was inserted.
     pub(super) fn sorted(&self, LogFile(half): LogFile) {
         let mut state = self.lock();
         state.halves[half].n_unsorted -= 1;
@@ -119,12 +119,12 @@ impl AppendLog {
         }
     }
 
-    /// Whether something waits to be sorted in.
+    /// Whether executions wait for their insertion.
     pub(super) fn has_unsorted(&self) -> bool {
         self.lock().halves.iter().any(|half| half.n_unsorted > 0)
     }
 
-    /// Says whether something could not be sorted in.
+    /// Sets whether an insertion failed.
     pub(super) fn set_stuck(&self, is_stuck: bool) {
         self.lock().is_stuck = is_stuck;
     }
@@ -135,17 +135,17 @@ impl AppendLog {
 }
 
 impl AppendLogState {
-    /// Begins a file anew, if all that is in it is sorted in.
+    /// Restarts a file, if all its executions are inserted.
     fn empty(&mut self, half: usize) {
         if self.halves[half].n_unsorted == 0
             && let Err(error) = self.begin_anew(half)
         {
-            // It stays as it is and takes nothing; what it holds is in the tables, too.
-            tracing::warn!(%error, "a file of executions could not be begun anew");
+            // It is not changed and accepts nothing; its content is in the tables, too.
+            tracing::warn!(%error, "a file of executions could not be restarted");
         }
     }
 
-    /// Begins a file anew. The mark comes first: it must not ask for what is about to go.
+    /// Restarts a file. The mark first: it must not require what is about to be overwritten.
     fn begin_anew(&mut self, half: usize) -> io::Result<()> {
         self.mark.tail_emptied(half)?;
         self.halves[half].begin_anew()
@@ -158,7 +158,7 @@ impl AppendLogFile {
         if self.end + frame.len() as u64 > FILE_BYTES_MAX {
             return false;
         }
-        // Half of a frame is no frame: whoever comes next writes over it.
+        // An incomplete frame is invalid: the next one overwrites it.
         if self.file.write_all_at(&frame, self.end).is_err() {
             return false;
         }
@@ -196,12 +196,12 @@ fn seal(time: u64, payload: &[u8]) -> i64 {
     RowChecksum::new().int(time.cast_signed()).bytes(payload).done()
 }
 
-/// The executions that a file begins with, all of one time.
+/// The executions at the beginning of a file, all of one generation.
 fn read(file: &File) -> io::Result<Vec<FinishedExecution>> {
     Ok(sound(&bytes_of(file)?).1)
 }
 
-/// All sound executions in both files, also behind damaged ones: those are looked for at every byte.
+/// All valid executions in both files, also behind damaged ones: every byte may be the start of one.
 pub(super) fn salvage(dir: &Path) -> io::Result<Vec<FinishedExecution>> {
     let mut found = vec![];
     for name in NAMES {
@@ -214,7 +214,7 @@ pub(super) fn salvage(dir: &Path) -> io::Result<Vec<FinishedExecution>> {
         while !rest.is_empty() {
             let mut tried = rest;
             match next(&mut tried) {
-                // What lies behind the end is of an earlier time, and sorted in.
+                // Data behind the end belongs to an earlier generation, which was inserted.
                 Some((of, whole)) if *time.get_or_insert(of) == of => {
                     found.push(whole);
                     rest = tried;
@@ -247,12 +247,12 @@ fn bytes_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The executions that these bytes begin with, all of one time.
+/// The executions at the beginning of these bytes, all of one generation.
 pub(super) fn decode(bytes: &[u8]) -> Vec<FinishedExecution> {
     sound(bytes).1
 }
 
-/// The sound frames of one time that a file begins with: where they end, and what is in them.
+/// The valid frames of one generation at the beginning of a file: their end, and their content.
 fn sound(bytes: &[u8]) -> (FoundTail, Vec<FinishedExecution>) {
     let (mut rest, mut end, mut time, mut found) = (bytes, 0, None, Vec::new());
     while let Some((of, whole)) = next(&mut rest)
@@ -275,7 +275,7 @@ fn next(rest: &mut &[u8]) -> Option<(u64, FinishedExecution)> {
     Some((time, whole(payload)?))
 }
 
-/// An execution from the bytes behind its header.
+/// Decodes an execution from the bytes behind its header.
 pub(super) fn whole(mut rest: &[u8]) -> Option<FinishedExecution> {
     let execution = ExecutionId::from_uuid(Uuid::from_bytes(array(&mut rest)?));
     let caller = length_prefixed_text(&mut rest)?.to_owned();
@@ -337,7 +337,7 @@ mod tests {
         tail.turn();
         which.into_iter().for_each(|which| tail.sorted(which));
         tail.turn();
-        // As long as the one that lay there: what follows it looks whole.
+        // As long as the previous one at that place: what follows it looks complete.
         tail.append_execution(&whole(4)).unwrap();
         tail.turn();
         tail.append_execution(&whole(5)).unwrap();

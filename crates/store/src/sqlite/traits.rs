@@ -1,4 +1,4 @@
-//! The journal, the records and the notes of this store: which queue or reader serves each method.
+//! Implements the journal, the records and the notes: which queue or reader serves each method.
 
 use super::ledger::TableWrite;
 use super::query::{self, PageMax};
@@ -12,7 +12,7 @@ use futures_util::stream::BoxStream;
 use lifecycle::{CallerName, Entry, ExecutionId, ExecutionPhase, QuestionId, Seq, Timestamp};
 use std::sync::Arc;
 
-/// Entries of one read take about this much, unless one entry takes more: then the thread serves others.
+/// Approximate size of one read, unless a single entry is larger: afterwards the thread serves others.
 pub(super) const READ_BYTES_MAX: usize = 1 << 20;
 
 impl Journal for SqliteStore {
@@ -27,7 +27,7 @@ impl Journal for SqliteStore {
         n_max: usize,
     ) -> BoxFuture<'static, Result<Vec<Entry>, StoreError>> {
         let max = PageMax { entries: n_max, bytes: READ_BYTES_MAX };
-        // Also what a disk in trouble keeps from being sorted in.
+        // Includes executions that a failing disk prevents from being inserted.
         if self.inner.writes.has_unsorted()
             && let Some(page) = self.inner.recent.after(execution, after, max)
         {
@@ -70,7 +70,7 @@ impl Journal for SqliteStore {
         &self,
         execution: ExecutionId,
     ) -> BoxFuture<'static, Result<Option<ExecutionOverview>, StoreError>> {
-        // What has just ended is found without waiting until it is sorted in.
+        // An execution that has just ended is found without waiting for its insertion.
         if self.inner.writes.has_unsorted()
             && let Some(overview) = self.inner.recent.overview(execution)
         {
@@ -96,7 +96,7 @@ impl Journal for SqliteStore {
     fn next_due(&self) -> BoxFuture<'static, Result<Option<(Timestamp, ExecutionId)>, StoreError>> {
         let leases = Arc::clone(&self.inner.leases);
         self.read(move |conn| {
-            // Locked for each look, not for the whole walk: `lease` must not wait for a disk.
+            // Locked for each check, not for the whole walk: `lease` must not wait for a disk.
             query::next_due(conn, |execution| {
                 leases.lock().expect("nothing panics while it holds this lock").is_held(execution)
             })

@@ -1,4 +1,4 @@
-//! Turns what SQLite and the file system say into what to do about it.
+//! Converts errors of SQLite and the file system into errors that callers can act on.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "foreign enums, of which we know some words and keep the rest for the log"
@@ -8,12 +8,12 @@ use crate::StoreError;
 use rusqlite::{ErrorCode, ffi};
 use std::io;
 
-/// What to do about a damaged file, said wherever one is met.
+/// The remedy for a damaged file, included in every such error.
 pub(super) const DAMAGED_ADVICE: &str = "the database is damaged; nothing was changed. \
     Stop the server and restore a backup, or save what can be read: \
     `airlock store check` shows what is lost, and `airlock store recover` makes the directory usable again";
 
-/// A row that SQLite reads without complaint and that is not what was written.
+/// A row that SQLite reads without error and whose content is wrong.
 pub(super) fn damaged(what: &str) -> StoreError {
     tracing::error!(what, "a damaged row");
     StoreError::Damaged(DAMAGED_ADVICE.to_owned())
@@ -23,11 +23,11 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let rusqlite::Error::SqliteFailure(code, _) = &error else {
             return match error {
-                // A column that holds another type than the one that is always written there.
+                // A column with another type than the one that is always written there.
                 rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
                 | rusqlite::Error::InvalidColumnType(..)
-                // A statement of ours that names something which is not there: the tables are not what we made.
+                // A statement of ours names something that does not exist: the tables are not those that we created.
                 | rusqlite::Error::SqlInputError { .. }
                 | rusqlite::Error::Utf8Error(..) => damaged(&error.to_string()),
                 other => Self::Other(other.to_string()),
@@ -42,7 +42,7 @@ impl From<rusqlite::Error> for StoreError {
 
 fn sorted(code: ffi::Error, error: &rusqlite::Error) -> StoreError {
     match code.extended_code {
-        // The kernel's words for quotas and size limits come out of SQLite as failed writes.
+        // SQLite reports the kernel's errors about quotas and size limits as failed writes.
         ffi::SQLITE_IOERR_WRITE | ffi::SQLITE_IOERR_SHMSIZE => return StoreError::Full,
         ffi::SQLITE_IOERR_CORRUPTFS | ffi::SQLITE_IOERR_SHORT_READ => {
             return StoreError::Damaged(DAMAGED_ADVICE.to_owned());

@@ -1,8 +1,8 @@
-//! The format of SQLite's write-ahead log, as far as the mark and recovery need it. Pure: bytes in, facts out.
+//! The format of SQLite's write-ahead log, as far as the mark and recovery need it. Pure: parses bytes.
 //!
-//! A log is a header and frames, each of which holds one page. The header's two salts name the log's generation: each time
-//! the log starts over, the first salt rises by one and the second is random. Checksums run through all frames, so SQLite
-//! ignores every frame behind a damaged one.
+//! A log is a header and frames, each of which holds one page. The header's two salts identify the log's generation:
+//! each time the log is restarted, the first salt is incremented and the second is random. Checksums run through all
+//! frames, so SQLite ignores every frame behind a damaged one.
 
 /// The log's header.
 pub(super) const HEADER_BYTES: usize = 32;
@@ -16,7 +16,7 @@ const RESTARTS_MAX: u32 = 1 << 20;
 const MAGIC_LITTLE: u32 = 0x377f_0682;
 const MAGIC_BIG: u32 = 0x377f_0683;
 
-/// Which log this is: its salts.
+/// The generation of a log: its salts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalGeneration {
     pub(super) salt_1: u32,
@@ -24,13 +24,13 @@ pub(super) struct WalGeneration {
 }
 
 impl WalGeneration {
-    /// Of the header of a frame, or from the salts of a log's header.
+    /// From a frame's header, or from the salts in a log's header.
     pub(super) fn from_bytes(bytes: [u8; 8]) -> Self {
         let (salt_1, salt_2) = bytes.split_at(4);
         Self { salt_1: big_endian(salt_1), salt_2: big_endian(salt_2) }
     }
 
-    /// Whether `self` began when a log of the generation `earlier` started over. SQLite starts a log over only after all of
+    /// Whether `self` began when a log of the generation `earlier` was restarted. SQLite restarts a log only after all of
     /// it was copied into the database.
     pub(super) const fn follows(self, earlier: Self) -> bool {
         let n_restarts = self.salt_1.wrapping_sub(earlier.salt_1);
@@ -38,7 +38,7 @@ impl WalGeneration {
     }
 }
 
-/// What the header of a log says.
+/// The fields of a log's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LogHeader {
     pub(super) generation: WalGeneration,
@@ -48,7 +48,7 @@ pub(super) struct LogHeader {
 }
 
 impl LogHeader {
-    /// The header of a log; `None` where it is incomplete or damaged, which to SQLite is an empty log.
+    /// Parses the header of a log; `None` if it is incomplete or damaged, which SQLite treats as an empty log.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let header = bytes.get(..HEADER_BYTES)?;
         let is_big_endian = match big_endian(&header[..4]) {
@@ -70,17 +70,17 @@ impl LogHeader {
         FRAME_HEADER_BYTES + self.page_bytes
     }
 
-    /// Starts to check the frames of this log, from the first.
+    /// Begins to check the frames of this log, from the first.
     pub(super) const fn frames(&self) -> FrameChecker {
         FrameChecker { header: *self, checksum: self.checksum }
     }
 }
 
-/// A frame whose checksum holds.
+/// A frame with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalFrame {
     pub(super) page: u32,
-    /// How many pages the database has after the transaction that ends with this frame, if one does.
+    /// The number of the database's pages after the transaction that ends with this frame, if one does.
     pub(super) commits_with: Option<u32>,
 }
 
@@ -91,8 +91,8 @@ pub(super) struct FrameChecker {
 }
 
 impl FrameChecker {
-    /// The next frame, whose bytes these are; `None` where it is of another generation or damaged. The one after it is
-    /// then checked against the checksum that this one names.
+    /// Checks the next frame; `None` if it is of another generation or damaged. The one after it is
+    /// then checked against the checksum that this one contains.
     pub(super) fn next(&mut self, frame: &[u8]) -> Option<WalFrame> {
         let (head, page) = frame.split_at_checked(FRAME_HEADER_BYTES)?;
         let of_page = checksum(self.checksum, &head[..8], self.header.is_big_endian);

@@ -1,6 +1,6 @@
-//! Reads every row of a database that may be damaged, and copies what is sound into another one.
+//! Reads every row of a database that may be damaged, and copies the valid ones into another one.
 //!
-//! SQLite stops at a damaged page. The walk goes on behind it: numbers that cannot be read are skipped.
+//! SQLite stops at a damaged page. The walk continues behind it: unreadable row numbers are skipped.
 
 use super::rendered::RenderedEntries;
 use super::row;
@@ -10,13 +10,13 @@ use lifecycle::{
 };
 use rusqlite::{Connection, Row, params};
 
-/// Numbers that are tried behind one that cannot be read: more than the rows below one damaged page of the second level.
+/// Row numbers that are tried after an unreadable one: more than the rows below one damaged page of the second level.
 const UNREADABLE_MAX: usize = 20_000;
 
-/// Executions that a report names; of more it says how many.
+/// Maximum number of executions that a report lists; of more it states the number.
 pub(super) const NAMED_MAX: usize = 100;
 
-/// What a database holds that can be read.
+/// The readable content of a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowReport {
     /// Executions, by phase.
@@ -27,7 +27,7 @@ pub struct RowReport {
     pub n_records: usize,
     /// Executions whose journal cannot be read to its end, 100 at most.
     pub cut: Vec<ExecutionId>,
-    /// How many those are.
+    /// The number of those executions.
     pub n_cut: usize,
     /// Whether rows of executions, records or notes cannot be read.
     pub is_unreadable: bool,
@@ -77,17 +77,17 @@ struct TableWalk<'a> {
     report: RowReport,
 }
 
-/// An execution's row whose seal holds.
+/// An execution's row with a valid seal.
 struct FoundExecution {
     number: i64,
     listed: crate::ListedExecution,
-    /// All of its entries, where they are in its own row.
+    /// All of its entries, if they are in its own row.
     whole: Option<Vec<u8>>,
 }
 
 impl TableWalk<'_> {
-    /// Calls `read` for each row that `sql` selects behind a number, in the order of their numbers; rows come with their
-    /// number in the first column.
+    /// Calls `read` for each row that `sql` selects after a row number, in the order of their numbers; the number is the
+    /// first column.
     fn numbered(
         &mut self,
         sql: &str,
@@ -112,7 +112,7 @@ impl TableWalk<'_> {
                             done => done?,
                         }
                     }
-                    // A damaged key leads back to rows in front of this one: they were read, and the walk must end.
+                    // A damaged key leads back to earlier rows: they were read, and the walk must end.
                     Ok(Some(_)) => {
                         self.report.is_unreadable = true;
                         n_unreadable += 1;
@@ -155,7 +155,7 @@ impl TableWalk<'_> {
         let (entries, is_readable) = self.journal(found.number);
         let mut state = State::default();
         entries.iter().for_each(|entry| state.apply(entry.at, &entry.event));
-        // What the entries say counts; those of tests need not begin with a start.
+        // The entries decide; those of tests need not begin with a start.
         let standing = state.standing().unwrap_or_else(|| found.listed.standing.clone());
         if !is_readable || entries.is_empty() || standing != found.listed.standing {
             self.report.cut(id);
@@ -169,7 +169,7 @@ impl TableWalk<'_> {
         self.keep_execution(found, &standing, &entries)
     }
 
-    /// The entries of a journal up to the first that cannot be read, and whether there is none.
+    /// The entries of a journal up to the first unreadable one, and whether there is none.
     fn journal(&self, number: i64) -> (Vec<Entry>, bool) {
         let select =
             "SELECT execution, seq, at, event, seal FROM entries WHERE execution = ?1 ORDER BY seq";
@@ -232,7 +232,7 @@ impl TableWalk<'_> {
         Ok(())
     }
 
-    /// Records from the first on, and behind one that cannot be read from the last on.
+    /// Records from the first on, and after an unreadable one from the last backwards.
     fn records(&mut self) -> Result<(), StoreError> {
         let columns = "SELECT kind, key, value, version, seal FROM records";
         let up = format!("{columns} ORDER BY kind, key");
@@ -242,7 +242,7 @@ impl TableWalk<'_> {
         self.records_along(&down, Some(&last_up)).map(drop)
     }
 
-    /// Walks one way; the error is the last record before one that cannot be read.
+    /// Walks in one direction; the error is the last record before an unreadable one.
     fn records_along(
         &mut self,
         sql: &str,

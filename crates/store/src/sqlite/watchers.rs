@@ -1,4 +1,4 @@
-//! Who follows which execution. The writer wakes them after each commit; nobody polls.
+//! Subscriptions of followers. The writer wakes them after each commit; nothing polls.
 
 use lifecycle::{ExecutionId, Seq};
 use std::collections::HashMap;
@@ -6,10 +6,10 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::watch;
 
-/// The executions that somebody follows, each with its newest seq; `None` once closed.
+/// The executions with followers, each with its newest seq; `None` once closed.
 pub(super) struct SubscriptionTable(Mutex<Option<HashMap<ExecutionId, watch::Sender<Seq>>>>);
 
-/// One follower's ear.
+/// The subscription of one follower.
 pub(super) struct Subscription {
     execution: ExecutionId,
     newest: Option<watch::Receiver<Seq>>,
@@ -21,7 +21,7 @@ impl SubscriptionTable {
         Self(Mutex::new(Some(HashMap::new())))
     }
 
-    /// Listens from now on; `None` when the store is closed.
+    /// Subscribes from now on; `None` if the store is closed.
     pub(super) fn listen(self: &Arc<Self>, execution: ExecutionId) -> Option<Subscription> {
         let mut watched = self.lock();
         let newest = match watched.as_mut()?.entry(execution) {
@@ -31,7 +31,7 @@ impl SubscriptionTable {
         Some(Subscription { execution, newest: Some(newest), watchers: Arc::clone(self) })
     }
 
-    /// Says that everything up to `newest` can be read.
+    /// Announces that everything up to `newest` can be read.
     pub(super) fn wake(&self, execution: ExecutionId, newest: Seq) {
         if let Some(watched) = self.lock().as_ref()
             && let Some(sender) = watched.get(&execution)
@@ -40,7 +40,7 @@ impl SubscriptionTable {
         }
     }
 
-    /// Wakes everybody for the last time.
+    /// Wakes all followers for the last time.
     pub(super) fn close(&self) {
         *self.lock() = None;
     }
@@ -56,7 +56,7 @@ impl SubscriptionTable {
 }
 
 impl Subscription {
-    /// Waits until something after `heard` can be read; false when the store is closed.
+    /// Waits until something after `heard` can be read; false if the store is closed.
     pub(super) async fn wait_for_entries(&mut self, heard: Seq) -> bool {
         match &mut self.newest {
             Some(newest) => newest.wait_for(|newest| *newest > heard).await.is_ok(),
@@ -68,7 +68,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         let mut watched = self.watchers.lock();
-        // Under the lock, so that the last of two that leave at once sees that it is the last.
+        // Under the lock, so that the last of two concurrent drops sees that it is the last.
         self.newest = None;
         if let Some(watched) = watched.as_mut()
             && watched.get(&self.execution).is_some_and(|sender| sender.receiver_count() == 0)

@@ -1,4 +1,4 @@
-//! The one writer: takes all that waits, writes it in one transaction, then tells everybody.
+//! The only writer: takes all queued writes, performs them in one transaction, then acknowledges them.
 
 use super::checkpoint::CheckpointScheduler;
 use super::format::DurabilityMode;
@@ -16,32 +16,32 @@ use lifecycle::{Entry, ExecutionId, Seq};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Whoever waits for an append before the next has one in here. Only callers that do not wait can
-/// fill it: theirs is then refused, as their memory would be the next thing to run out.
+/// Maximum number of unwritten items. A caller that waits for each append has at most one in here. Only callers that do
+/// not wait can fill the queue: their writes are then rejected, before memory runs out.
 const UNWRITTEN_MAX: QueueLimits = QueueLimits { items: 65_536, bytes: 256 << 20 };
 
-/// A transaction takes at most this much, or those who wait for its end would wait too long.
+/// Maximum size of a transaction: a larger one would delay its callers too much.
 const BATCH_MAX: QueueLimits = QueueLimits { items: 1_024, bytes: 8 << 20 };
 
-/// A larger execution is left to the writer's thread: the caller's thread would do nothing else while it writes it.
+/// A larger execution is written by the writer's thread: it would block the caller's thread for too long.
 const TAIL_EXECUTION_BYTES_MAX: usize = 64 << 10;
 
-/// Something to write, and who waits for it.
+/// A write, and where its result goes.
 pub(super) struct WriteJob {
     write: TableWrite,
-    /// None where nobody waits.
+    /// None if no caller waits.
     done: Option<oneshot::Sender<WriteVerdict>>,
 }
 
 type WriteVerdict = Result<u64, StoreError>;
 
-/// What became of a write.
+/// The outcome of a write.
 pub(super) enum WriteOutcome {
     Done(WriteVerdict),
     InLine(oneshot::Receiver<WriteVerdict>),
 }
 
-/// Where writes are put in line.
+/// The queue of writes.
 pub(super) struct WriteLine {
     line: WorkQueue<WriteJob>,
     tail: Arc<AppendLog>,
@@ -54,7 +54,7 @@ impl WriteLine {
         Self { line: WorkQueue::new(UNWRITTEN_MAX), tail, followers }
     }
 
-    /// Writes it to the tail, or takes a place in line now; the answer comes when it is written.
+    /// Writes to an append file, or queues the write; the future resolves when it is written.
     pub(super) fn write(&self, mut write: TableWrite) -> WriteOutcome {
         if self.lay_down(&mut write) {
             return WriteOutcome::Done(Ok(0));
@@ -62,12 +62,12 @@ impl WriteLine {
         WriteOutcome::InLine(self.put_in_line(write))
     }
 
-    /// Resolves when all that is written can be read; none where it can be now.
+    /// Resolves when all that is written can be read; none if it already can.
     pub(super) fn sorted(&self) -> Option<oneshot::Receiver<WriteVerdict>> {
         self.has_unsorted().then(|| self.put_in_line(TableWrite::Nothing))
     }
 
-    /// Whether something is written that is not in the tables.
+    /// Whether something is written that is not in the tables yet.
     pub(super) fn has_unsorted(&self) -> bool {
         self.tail.has_unsorted()
     }
@@ -84,7 +84,7 @@ impl WriteLine {
         verdict
     }
 
-    /// Writes down where it is quickest what need not be found yet: executions that are over. False: it is as it was.
+    /// Writes complete executions to an append file, the fastest path. False: `write` is unchanged.
     fn lay_down(&self, write: &mut TableWrite) -> bool {
         let is_small = write.bytes() <= TAIL_EXECUTION_BYTES_MAX;
         let TableWrite::Append(rows) = write else { return false };
@@ -98,12 +98,12 @@ impl WriteLine {
         };
         let (execution, expected, last) = (rows.execution, rows.expected, rows.last());
         self.followers.publish_entries(execution, expected, last, rows.take_entries());
-        // Where the line is closed it stays where it is, and is found when the store is opened again.
+        // If the queue is closed, the execution remains in its file, and is found when the store is opened again.
         self.line.join_quietly(WriteJob { write: TableWrite::Sort(whole, which), done: None });
         true
     }
 
-    /// Writes until the line is closed and empty.
+    /// Writes until the queue is closed and empty.
     pub(super) fn run(&self, mut writer: JournalThread) {
         let _abandon = AbandonOnDrop(self, writer.marker.mark().clone());
         let mut jobs = Vec::new();
@@ -125,12 +125,12 @@ impl WriteLine {
 
 impl WriteJob {
     fn send_verdict(self, verdict: WriteVerdict) {
-        // Whoever asked may have gone away; what is written stays written.
+        // The caller may be gone; the write remains valid.
         drop(self.done.map(|done| done.send(verdict)));
     }
 }
 
-/// Who is shown what is written.
+/// The followers and caches that are notified of writes.
 #[derive(Clone)]
 pub(super) struct FollowerIndex {
     pub(super) watchers: Arc<SubscriptionTable>,
@@ -154,28 +154,28 @@ impl FollowerIndex {
     }
 }
 
-/// The one who writes.
+/// The writer's thread.
 pub(super) struct JournalThread {
     pub(super) ledger: Tables,
     pub(super) followers: FollowerIndex,
     pub(super) remembered: Arc<RecordCache>,
     pub(super) tail: Arc<AppendLog>,
-    /// What could not be sorted in. It is tried again with what comes next; the tail holds it meanwhile.
+    /// Failed insertions. They are retried with the next write; the append file holds them meanwhile.
     pub(super) unsorted: Vec<WriteJob>,
     pub(super) checkpoints: CheckpointScheduler,
-    /// Says in the mark where each commit ended.
+    /// Records in the mark where each commit ended.
     pub(super) marker: LogMarker,
-    /// How many commits the mark knows of.
+    /// The number of commits that the mark contains.
     pub(super) n_marked: u32,
-    /// For what is synced.
+    /// Preallocates the log for synced commits.
     pub(super) room: WalPreallocator,
     pub(super) durability: DurabilityMode,
-    /// What SQLite was last told; `None` before the first time.
+    /// The present sync setting of SQLite; `None` before the first.
     pub(super) syncing: Option<bool>,
 }
 
 impl JournalThread {
-    /// One transaction for all; if that fails, one for each, so that each gets its own verdict.
+    /// One transaction for all writes; if that fails, one for each, so that each gets its own result.
     fn write_all(&mut self, jobs: &mut Vec<WriteJob>) {
         match self.transact(jobs.iter().map(|job| &job.write)) {
             Ok(verdicts) => self.send_verdicts(jobs, verdicts),
@@ -192,7 +192,7 @@ impl JournalThread {
         }
     }
 
-    /// What is left to do when everybody has been told.
+    /// Housekeeping after the writes are acknowledged.
     fn tidy_up(&mut self) {
         self.checkpoints.after_commit(&self.ledger.conn, &mut self.marker);
         if self.syncing == Some(true) {
@@ -204,7 +204,7 @@ impl JournalThread {
         for (mut job, verdict) in jobs.drain(..).zip(verdicts) {
             match (&mut job.write, verdict) {
                 (TableWrite::Sort(..), Err(_)) => self.unsorted.push(job),
-                // Whoever only looks finds what there is.
+                // Reads that waited for this find the present state.
                 (TableWrite::Nothing, _) => job.send_verdict(Ok(0)),
                 (write, verdict) => {
                     self.publish(write, &verdict);
@@ -214,7 +214,7 @@ impl JournalThread {
         }
     }
 
-    /// Shows what is written to those who follow.
+    /// Notifies followers and caches of a write.
     fn publish(&self, write: &mut TableWrite, verdict: &WriteVerdict) {
         match (write, verdict) {
             (TableWrite::Append(rows), Ok(_)) => {
@@ -225,7 +225,7 @@ impl JournalThread {
             (TableWrite::Forget(execution), Ok(_)) => {
                 self.followers.recent.remove_execution(*execution)
             }
-            // However it ended: what is remembered must not be older than what is kept.
+            // Regardless of the outcome: the cache must not be older than the table.
             (TableWrite::Put { kind, record }, _) => {
                 self.remembered.remove_record(kind, &record.key)
             }
@@ -234,7 +234,7 @@ impl JournalThread {
         }
     }
 
-    /// Writes all or nothing, except that a refused job leaves the others alone.
+    /// Writes all or nothing, except that a rejected job does not affect the others.
     fn transact<'a>(
         &mut self,
         writes: impl Iterator<Item = &'a TableWrite> + Clone,
@@ -245,7 +245,7 @@ impl JournalThread {
         if done.is_err() {
             self.undo();
         }
-        // Before anyone is told.
+        // Before the commit is acknowledged.
         self.mark_commit(is_synced);
         done
     }
@@ -260,11 +260,11 @@ impl JournalThread {
         self.marker.committed(WalCommit { frames, is_synced });
     }
 
-    /// Closes the database: its log is moved into it, and the mark says so.
+    /// Closes the database: its log is checkpointed, and the mark records it.
     fn finish(mut self) {
         let conn = &self.ledger.conn;
         let epoch = match self.marker.mark().state() {
-            // A copy of a database that was open is then earlier than the one that was closed.
+            // A copy of an open database then has an earlier epoch than the closed one.
             Some(_) => conn
                 .execute_batch("PRAGMA synchronous = FULL")
                 .map_err(StoreError::from)
@@ -307,7 +307,7 @@ impl JournalThread {
 
     fn undo(&mut self) {
         self.ledger.unlearn();
-        // SQLite has ended the transaction itself where the error was grave.
+        // SQLite has ended the transaction itself if the error was grave.
         if !self.ledger.conn.is_autocommit()
             && let Err(error) = self.ledger.conn.execute_batch("ROLLBACK")
         {
@@ -315,7 +315,7 @@ impl JournalThread {
         }
     }
 
-    /// A commit is visible to readers only once it is as strong as its strongest job asks.
+    /// A commit is visible to readers only once it is as durable as its strictest job requires.
     fn sync_if(&mut self, synced: bool) -> Result<(), rusqlite::Error> {
         if self.durability == DurabilityMode::Nothing || self.syncing == Some(synced) {
             return Ok(());
@@ -327,7 +327,7 @@ impl JournalThread {
     }
 }
 
-/// When the writer's thread ends, however it ends, nobody waits for it.
+/// When the writer's thread ends for any reason, all waiting callers receive an error.
 struct AbandonOnDrop<'a>(&'a WriteLine, StoreMark);
 
 impl Drop for AbandonOnDrop<'_> {

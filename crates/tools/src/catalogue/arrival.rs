@@ -1,5 +1,5 @@
-//! An integration on its way into the catalogue: what it offers is known, and compared with what it offered
-//! before, so that reading it anew cannot widen what somebody allowed.
+//! An integration that is being added to the catalogue. Its tools are compared with those of the previous import,
+//! so that a refresh cannot widen what a user approved.
 
 use super::section::{CatalogueEntry, CatalogueSection, SourceCard, TOOLS_MAX};
 use crate::shape::shape;
@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Since when each tool of an integration has been what it is, by its name.
+/// Since when each tool of an integration has had its present shape, by tool name.
 pub type ToolAges = BTreeMap<String, ToolAge>;
 
-/// Since when a tool has been what it is.
+/// Since when a tool has had its present shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolAge {
     /// What it takes, does and reaches.
     pub shape: ToolRevision,
-    /// When a later reading of its source brought it; 0 where it came with its source.
+    /// When a later reading of its source brought it; 0 if it came with its source.
     pub since: Timestamp,
-    /// When its shape last changed; 0 where it never did.
+    /// When its shape last changed; 0 if it never did.
     pub grew: Timestamp,
 }
 
-/// An integration on its way into the catalogue.
+/// An integration that is being added to the catalogue.
 pub struct IntegrationArrival {
     pub(super) slug: IntegrationSlug,
     pub(super) section: CatalogueSection,
@@ -32,7 +32,7 @@ pub struct IntegrationArrival {
 }
 
 impl IntegrationArrival {
-    /// Asks an integration what it offers. Its tools came with it, until [`Self::age`] says otherwise.
+    /// Lists the integration's tools. They count as part of its first import until [`Self::age`] is called.
     pub fn new(
         slug: &IntegrationSlug,
         card: SourceCard,
@@ -44,9 +44,9 @@ impl IntegrationArrival {
         Self { slug: slug.clone(), section, left_out, grown: vec![] }
     }
 
-    /// Gives each tool its age, and tells them all. Where nothing is `known`, they came with their source;
-    /// otherwise one that is not known is new, and one of another shape has grown. Those that are known and
-    /// not there keep their age for the day when they come back as they were.
+    /// Computes the age of each tool and returns all ages. If nothing is `known`, the tools belong to the first import;
+    /// otherwise an unknown tool is new, and a tool with another shape has grown. Known tools that are missing now
+    /// retain their age, in case they return unchanged.
     pub fn age(&mut self, known: Option<&ToolAges>, now: Timestamp) -> ToolAges {
         let target = self.section.target();
         let shelf = Arc::get_mut(&mut self.section.shelf);

@@ -9,11 +9,11 @@ use lifecycle::{CallOutcome, ToolPath, UnavailableSource};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// The word for programs and clients.
+/// The error code for programs and clients.
 pub(super) const SOURCE_UNAVAILABLE: &str = "source_unavailable";
 
 impl Catalogue {
-    /// Waits until the source of `tool` is available; returns immediately where no such source is known.
+    /// Waits until the source of `tool` is available; returns immediately if no such source is known.
     pub async fn source_available(&self, tool: &ToolPath) {
         let mut version = self.0.version.subscribe();
         loop {
@@ -34,7 +34,7 @@ impl Catalogue {
     }
 
     /// Why a tool that a person was asked about cannot be called now, and makes the server read its source
-    /// again soon. None where the tool can be called.
+    /// again soon. None if the tool can be called.
     pub fn why_uncallable(&self, tool: &ToolPath) -> Option<UnavailableSource> {
         let snapshot = self.snapshot();
         if let Some((section, why)) = snapshot.unavailable_section(tool) {

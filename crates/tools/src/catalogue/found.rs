@@ -1,4 +1,4 @@
-//! A tool that was found, with the place where it was: all that a call needs, whatever changes meanwhile.
+//! A tool that was resolved, with the place where it was found: all that a call needs, independent of later changes.
 
 use super::section::{CatalogueEntry, CatalogueSection, MountPoint, SectionOrigin, SourceCard};
 use crate::envelope::ToolFailure;
@@ -64,23 +64,23 @@ impl FoundTool {
         format!("{}{}", self.mount().prefix, self.spec().name)
     }
 
-    /// What its source says of it; the name is below the connection.
+    /// The tool's description by its source; the name is relative to the connection.
     pub fn spec(&self) -> &ToolSpec {
         &self.entry().spec
     }
 
-    /// Whether a person must agree where no policy speaks.
+    /// Whether a person must approve calls if no policy applies.
     pub fn asks(&self) -> bool {
         self.spec().asks
     }
 
-    /// What policies look at.
+    /// The traits that policies match on.
     pub fn traits(&self) -> ToolTraits {
         let CatalogueEntry { since, grew, answer_only, .. } = *self.entry();
         ToolTraits { asks: self.asks() || answer_only, since, grew, answer_only }
     }
 
-    /// What matters about it when a server dies in mid-call.
+    /// How recovery treats a call that was interrupted by a crash of the server.
     pub fn nature(&self) -> ToolNature {
         self.entry().nature()
     }
@@ -100,7 +100,7 @@ impl FoundTool {
         self.section.is_enveloped()
     }
 
-    /// What an approval of it is good for. Reads all that is said about the tool: for those who ask.
+    /// The revision that an approval of this tool covers. Reads the whole definition, so call it only for tools that ask.
     pub fn revision(&self) -> ToolRevision {
         let spec = self.spec();
         let whole = |schema: &Option<SharedSchema>| {
@@ -134,8 +134,8 @@ impl FoundTool {
         }
     }
 
-    /// What is wrong with arguments that fit their schema, as the program hears it; for those who are about to
-    /// be asked.
+    /// What is wrong with arguments that match their schema, as the value that the program receives; checked before a
+    /// person is asked.
     pub(super) fn objection(&self, args: &Json) -> Option<Json> {
         let (SectionOrigin::Integration(integration), Some(connection)) =
             (self.section.origin(), self.connection())
@@ -158,7 +158,7 @@ impl FoundTool {
     }
 
     pub(super) async fn call(self, mut request: ToolRequest) -> CallOutcome {
-        // Once more: between the asking and the answer the tool may have changed.
+        // Checked again: the tool may have changed between the question and the answer.
         request.args = match self.fitting(&request.args) {
             Ok(args) => args,
             Err(failure) if self.is_enveloped() => {
@@ -198,7 +198,7 @@ impl FoundTool {
         }
     }
 
-    /// The arguments as the tool takes them, or what does not fit.
+    /// The arguments as the tool takes them, or why they do not match.
     fn fitting(&self, args: &Json) -> Result<Json, Failure> {
         let compiled = self.section.shelf.compiled(self.entry_idx);
         let Some(schema) = &compiled.input else { return Ok(args.clone()) };
@@ -242,7 +242,7 @@ impl FoundTool {
         arranged.unwrap_or_else(|| args.clone())
     }
 
-    /// The result, if it is what the tool promised. `undefined` is looked at as `null`.
+    /// The result, if it matches the output schema of the tool. `undefined` counts as `null`.
     fn checked(&self, value: Option<Json>) -> Result<Option<Json>, Failure> {
         let compiled = self.section.shelf.compiled(self.entry_idx);
         let Some(schema) = &compiled.output else { return Ok(value) };
@@ -257,7 +257,7 @@ impl FoundTool {
         Err(unfit(&message, &issues))
     }
 
-    /// What a panic said may hold paths of this machine: it goes to the log, the guest gets a sentence.
+    /// A panic message may contain paths of this machine: it goes to the log, and the guest receives a fixed sentence.
     fn broken(&self, panic: &(dyn Any + Send)) -> Failure {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

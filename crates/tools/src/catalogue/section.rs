@@ -1,4 +1,4 @@
-//! One source in the catalogue: its tools once, and every place where they are bound.
+//! One source in the catalogue: its tools, stored once, and every place where they are bound.
 
 use super::{CatalogueChange, CatalogueError};
 use crate::schema::ToolSchema;
@@ -9,41 +9,41 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
-/// Most tools of one integration: the largest public descriptions have a third of this.
+/// Maximum number of tools of one integration: the largest public descriptions have a third of this.
 pub(crate) const TOOLS_MAX: usize = 50_000;
 
-/// Compiled schemas kept per source. Most tools are never called; one that is costs some ten microseconds to
-/// compile again.
+/// Compiled schemas cached per source. Most tools are never called; compiling one again costs about ten
+/// microseconds.
 const COMPILED_MAX: usize = 512;
 
-/// The kind of a source of our own tools.
+/// The kind of a source of Airlock's own tools.
 pub(crate) const BUILT_IN: &str = "built-in";
 
-/// What is told about a source.
+/// The public description of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceCard {
     /// Its name in paths.
     pub name: String,
-    /// What people call it.
+    /// Its display name.
     pub title: String,
     /// What it is good for.
     pub description: String,
     /// `built-in`, or the name of its kind.
     pub kind: String,
-    /// Where it is, for people.
+    /// Its address, for display.
     pub url: Option<String>,
     /// Whether it can be removed.
     pub can_remove: bool,
-    /// Whether it can be read anew.
+    /// Whether it can be refreshed.
     pub can_refresh: bool,
     /// Whether its tools may ask the person behind a call.
     pub may_elicit: bool,
-    /// Why it cannot be reached now.
+    /// Why it cannot be reached, if it cannot.
     pub trouble: Option<String>,
 }
 
 impl SourceCard {
-    /// What it is good for, or what people call it where nothing more is known.
+    /// Its description, or its title if it has none.
     pub fn about(&self) -> &str {
         match self.description.as_str() {
             "" => &self.title,
@@ -60,7 +60,7 @@ pub(super) struct CatalogueSection {
     pub(super) mounts: Vec<MountPoint>,
     /// First names of its tools' paths.
     firsts: BTreeSet<String>,
-    /// Notified when it is needed and not available.
+    /// Notified when the source is needed and unavailable.
     pub(super) demand: Arc<Notify>,
 }
 
@@ -80,13 +80,13 @@ pub(super) struct ToolShelf {
     index: OnceLock<ToolIndex>,
 }
 
-/// A tool, wherever it is bound.
+/// A tool, independent of where it is bound.
 pub(super) struct CatalogueEntry {
     pub(super) spec: ToolSpec,
     pub(super) runs: ToolHost,
-    /// Whether a result that breaks the schema is a failure.
+    /// Whether a result that does not match the schema is a failure.
     pub(super) is_bound_to_output: bool,
-    /// When a later reading of its source brought it, and when it last grew; 0 for never.
+    /// When a refresh added it, and when its shape last changed; 0 for never.
     pub(super) since: Timestamp,
     pub(super) grew: Timestamp,
     /// Whether each call needs an answer of its own.
@@ -117,7 +117,7 @@ impl CatalogueSection {
         }
     }
 
-    /// Tools of our own, each at its whole path. Wrong schemas are our mistake and are told at once.
+    /// Airlock's own tools, each at its full path. A wrong schema is a bug of ours and is an error.
     pub(super) fn of_source(source: Arc<dyn Source>) -> Result<Self, CatalogueError> {
         let mut tools = BTreeMap::new();
         for tool in source.tools() {
@@ -130,7 +130,7 @@ impl CatalogueSection {
         let entries = tools.into_values().map(|tool| CatalogueEntry {
             runs: tool.nature.runs,
             is_bound_to_output: true,
-            // Newer than any pattern that somebody approved, or will.
+            // Newer than every approved pattern, also than future ones.
             since: Timestamp(if tool.by_name_only { i64::MAX } else { 0 }),
             grew: Timestamp(0),
             answer_only: tool.answer_only,
@@ -160,7 +160,7 @@ impl CatalogueSection {
         Ok(Self { card, origin, shelf, mounts, firsts, demand })
     }
 
-    /// Tools of others, and why some of them were left out.
+    /// Tools of an integration, and why some of them were left out.
     pub(super) fn of_integration(
         slug: &IntegrationSlug,
         card: SourceCard,
@@ -194,7 +194,7 @@ impl CatalogueSection {
         (Self { card, origin, shelf, mounts, firsts, demand }, left_out)
     }
 
-    /// A source that is known and could not be read yet.
+    /// A source that is known and was never read.
     pub(super) fn empty(card: SourceCard) -> Self {
         let firsts = BTreeSet::from([card.name.clone()]);
         let (origin, shelf, demand) = (SectionOrigin::Nowhere, Arc::default(), Arc::default());
@@ -213,7 +213,7 @@ impl CatalogueSection {
         }
     }
 
-    /// The same with a word about its state.
+    /// The same section with another state.
     pub(super) fn troubled(&self, trouble: Option<String>) -> Self {
         self.carded(SourceCard { trouble, ..self.card.clone() })
     }
@@ -247,7 +247,7 @@ impl CatalogueSection {
         matches!(self.origin, SectionOrigin::Nowhere)
     }
 
-    /// Why it is not available, if it is not.
+    /// Why it is unavailable, if it is.
     pub(super) fn outage(&self) -> Option<String> {
         match &self.origin {
             SectionOrigin::Nowhere => {
@@ -282,7 +282,7 @@ impl CatalogueSection {
         })
     }
 
-    /// How this differs from what was at its place before.
+    /// The difference to the previous section at its place.
     pub(super) fn change_since(&self, before: Option<&Self>) -> CatalogueChange {
         let Some(before) = before else {
             let added = self.shelf.entries.iter().map(|entry| entry.spec.name.clone()).collect();
@@ -311,7 +311,7 @@ impl CatalogueSection {
 }
 
 impl ToolShelf {
-    /// The words of its tools, read once: beside the start, or by the first search.
+    /// The search index of its tools, built once: in the background at the start, or by the first search.
     pub(super) fn index(&self) -> &ToolIndex {
         self.index.get_or_init(|| ToolIndex::new(self.entries.iter().map(|entry| &entry.spec)))
     }
@@ -325,8 +325,8 @@ impl ToolShelf {
         self.entries.binary_search_by(|entry| entry.spec.name.as_str().cmp(name)).ok()
     }
 
-    /// The schemas of an entry. One that cannot be compiled checks nothing: a tool must not be out of reach
-    /// because somebody else described it badly.
+    /// The schemas of an entry. A schema that cannot be compiled checks nothing: an invalid description must not make
+    /// a tool unusable.
     pub(super) fn compiled(&self, at: usize) -> Arc<ToolSchemas> {
         if let Some(known) = self.lock().get(&at) {
             return Arc::clone(known);

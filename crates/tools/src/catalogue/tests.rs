@@ -260,7 +260,7 @@ fn a_wrong_schema_makes_no_catalogue_and_says_whose_it_is() {
     );
 }
 
-/// An integration whose tools say with what they were called.
+/// An integration whose tools return the arguments that they were called with.
 struct Echo {
     tools: Vec<ToolSpec>,
     target: &'static str,
@@ -307,7 +307,7 @@ fn connection(name: &str, token: &str) -> Arc<Connection> {
     })
 }
 
-/// The word for programs in what an integration's tool refused.
+/// The error code of an integration's failure.
 fn code(outcome: &CallOutcome) -> String {
     let CallOutcome::Returned { value: Some(value) } = outcome else { panic!("{outcome:?}") };
     let told: Value = serde_json::from_str(value.as_text()).unwrap();
@@ -471,7 +471,7 @@ fn what_a_later_reading_brings_is_newer_than_what_came_with_the_source() {
     assert_eq!(traits("a"), expected(false, 0, 0));
     assert_eq!(traits("b"), expected(true, 0, 2));
     assert_eq!(traits("c"), expected(true, 2, 0));
-    // Ages outlast the snapshot: after a restart they are what they were.
+    // Ages survive a restart unchanged.
     let (third, again) = read(vec![tool("b", false), tool("c", false)], Some(&ages), 3);
     assert_eq!(catalogue.welcome(third).grown, [""; 0]);
     assert_eq!(again, ages, "what is gone keeps its age for the day when it comes back");

@@ -32,8 +32,8 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 pub struct CommandTool {
     /// What it does.
     pub description: String,
-    /// `{name}` stands for an argument; one that is nothing but `{name}` is left out where the argument is,
-    /// and is as many as a list has items.
+    /// `{name}` is replaced by an argument. A part that is only `{name}` is omitted if the argument is absent,
+    /// and repeated for each item of a list.
     pub argv: Vec<String>,
     /// JSON Schema of the arguments.
     pub input: Option<Value>,
@@ -43,7 +43,7 @@ pub struct CommandTool {
     pub stdin: bool,
     /// Calling it twice does no harm.
     pub read_only: bool,
-    /// Whether a person must agree where no policy speaks.
+    /// Whether a person must approve calls if no policy applies.
     pub asks: bool,
     /// Until it has ended.
     pub time_max: Duration,
@@ -60,7 +60,7 @@ pub struct CommandSource {
 }
 
 impl CommandSource {
-    /// `frame` says where they run and with which variables; its `argv` is not used.
+    /// `frame` supplies the working directory and the environment; its `argv` is not used.
     pub fn new(
         tools: BTreeMap<String, CommandTool>,
         frame: ChildProgram,
@@ -123,8 +123,8 @@ impl Integration for CommandSource {
     }
 }
 
-/// What a program prints, for whoever needs a value and not a tool. It is killed when it takes too long or prints
-/// too much. What it says beside its result is not told: it may be anything.
+/// Runs a program and returns its output, for callers that need a value and not a tool. The program is killed when it
+/// exceeds its time or output limit. Its standard error is not part of any message: it may contain anything.
 pub async fn printed(
     minding: ChildSupervision,
     program: ChildProgram,
@@ -199,15 +199,15 @@ async fn run(
     Ok(result(printed))
 }
 
-/// The code and the sentence that a failing program gave its failure.
+/// The code and the message of a failing program.
 #[derive(Debug, PartialEq)]
 struct FailedWords {
     code: String,
     message: String,
 }
 
-/// What a failing program says of its failure where it gives it a code: `{"code", "message"}`, alone or as `error`, in
-/// the last line that it printed beside its result or else in its result; or `E_CODE: sentence` as its only line.
+/// The code and message that a failing program reports: `{"code", "message"}`, alone or as `error`, in the last line
+/// of its standard error or else in its output; or `E_CODE: sentence` as the only line of its standard error.
 fn failed_words(words: &str, printed: &[u8]) -> Option<FailedWords> {
     let last = words.lines().next_back().unwrap_or_default().trim();
     coded_json(words).or_else(|| coded_json(last)).or_else(|| coded_line(words)).or_else(|| {
@@ -232,7 +232,7 @@ fn coded_line(words: &str) -> Option<FailedWords> {
     is_code.then(|| FailedWords { code: code.to_owned(), message: message.to_owned() })
 }
 
-/// JSON where it is JSON, text where it is not, a file where it is no text either, nothing where there is nothing.
+/// The output as JSON if it parses, else as text, else as a file; nothing if there is no output.
 fn result(printed: Vec<u8>) -> Json {
     let text = match String::from_utf8(printed) {
         Ok(text) => text,
@@ -248,7 +248,7 @@ fn result(printed: Vec<u8>) -> Json {
     }
 }
 
-/// Feeds and hears at once: a program may print before it has read everything.
+/// Writes and reads concurrently: a program may print before it has read all its input.
 async fn talk(
     pipes: ChildPipes,
     fed: String,
@@ -256,7 +256,7 @@ async fn talk(
 ) -> Result<(Vec<u8>, Vec<u8>), ToolFailure> {
     let ChildPipes { mut stdin, stdout, stderr } = pipes;
     let feeding = async move {
-        // A program that does not read its input is none of our business.
+        // A program may ignore its input.
         let _ = stdin.write_all(fed.as_bytes()).await;
         drop(stdin);
     };
@@ -277,7 +277,7 @@ async fn talk(
     Ok((printed?, words))
 }
 
-/// The beginning of what is said; the rest is heard, so that the program does not wait for us.
+/// The beginning of the standard error; the rest is read and dropped, so that the program does not block.
 async fn last_words(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut words = vec![];
     let _ = (&mut from).take(WORDS_BYTES_MAX).read_to_end(&mut words).await;
@@ -286,7 +286,7 @@ async fn last_words(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
 }
 
 fn broken(error: &std::io::Error) -> ToolFailure {
-    ToolFailure::new("command_failed", format!("The program cannot be heard: {}.", error.kind()))
+    ToolFailure::new("command_failed", format!("The program cannot be read: {}.", error.kind()))
 }
 
 /// The schema for callers: what has a default may be left out, also where the schema requires it, as some generators of
@@ -378,7 +378,7 @@ fn filled(template: &[String], args: &Map<String, Value>) -> Vec<String> {
     argv
 }
 
-/// `--name={name}`: an argument that is absent is empty. What an argument says is not looked at again.
+/// `--name={name}`: an absent argument is empty. The inserted argument is not expanded again.
 fn inserted(part: &str, args: &Map<String, Value>) -> String {
     let mut filled = String::new();
     let mut rest = part;

@@ -1,4 +1,4 @@
-//! Asks an API about itself, and reads the answer.
+//! Sends an introspection query and imports the answer.
 
 use super::integration::{GraphqlIntegration, QueryPlan};
 use super::select;
@@ -16,13 +16,13 @@ use url::Url;
 /// Longest answer to an introspection; the largest public ones have a quarter.
 pub const TEXT_BYTES_MAX: usize = 24 << 20;
 
-/// Fields of query and mutation together.
+/// Maximum number of fields of query and mutation together.
 const FIELDS_MAX: usize = 20_000;
 
 /// Longest description of a tool.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
-/// The question. Wrappers go as deep as anybody's types do.
+/// The introspection query. It nests `ofType` deeply enough for real APIs.
 pub const INTROSPECTION: &str = "query IntrospectionQuery { __schema { queryType { name } mutationType { name } \
     types { kind name description fields(includeDeprecated: true) { name description args { ...Input } \
     type { ...Ref } isDeprecated } inputFields { ...Input } enumValues(includeDeprecated: true) { name } } } } \
@@ -30,10 +30,10 @@ pub const INTROSPECTION: &str = "query IntrospectionQuery { __schema { queryType
     fragment Ref on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { \
     kind name ofType { kind name ofType { kind name } } } } } } }";
 
-/// What an API cannot say about itself.
+/// Settings that the introspection does not contain.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it is.
+    /// The address of the API.
     pub endpoint: Url,
     /// What calls are made with.
     pub client: ApiClient,
@@ -45,34 +45,34 @@ pub enum GraphqlError {
     /// No answer.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// An answer that says no.
+    /// The API answered with an error.
     #[error("{host} answered {status} to an introspection{said}")]
     Refused {
-        /// Who.
+        /// The host that answered.
         host: String,
-        /// With which status.
+        /// Its HTTP status.
         status: u16,
-        /// And which words.
+        /// Its message.
         said: String,
     },
-    /// An answer that is no introspection.
+    /// The answer is not an introspection.
     #[error("the answer is no GraphQL introspection: {0}")]
     NotGraphql(String),
-    /// Longer than we read.
+    /// The answer exceeds the size limit.
     #[error("the introspection has {n_bytes} bytes, {TEXT_BYTES_MAX} at most")]
     TooLarge {
-        /// How long.
+        /// Its length.
         n_bytes: usize,
     },
-    /// More than anybody can call.
+    /// The API has too many fields.
     #[error("the API has more than {FIELDS_MAX} queries and mutations")]
     TooMany,
-    /// Nothing to call.
+    /// The API has no fields to call.
     #[error("the API has neither queries nor mutations")]
     Empty,
 }
 
-/// Asks an API about itself; the answer is for [`import`], and worth keeping.
+/// Asks an API to describe itself. The answer is the input of [`import`] and can be stored.
 pub async fn introspect(
     options: &Options,
     credential: &ToolCredential,
@@ -95,7 +95,7 @@ pub async fn introspect(
     })
 }
 
-/// A question to an endpoint.
+/// A POST request with a JSON body.
 pub(super) fn post(endpoint: &Url, body: &Value) -> ApiRequest {
     let mut outgoing = ApiRequest::new(Method::POST, endpoint.clone());
     let accept = "application/graphql-response+json, application/json;q=0.9";

@@ -27,7 +27,7 @@ pub(super) struct QueryPlan {
     pub(super) field: String,
     /// Names and types, as GraphQL writes them.
     pub(super) arguments: Vec<(String, String)>,
-    /// What is selected by default; none where there is nothing to select.
+    /// The default selection; none if the type has no fields.
     pub(super) selection: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Integration for GraphqlIntegration {
         self.options.endpoint.to_string()
     }
 
-    /// Introspection says nothing about it; a bearer token is what most of them take.
+    /// Introspection does not describe authentication; most APIs take a bearer token.
     fn auth_methods(&self) -> Vec<AuthMethod> {
         vec![AuthMethod::bearer("apikey-0")]
     }
@@ -120,7 +120,7 @@ fn outgoing(plan: &QueryPlan, options: &Options, args: &Json) -> Result<ApiReque
     http::outgoing(&options.client, args, make)
 }
 
-/// `{ok, data}` with the field's value; `{ok: false, error}` with everything the API said, where it said no.
+/// `{ok, data}` with the field's value, or `{ok: false, error}` with all errors that the API reported.
 fn graphql_result(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCredential) -> Json {
     let status = incoming.status;
     let said = http::shape_response(incoming, credential);
@@ -130,7 +130,7 @@ fn graphql_result(plan: &QueryPlan, incoming: ApiResponse, credential: &ToolCred
     let body = body.or_else(|| envelope.get("data")).unwrap_or(&Value::Null);
     let has_errors = body.get("errors").and_then(Value::as_array).is_some_and(|e| !e.is_empty());
     if has_errors {
-        let message = first_error(body).unwrap_or_else(|| "The API said no.".into());
+        let message = first_error(body).unwrap_or_else(|| "The API failed.".into());
         let details = json!({ "errors": body["errors"], "data": body.get("data") });
         let (status, details) = (Some(status.as_u16()), Some(details));
         return ToolFailure { status, details, ..ToolFailure::new("graphql_error", message) }

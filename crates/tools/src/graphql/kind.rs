@@ -75,7 +75,7 @@ impl SourceKind for GraphqlKind {
     }
 
     fn config_from_executor(&self, source: &Value) -> Result<SourceConfig, String> {
-        let endpoint = source["endpoint"].as_str().ok_or("it says no address")?;
+        let endpoint = source["endpoint"].as_str().ok_or("it has no address")?;
         let url = Some(with_query(endpoint, source)?);
         Ok(SourceConfig { url, ..SourceConfig::from_executor(self.name(), source) })
     }

@@ -1,4 +1,4 @@
-//! Which fields of a result are asked for: a default that ends, or what the program says.
+//! Which fields of a result are selected: a default of limited depth, or the program's own selection.
 
 use super::types::GraphqlTypes;
 
@@ -14,7 +14,7 @@ const SELECT_BYTES_MAX: usize = 16 << 10;
 /// Deepest nesting of it.
 const NESTING_MAX: usize = 20;
 
-/// Every scalar of a type and of what it holds, as far as needs no arguments and leads to an end.
+/// Every scalar of a type and of its nested types, as far as they need no arguments and the depth allows.
 pub(crate) fn default(types: &GraphqlTypes, name: &str) -> String {
     let mut n_fields = 0;
     let selection = level(types, name, 0, &mut n_fields);
@@ -45,7 +45,7 @@ fn level(types: &GraphqlTypes, name: &str, depth: usize, n_fields: &mut usize) -
     parts.join(" ")
 }
 
-/// A program's own selection, if it stays inside the braces that we put around it.
+/// A program's own selection, if it cannot break out of the braces around it.
 pub(crate) fn own(select: &str) -> Result<String, String> {
     if select.len() > SELECT_BYTES_MAX {
         return Err(format!("select has more than {SELECT_BYTES_MAX} bytes"));

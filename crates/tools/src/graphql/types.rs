@@ -1,4 +1,4 @@
-//! The types that an introspection tells of, and what they look like as JSON Schema.
+//! The types of an introspection, and their JSON Schemas.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ impl GraphqlMember {
     }
 }
 
-/// What a name stands for.
+/// The definition of a named type.
 #[derive(Debug)]
 pub(crate) enum GraphqlTypeKind {
     Scalar,
@@ -174,7 +174,7 @@ impl GraphqlTypes {
                 (_, "Boolean") => json!({ "type": "boolean" }),
                 // Servers take numbers for ids as well.
                 (_, "ID") => json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
-                // A scalar of its own: nobody but the server knows.
+                // A custom scalar: only the server knows its format.
                 _ => json!({}),
             },
         }

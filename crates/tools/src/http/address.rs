@@ -1,4 +1,4 @@
-//! What an address is: on the internet, in a network of ours, or one that no request may reach. Pure rules.
+//! Classifies addresses: on the internet, in a private network, or refused for every request. Pure rules.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ const METADATA: [Ipv4Addr; 3] = [
 ];
 
 /// Whether no request may reach an address, for public and private sources alike: link-local networks and the metadata
-/// services of clouds. An address that stands for another one is judged as that one.
+/// services of clouds. An IPv6 address that embeds an IPv4 address is judged as that address.
 pub fn is_refused(ip: IpAddr) -> bool {
     match effective(ip) {
         IpAddr::V4(ip) => ip.is_link_local() || METADATA.contains(&ip),
@@ -24,7 +24,7 @@ pub fn is_refused(ip: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that an IPv6 address stands for, or the address itself.
+/// The IPv4 address that an IPv6 address embeds, or the address itself.
 pub(super) fn effective(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
@@ -64,7 +64,7 @@ fn is_global_v4(ip: Ipv4Addr) -> bool {
         || is_benchmark)
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, translated, NAT64, 6to4 or IPv4-compatible.
+/// The IPv4 address that an IPv6 address embeds: mapped, translated, NAT64, 6to4 or IPv4-compatible.
 fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments @ [_, second, third, .., seventh, eighth] = ip.segments();
     let pair = |high: u16, low: u16| {
@@ -73,11 +73,11 @@ fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     };
     let last = pair(seventh, eighth);
     match segments {
-        // 64:ff9b::/96, and 64:ff9b:1::/48 for networks that choose their own.
+        // 64:ff9b::/96, and the local-use prefix 64:ff9b:1::/48.
         [0x64, 0xff9b, ..] => Some(last),
         [0x2002, ..] => Some(pair(second, third)),
         [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(last),
-        // `::` and `::1` are addresses of their own.
+        // `::` and `::1` are not embedded IPv4 addresses.
         [0, 0, 0, 0, 0, 0, ..] if seventh != 0 || eighth > 1 => Some(last),
         _ => None,
     }

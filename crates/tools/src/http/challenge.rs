@@ -1,4 +1,4 @@
-//! What a refusal says in `WWW-Authenticate: Bearer …` (RFC 6750, RFC 9728). What it does not understand it passes by.
+//! Parses `WWW-Authenticate: Bearer …` (RFC 6750, RFC 9728). Ignores what it does not understand.
 
 use hyper::header::{HeaderMap, WWW_AUTHENTICATE};
 
@@ -8,19 +8,19 @@ const SCOPES_MAX: usize = 50;
 /// Longest scope: the longest of large clouds are addresses of a hundred letters.
 const SCOPE_BYTES_MAX: usize = 256;
 
-/// What a resource wants from who calls.
+/// What a resource requires of its callers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuthChallenge {
-    /// Where the resource says who guards it.
+    /// The URL of the resource's metadata, which names its authorization server.
     pub resource_metadata: Option<String>,
-    /// One word of the specification, such as `insufficient_scope`.
+    /// The error code of the specification, such as `insufficient_scope`.
     pub error: Option<String>,
-    /// What must be allowed.
+    /// The required scopes.
     pub scopes: Vec<String>,
 }
 
 impl AuthChallenge {
-    /// The challenge among these headers; none where no bearer token is asked for.
+    /// The bearer challenge among these headers, if there is one.
     pub fn among(headers: &HeaderMap) -> Option<Self> {
         let values =
             headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
@@ -42,7 +42,7 @@ impl AuthChallenge {
         found
     }
 
-    /// Whether the caller is known and may too little, and what would be enough.
+    /// The scopes that would suffice, if the caller is known and lacks permissions.
     pub fn wants_scopes(&self) -> Option<&[String]> {
         let is_narrow = self.error.as_deref() == Some("insufficient_scope");
         (is_narrow && !self.scopes.is_empty()).then_some(&self.scopes)
@@ -60,7 +60,7 @@ impl AuthChallenge {
     }
 }
 
-/// The scopes of a text, each once. What cannot be a scope is none.
+/// The scopes in a text, without duplicates. Invalid scopes are skipped.
 pub fn scopes(text: &str) -> Vec<String> {
     let mut found: Vec<String> = vec![];
     for scope in text.split(' ').filter(|scope| is_scope(scope)).take(SCOPES_MAX) {
@@ -71,7 +71,7 @@ pub fn scopes(text: &str) -> Vec<String> {
     found
 }
 
-/// As RFC 6749 has it: visible letters without quotes and backslashes.
+/// As defined in RFC 6749: visible characters without quotes and backslashes.
 fn is_scope(text: &str) -> bool {
     let is_fine = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     (1..=SCOPE_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_fine)

@@ -1,4 +1,4 @@
-//! Sends requests, with a limit on everything.
+//! Sends requests, with a limit on time, size and redirects.
 
 use super::reach::{NameResolver, SystemResolver, is_private};
 use super::redirect::{self, RedirectParts, host};
@@ -16,19 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// More hops than that is a circle.
+/// More redirects than this are a loop.
 const REDIRECTS_MAX: usize = 5;
 
 /// Limits on one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Until there is a connection.
+    /// Time until there is a connection.
     pub connect: Duration,
-    /// Until the last byte of the answer, redirects included.
+    /// Time until the last byte of the answer, redirects included.
     pub total: Duration,
-    /// Body of a request.
+    /// Maximum size of a request's body.
     pub request_bytes_max: usize,
-    /// Body of an answer: it is held in memory, and journalled.
+    /// Maximum size of an answer's body: it is held in memory, and journalled.
     pub response_bytes_max: usize,
 }
 
@@ -50,49 +50,49 @@ pub struct ApiClient {
     limits: HttpLimits,
 }
 
-/// A request without anybody's credential.
+/// A request without a credential.
 #[derive(Debug, Clone)]
 pub struct ApiRequest {
-    /// What to do.
+    /// The HTTP method.
     pub method: Method,
-    /// Where.
+    /// The target.
     pub url: Url,
-    /// Saying what else.
+    /// The headers, without the credential.
     pub headers: HeaderMap,
-    /// With what.
+    /// The body.
     pub body: bytes::Bytes,
     /// Which networks it may enter.
     pub reach: RequestReach,
 }
 
 impl ApiRequest {
-    /// A request with nothing but a method and an address.
+    /// A request with only a method and an address.
     pub fn new(method: Method, url: Url) -> Self {
         let (headers, body) = (HeaderMap::new(), bytes::Bytes::new());
         Self { method, url, headers, body, reach: RequestReach::Anywhere }
     }
 }
 
-/// An answer, whole.
+/// A complete answer.
 #[derive(Debug, Clone)]
 pub struct ApiResponse {
-    /// How it went.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// What was said about it.
+    /// The headers.
     pub headers: HeaderMap,
-    /// What was said.
+    /// The body.
     pub body: Vec<u8>,
-    /// Who said it, after redirects.
+    /// The URL that answered, after redirects.
     pub url: Url,
 }
 
 impl ApiClient {
-    /// A client with connections of its own.
+    /// A client with a new connection pool.
     pub fn new(limits: HttpLimits) -> Self {
         Self::in_network(limits, &(Arc::new(SystemResolver) as Arc<dyn NameResolver>))
     }
 
-    /// The same in another network than this machine's: tests have one where the internet is near.
+    /// The same, with another name resolver: tests use one that treats loopback as the internet.
     pub fn in_network(limits: HttpLimits, network: &Arc<dyn NameResolver>) -> Self {
         let transport = HttpTransport::new(TransportConfig {
             rules: AddressRules::default(),
@@ -113,7 +113,7 @@ impl ApiClient {
         &self.transport
     }
 
-    /// What it is limited to.
+    /// The limits on each request.
     pub const fn limits(&self) -> HttpLimits {
         self.limits
     }
@@ -124,7 +124,7 @@ impl ApiClient {
         Self { limits, ..self.clone() }
     }
 
-    /// Asks, following redirects; the credential goes to the origin of `request` and no other.
+    /// Sends a request and follows redirects; the credential goes to the origin of `request` and no other.
     pub async fn send(
         &self,
         request: ApiRequest,
@@ -225,7 +225,7 @@ impl ApiClient {
             SendErrorKind::Refused => HttpError::Refused { host, why: error.to_string() },
             SendErrorKind::TimedOut(after) => HttpError::TimedOut { host, after },
             SendErrorKind::Unreachable => {
-                // Programs read this: the number of the system's error would say no more.
+                // Programs read this: the system's error number would add nothing.
                 let why = error.to_string();
                 let why = why.split(" (os error").next().unwrap_or_default().to_owned();
                 HttpError::Unreachable { host, why }
@@ -240,7 +240,7 @@ impl Default for ApiClient {
     }
 }
 
-/// The request's headers and the credential's: where both speak, the credential does.
+/// The request's headers and the credential's; the credential wins where both set the same header.
 fn with_proof(headers: &HeaderMap, credential: &ToolCredential) -> Result<HeaderMap, HttpError> {
     let mut headers = headers.clone();
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static("airlock"));
@@ -263,16 +263,16 @@ fn joined(before: Option<&HeaderValue>, header: &HeaderName, value: &str) -> Str
     }
 }
 
-/// The same certificates on every machine, and ring.
+/// The same root certificates on every machine, with ring.
 fn tls() -> ClientConfig {
     trusting(usual_roots())
 }
 
-/// The same, and those that a file in PEM form adds. One that cannot be read adds none.
+/// The same, with additional certificates from a PEM file. An unreadable file adds none.
 pub fn tls_with(file: &std::path::Path) -> ClientConfig {
     let mut roots = usual_roots();
     for certificate in CertificateDer::pem_file_iter(file).into_iter().flatten().flatten() {
-        // What is no certificate is passed by, as everywhere.
+        // Invalid certificates are skipped, as elsewhere.
         let _ = roots.add(certificate);
     }
     trusting(roots)

@@ -59,7 +59,7 @@ pub(super) enum ApiConnectError {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerAddress(pub(super) SocketAddr);
 
-/// A connection, encrypted where the URL says so.
+/// A connection, encrypted for `https`.
 pub(super) struct ApiStream {
     io: Box<dyn DuplexStream>,
     address: SocketAddr,
@@ -74,7 +74,7 @@ impl CheckedConnector {
         let addresses = self.addresses(&host, port).await?;
         let proxy = self.rules.proxy();
         let attempt = |address: SocketAddr| -> ConnectAttempt {
-            // A proxy cannot know the machines that only we can reach.
+            // A proxy cannot reach the machines of our private networks.
             match proxy.clone().filter(|_| self.network.is_public(address.ip())) {
                 Some(proxy) => Box::pin(self.clone().through(proxy, address)),
                 None => Box::pin(reach(address)),

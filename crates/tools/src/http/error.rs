@@ -5,64 +5,64 @@ use std::time::Duration;
 /// Why a request got no answer. Messages name the host and never a query, a header or a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// Nobody there, or nobody who speaks HTTP.
+    /// The host is unreachable, or does not speak HTTP.
     #[error("{host} cannot be reached: {why}")]
     Unreachable {
-        /// Who was asked.
+        /// The host of the request.
         host: String,
-        /// What the network said.
+        /// The network error.
         why: String,
     },
-    /// Too slow.
+    /// The time limit was exceeded.
     #[error("{host} did not answer within {} s", after.as_secs_f32())]
     TimedOut {
-        /// Who was asked.
+        /// The host of the request.
         host: String,
-        /// How long we waited.
+        /// The time limit.
         after: Duration,
     },
-    /// More than we take.
+    /// The answer exceeds the size limit.
     #[error("{host} sent more than {max} bytes")]
     TooLarge {
-        /// Who was asked.
+        /// The host of the request.
         host: String,
-        /// What we take.
+        /// The size limit.
         max: usize,
     },
-    /// More than we send.
+    /// The request exceeds the size limit.
     #[error("the request has {n_bytes} bytes, {max} at most")]
     RequestTooLarge {
-        /// What it has.
+        /// Its size.
         n_bytes: usize,
-        /// What we send.
+        /// The size limit.
         max: usize,
     },
     /// A redirect that is not followed.
     #[error("{host} redirects {why}")]
     Redirect {
-        /// Who was asked.
+        /// The host of the request.
         host: String,
-        /// Why we do not go there.
+        /// Why the redirect is not followed.
         why: String,
     },
-    /// An address inside a network that the description has no business with.
+    /// An address in a private network that the description may not use.
     #[error("{host} is inside a private network, and the description comes from outside")]
     Private {
-        /// Who was meant.
+        /// The host of the address.
         host: String,
     },
     /// An address that no request may reach.
     #[error("{host} cannot be reached: {why}")]
     Refused {
-        /// Who was asked.
+        /// The host of the request.
         host: String,
-        /// Which address, and why.
+        /// The address and the reason.
         why: String,
     },
-    /// A credential that no header can hold.
+    /// A credential that is not a valid header value.
     #[error("the connection's value for {name} has characters that cannot be sent")]
     BadCredential {
-        /// Header that it was meant for.
+        /// The header that it was meant for.
         name: String,
     },
     /// A credential that was given for another server.
@@ -70,16 +70,16 @@ pub enum HttpError {
         "the connection's token is meant for another server than {host}, and is not sent there"
     )]
     OtherAudience {
-        /// Who would have got it.
+        /// The host that would have received it.
         host: String,
     },
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     #[error("the call was cancelled")]
     Cancelled,
 }
 
 impl HttpError {
-    /// One word for programs.
+    /// The error code for programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "upstream_unreachable",
@@ -94,7 +94,7 @@ impl HttpError {
         }
     }
 
-    /// Whether the same request may do better later.
+    /// Whether the same request may succeed later.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } => true,

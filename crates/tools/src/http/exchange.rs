@@ -7,7 +7,7 @@ use crate::{ToolCredential, ToolRequest};
 use lifecycle::Json;
 use serde_json::Value;
 
-/// The request that arguments stand for, or what is wrong with them.
+/// Builds the request for these arguments, or reports what is wrong with them.
 pub(crate) fn outgoing(
     client: &ApiClient,
     args: &Json,
@@ -26,7 +26,7 @@ pub(crate) fn outgoing(
     Ok(outgoing)
 }
 
-/// Sends a request and tells what came of it.
+/// Sends a request and converts the outcome.
 pub(crate) async fn exchange(
     client: &ApiClient,
     credential: &ToolCredential,
@@ -43,7 +43,7 @@ pub(crate) async fn exchange(
     }
 }
 
-/// Arguments that fit their schema and still make no request.
+/// Arguments that match their schema and do not form a valid request.
 fn unfit(why: &str) -> Json {
     let message = format!("The arguments do not make a request: {why}.");
     ToolFailure::new("invalid_tool_arguments", message).into_envelope()

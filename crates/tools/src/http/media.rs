@@ -1,10 +1,10 @@
-//! What a body is, by its label and by its first bytes.
+//! Determines the media type of a body from its label and its first bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// The type without its parameters, in small letters: `application/json` of `Application/JSON; charset=utf-8`.
+/// The type without its parameters, in lower case: `application/json` of `Application/JSON; charset=utf-8`.
 pub(crate) fn media_type(label: &str) -> String {
     label.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
@@ -21,7 +21,7 @@ pub(crate) fn is_json(media_type: &str) -> bool {
     is_value && !is_lines
 }
 
-/// Whether a type is for reading.
+/// Whether a type is text.
 pub(crate) fn is_text(media_type: &str) -> bool {
     let words =
         ["xml", "json", "yaml", "javascript", "ecmascript", "graphql", "x-www-form-urlencoded"];
@@ -50,7 +50,7 @@ pub(crate) fn file(bytes: &[u8], media_type: &str) -> Value {
     })
 }
 
-/// What the first bytes say, where they say it plainly.
+/// The media type by magic bytes, if they are unambiguous.
 fn sniff(bytes: &[u8]) -> Option<&'static str> {
     const SIGNATURES: [(&[u8], &str); 10] = [
         (b"\xff\xd8\xff", "image/jpeg"),

@@ -1,5 +1,5 @@
-//! The one way in which tools reach APIs: bounded in time and size, careful with redirects, and the only
-//! place where a credential meets a request.
+//! All requests of tools to APIs go through this module: bounded in time and size, careful with redirects, and the only
+//! place where a credential is added to a request.
 
 mod address;
 mod challenge;

@@ -12,19 +12,19 @@ use url::{Host, Url};
 /// Which networks a request may enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestReach {
-    /// Also our own: whoever configured the source named the address.
+    /// Also private networks: the operator configured the address.
     Anywhere,
-    /// The internet only: somebody out there named the address.
+    /// The internet only: the address comes from a public source.
     Public,
 }
 
 impl RequestReach {
-    /// How far the words of whoever speaks from `url` carry.
+    /// The reach of an address that was named by a document at `url`.
     pub fn granted_to(url: &Url) -> Self {
         if is_private(url) { Self::Anywhere } else { Self::Public }
     }
 
-    /// The same, and no further than the words of whoever speaks from `url` carry.
+    /// The same, limited to the reach of a document at `url`.
     #[must_use]
     pub fn within(self, url: &Url) -> Self {
         match self {
@@ -34,7 +34,7 @@ impl RequestReach {
     }
 }
 
-/// Whether a URL names a machine of ours. Names are judged by their look: what they resolve to is
+/// Whether a URL names a private machine. Names are judged by their form: the addresses that they resolve to are
 /// judged by the connector before it connects.
 pub(crate) fn is_private(url: &Url) -> bool {
     match url.host() {
@@ -49,7 +49,7 @@ pub(crate) fn is_private(url: &Url) -> bool {
     }
 }
 
-/// What names lead to, and which addresses are everybody's.
+/// Resolves names, and decides which addresses are public.
 pub trait NameResolver: Debug + Send + Sync {
     /// Every address of a name.
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
@@ -58,7 +58,7 @@ pub trait NameResolver: Debug + Send + Sync {
     fn is_public(&self, ip: IpAddr) -> bool;
 }
 
-/// The one that this machine is on.
+/// The resolver of the operating system.
 #[derive(Debug)]
 pub struct SystemResolver;
 

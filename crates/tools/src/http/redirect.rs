@@ -1,21 +1,21 @@
-//! Where a redirect leads, and whether we go there.
+//! Where a redirect leads, and whether it is followed.
 
 use super::{ApiRequest, HttpError, RequestReach};
 use hyper::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
 use hyper::{Method, StatusCode};
 use url::Url;
 
-/// What is left of the original request in the next one.
+/// Which parts of the original request go into the next one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RedirectParts {
     /// Everything, the credential too: same origin.
     All,
-    /// The bare question: another origin.
+    /// Method and address only: another origin.
     Question,
 }
 
-/// The next request, if the answer is a redirect. `is_inside` says whether the answer came from a network of ours: names are
-/// judged by their look, and this one may look public.
+/// The next request, if the answer is a redirect. `is_inside` is true if the answer came from a private network: names
+/// are judged by their form, and this one may look public.
 pub(super) fn follow_redirects(
     sent: &ApiRequest,
     is_inside: bool,
@@ -41,7 +41,7 @@ pub(super) fn follow_redirects(
     if next.url.origin() == sent.url.origin() {
         return Ok(Some((next, RedirectParts::All)));
     }
-    // A machine of ours may be made to redirect: it must not send us to another one, nor tell what it knows to others.
+    // A private machine can be made to redirect: it must not send us to another machine, nor leak what it knows.
     if is_inside || RequestReach::granted_to(&sent.url) == RequestReach::Anywhere {
         return Err(refused(
             "to another origin, and a private source is followed within its own only",
@@ -50,7 +50,7 @@ pub(super) fn follow_redirects(
     if !is_safe(&next.method) {
         return Err(refused("a request that changes something to another origin"));
     }
-    // Whoever redirects may not send us into networks that it could not reach itself.
+    // A redirect from the internet may not lead into networks that its server could not reach itself.
     next.reach = RequestReach::Public;
     next.headers.retain_only_harmless();
     Ok(Some((next, RedirectParts::Question)))
@@ -80,7 +80,7 @@ trait SafeMethod {
 }
 
 impl SafeMethod for HeaderMap {
-    /// Any other header may be a key by another name.
+    /// Any other header may contain a credential.
     fn retain_only_harmless(&mut self) {
         let kept = [ACCEPT, USER_AGENT].map(|name| (self.remove(&name), name));
         self.clear();

@@ -85,7 +85,7 @@ impl AddressRules {
         }
     }
 
-    /// The proxy for addresses on the internet, where one is configured.
+    /// The proxy for addresses on the internet, if one is configured.
     pub(super) fn proxy(&self) -> Option<ProxyAddress> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).proxy.clone()
     }
@@ -97,7 +97,7 @@ fn reaches(to: SocketAddr, listener: SocketAddr) -> bool {
         return false;
     }
     let (to, listens) = (effective(to.ip()), effective(listener.ip()));
-    // The system takes a connection to no address at all for one to its own.
+    // The system treats a connection to the unspecified address as one to this machine.
     let is_this_machine = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_local(ip);
     match listens.is_unspecified() {
         true => is_this_machine(to),
@@ -105,7 +105,7 @@ fn reaches(to: SocketAddr, listener: SocketAddr) -> bool {
     }
 }
 
-/// Whether an address is one of this machine's: only those can be bound.
+/// Whether an address belongs to this machine: only those can be bound.
 fn is_local(ip: IpAddr) -> bool {
     UdpSocket::bind((ip, 0)).is_ok()
 }
@@ -117,7 +117,7 @@ impl AllowedAddress {
 }
 
 impl IpNetwork {
-    /// Whether an address is in it. One that stands for an IPv4 address is in that one's networks too.
+    /// Whether the network contains an address. An address that embeds an IPv4 address is also in the networks of that one.
     pub fn contains(self, ip: IpAddr) -> bool {
         let ip = if self.first.is_ipv4() { effective(ip) } else { ip };
         let (a, b, width) = match (self.first, ip) {

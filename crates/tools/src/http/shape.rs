@@ -1,4 +1,4 @@
-//! Turns what an API said into what a program sees.
+//! Converts the answer of an API into the value that a program receives.
 
 use super::redirect::host;
 use super::{ApiResponse, AuthChallenge, HttpError, file, is_json, is_text, media_type};
@@ -18,16 +18,16 @@ const HEADER_BYTES_MAX: usize = 2_000;
 /// Largest body of a refusal that a program is shown.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Deepest place in which the message of a refusal is looked for.
+/// Maximum depth at which the message of a refusal is searched.
 const MESSAGE_DEPTH_MAX: usize = 4;
 
-/// Values shorter than this occur by chance; blotting them out would maim innocent text.
+/// Values shorter than this occur by chance; redacting them would damage harmless text.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// What stands where an API repeats a credential.
+/// The replacement where an API repeats a credential.
 const BLOT: &str = "[redacted]";
 
-/// The answer as an envelope. A credential that the API repeats is blotted out.
+/// The answer as an envelope. A credential that the API repeats is redacted.
 pub(crate) fn shape_response(mut incoming: ApiResponse, credential: &ToolCredential) -> Json {
     blot(&mut incoming.body, credential);
     if incoming.status.is_success() {
@@ -73,7 +73,7 @@ fn data(incoming: &ApiResponse) -> Result<Json, ToolFailure> {
     Ok(Json::from_value(&file(&incoming.body, &kind)).expect("a file is JSON"))
 }
 
-/// JSON, kept as it was written. A byte order mark is no part of it.
+/// JSON with its original text. A byte order mark is not part of it.
 fn json_body(body: &[u8]) -> Option<Json> {
     let text = std::str::from_utf8(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)).ok()?;
     Json::parse(text.to_owned()).ok()
@@ -124,7 +124,7 @@ fn refusal(incoming: &ApiResponse) -> ToolFailure {
     }
 }
 
-/// The body, and how long to wait where the API says so.
+/// The body, with the `Retry-After` time if the API sent one.
 fn with_wait(body: Option<Value>, headers: &HeaderMap) -> Option<Value> {
     let wait = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     match (body, wait) {
@@ -150,7 +150,7 @@ fn refusal_body(incoming: &ApiResponse) -> Option<Value> {
     })
 }
 
-/// The sentence that the API meant for a person, wherever it put it.
+/// The message for people, at any place where APIs put it.
 fn message_in(body: &Value, depth: usize) -> Option<String> {
     const NAMES: [&str; 12] = [
         "message",
@@ -179,7 +179,7 @@ fn message_in(body: &Value, depth: usize) -> Option<String> {
     }
 }
 
-/// Headers by name. Cookies stay with us: they are keys by another name.
+/// Headers by name. Cookies are omitted: they are credentials too.
 fn shown_headers(headers: &HeaderMap, credential: &ToolCredential) -> Map<String, Value> {
     let shown =
         headers.iter().filter(|(name, _)| *name != SET_COOKIE).filter_map(|(name, value)| {
@@ -212,7 +212,7 @@ fn label(headers: &HeaderMap) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-/// Text in UTF-8, or in Latin-1 where the label says so; bytes that are neither are no text.
+/// Text in UTF-8, or in Latin-1 if the label names it; none for other bytes.
 fn body_text(body: &[u8], label: &str) -> Option<String> {
     let label = label.to_ascii_lowercase();
     let is_latin = ["iso-8859-1", "latin1", "windows-1252"].iter().any(|name| label.contains(name));
@@ -226,7 +226,7 @@ fn body_text(body: &[u8], label: &str) -> Option<String> {
 fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     match (chars.next(), text.contains('.')) {
-        // A host keeps its small letter.
+        // `Host` has its own spelling.
         (Some(first), false) => first.to_uppercase().chain(chars).collect(),
         (Some(_), true) | (None, _) => text.to_owned(),
     }

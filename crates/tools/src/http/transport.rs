@@ -1,5 +1,5 @@
-//! Sends one request and receives one answer. Everything of ours that speaks HTTP to others speaks through here, so that no
-//! request gets past the rules about addresses. Follows no redirect.
+//! Sends one request and receives one answer. All outgoing HTTP of Airlock goes through this module, so that no request
+//! bypasses the address rules. Follows no redirect.
 
 use super::connector::{ApiConnectError, CheckedConnector, ServerAddress};
 use super::{AddressRules, NameResolver, RequestReach};
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// How long an unused connection is kept: APIs close theirs after about a minute.
+/// How long an idle connection is retained: APIs close theirs after about a minute.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 
-/// Unused connections per host: a burst of calls leaves no more behind.
+/// Maximum number of idle connections per host: a burst of calls leaves no more open.
 const IDLE_PER_HOST_MAX: usize = 8;
 
 /// Connections to others. Clones share them.
@@ -37,35 +37,35 @@ struct ConnectionPools {
     network: Arc<dyn NameResolver>,
 }
 
-/// What a transport is made of.
+/// The configuration of a transport.
 #[derive(Debug)]
 pub struct TransportConfig {
     /// Which addresses may be reached.
     pub rules: AddressRules,
-    /// What names lead to.
+    /// Resolves names.
     pub network: Arc<dyn NameResolver>,
-    /// Which certificates count.
+    /// The accepted certificates.
     pub tls: ClientConfig,
-    /// Until there is a connection.
+    /// Time until there is a connection.
     pub connect_max: Duration,
 }
 
-/// A request, whole.
+/// A complete request.
 #[derive(Debug, Clone)]
 pub struct TransportRequest {
-    /// What to do.
+    /// The HTTP method.
     pub method: Method,
-    /// Where.
+    /// The target.
     pub url: Url,
-    /// Saying what else.
+    /// The headers.
     pub headers: HeaderMap,
-    /// With what.
+    /// The body.
     pub body: Bytes,
     /// Which networks it may enter.
     pub reach: RequestReach,
 }
 
-/// The head of an answer; its body is still to be read.
+/// The head of an answer; its body is not read yet.
 #[derive(Debug)]
 pub struct TransportResponse {
     head: hyper::http::response::Parts,
@@ -91,7 +91,7 @@ pub enum SendErrorKind {
 }
 
 impl HttpTransport {
-    /// A transport with connections of its own.
+    /// A transport with a new connection pool.
     pub fn new(config: TransportConfig) -> Self {
         let TransportConfig { rules, network, tls, connect_max } = config;
         let tls = tokio_rustls::TlsConnector::from(Arc::new(tls));
@@ -113,7 +113,7 @@ impl HttpTransport {
         &self.0.rules
     }
 
-    /// Sends a request, to exactly this address.
+    /// Sends a request to exactly this address.
     pub async fn send(&self, request: TransportRequest) -> Result<TransportResponse, SendError> {
         let TransportRequest { method, mut url, mut headers, body, reach } = request;
         if let Some(value) = take_user(&mut url) {
@@ -136,7 +136,7 @@ impl HttpTransport {
         Ok(TransportResponse { head, body })
     }
 
-    /// Whether an answer came from a network of ours.
+    /// Whether an answer came from a private network.
     pub(super) fn is_from_inside(&self, response: &TransportResponse) -> bool {
         response.server_address().is_none_or(|address| !self.0.network.is_public(address.ip()))
     }
@@ -160,17 +160,17 @@ fn take_user(url: &mut Url) -> Option<HeaderValue> {
 }
 
 impl TransportResponse {
-    /// How it went.
+    /// The HTTP status.
     pub const fn status(&self) -> StatusCode {
         self.head.status
     }
 
-    /// What is said about it.
+    /// The headers.
     pub const fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// Bytes of the body that are still to come, where that is known.
+    /// Bytes of the body that are still to come, if known.
     pub fn content_length(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
@@ -179,7 +179,7 @@ impl TransportResponse {
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, SendError> {
         while let Some(frame) = self.body.frame().await {
             let frame = frame.map_err(|error| SendError::from_error(&error))?;
-            // Trailers are passed by.
+            // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
@@ -193,7 +193,7 @@ impl TransportResponse {
 }
 
 impl SendError {
-    /// The innermost cause says what happened; the outer ones say that something did.
+    /// The innermost cause describes the error; the outer ones only wrap it.
     fn from_error(error: &(dyn Error + 'static)) -> Self {
         let mut inner = error;
         loop {

@@ -1,4 +1,4 @@
-//! What a program says, line by line: one that never ends its line is not listened to any longer.
+//! Reads a program's output line by line, with a limit on the length of a line: the connection ends if it is exceeded.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 pub(super) struct BoundedLines<R> {
     from: R,
     line_bytes_max: usize,
-    /// Of the line that is being read.
+    /// Length of the line that is being read.
     n_bytes: usize,
 }
 
@@ -34,7 +34,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
             None => this.n_bytes + read.len(),
         };
         if this.n_bytes > this.line_bytes_max {
-            // Who fails has read nothing.
+            // A failed read must not return any bytes.
             buffer.set_filled(before);
             let why = format!("it sent a line of more than {} bytes", this.line_bytes_max);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, why)));

@@ -1,4 +1,4 @@
-//! What a server may ask of us: that a person fills in a form or visits a page. Its list may change, too.
+//! Requests of a server to its client: questions with a form or a URL. Also notifications that its tool list changed.
 
 use super::progress::ProgressListeners;
 use lifecycle::{Answer, ExecutionId, Json, ToolPrompt};
@@ -17,14 +17,14 @@ use tokio::sync::Notify;
 
 use crate::PersonHandle;
 
-/// Our end of one connection.
+/// The client's handler of one connection.
 #[derive(Clone)]
 pub(super) struct McpClientHandler {
     pub(super) desk: Arc<ActiveCalls>,
     pub(super) changed: Arc<Notify>,
 }
 
-/// Whose calls are under way on one connection, and how many questions are open.
+/// The calls in progress on one connection, and the number of open questions.
 #[derive(Default)]
 pub(super) struct ActiveCalls {
     calls: Mutex<BTreeMap<u64, (ExecutionId, PersonHandle)>>,
@@ -32,11 +32,11 @@ pub(super) struct ActiveCalls {
     n_asking: AtomicUsize,
     has_asked: AtomicBool,
     pub(super) settled: Notify,
-    /// Who wants to know how far a call is.
+    /// Receivers of progress notifications.
     pub(super) listeners: ProgressListeners,
 }
 
-/// A call at the desk. Dropping it takes it away.
+/// A registered call. Dropping it removes it.
 pub(super) struct ActiveCall<'a> {
     desk: &'a ActiveCalls,
     number: u64,
@@ -53,7 +53,7 @@ impl ActiveCalls {
         ActiveCall { desk: self, number }
     }
 
-    /// Whether a call of another execution is under way.
+    /// Whether a call of another execution is in progress.
     pub(super) fn serves_another(&self, execution: ExecutionId) -> bool {
         self.lock().values().any(|(other, _)| *other != execution)
     }
@@ -68,8 +68,8 @@ impl ActiveCalls {
         self.has_asked.load(Ordering::Relaxed)
     }
 
-    /// The person whom a question of the server can only be for; the protocol does not say which call it
-    /// belongs to, and a guess could show one caller's question to another.
+    /// The only person that a question of the server can be for. The protocol does not link a question to a call,
+    /// and a wrong guess would show one caller's question to another.
     fn person(&self) -> Option<PersonHandle> {
         let calls = self.lock();
         let (first, person) = calls.values().next()?;
@@ -113,7 +113,7 @@ impl ClientHandler for McpClientHandler {
     ) -> Result<ElicitResult, ErrorData> {
         self.desk.has_asked.store(true, Ordering::Relaxed);
         let Some(person) = self.desk.person() else {
-            let why = "several programs are calling, and nobody can say whom this is for";
+            let why = "several programs are calling, so the receiver of this is unknown";
             return Err(ErrorData::invalid_request(why, None));
         };
         let _asking = OpenQuestionCount::new(&self.desk);

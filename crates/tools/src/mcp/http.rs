@@ -1,4 +1,4 @@
-//! HTTP for MCP: what a server may send is bounded, and the credential goes along.
+//! HTTP for MCP: limits the size of what a server sends, and adds the credential.
 
 use crate::http::{
     ApiClient, AuthChallenge, HttpTransport, RequestReach, SendError, TransportRequest,
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use url::Url;
 
-/// Longest answer, and longest stream before it must be opened anew.
+/// Maximum size of an answer, and of a stream before it must be reopened.
 const BODY_BYTES_MAX: usize = 32 << 20;
 
 const SESSION: &str = "mcp-session-id";
@@ -33,18 +33,18 @@ const EVENTS: &str = "text/event-stream";
 
 type McpHttpError = StreamableHttpError<SendError>;
 
-/// A client whose answers end.
+/// An HTTP client with limited answers.
 #[derive(Clone)]
 pub(super) struct BoundedHttp {
     transport: HttpTransport,
     proof: HeaderMap,
     query: Vec<(String, String)>,
-    /// Whether the server has said that it does not know who calls.
+    /// Whether the server has rejected the credential.
     refused: Arc<AtomicBool>,
 }
 
 impl BoundedHttp {
-    /// Without a credential, by the connections of a client and under its rules about addresses.
+    /// A client without a credential, with the connections and address rules of `client`.
     pub(super) fn new(client: &ApiClient) -> Self {
         let transport = client.transport().clone();
         Self { transport, proof: HeaderMap::new(), query: vec![], refused: Arc::default() }
@@ -68,7 +68,7 @@ impl BoundedHttp {
         Ok(Self { transport: self.transport.clone(), proof, query: query.collect(), refused })
     }
 
-    /// Whether the server has said that it does not know who calls; tells those who hold it later, too.
+    /// Whether the server has rejected the credential. The flag is updated later too.
     pub(super) fn refusal_error(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.refused)
     }
@@ -197,7 +197,7 @@ impl StreamableHttpClient for BoundedHttp {
     }
 }
 
-/// What would have to be allowed, with spaces between the scopes.
+/// The required scopes, separated by spaces.
 fn wanted(headers: &HeaderMap) -> Option<String> {
     AuthChallenge::among(headers)?.wants_scopes().map(|scopes| scopes.join(" "))
 }

@@ -105,7 +105,7 @@ impl SourceKind for McpKind {
     fn config_from_executor(&self, source: &Value) -> Result<SourceConfig, String> {
         let base = SourceConfig::from_executor(self.name(), source);
         if source["transport"].as_str() != Some("stdio") {
-            let endpoint = source["endpoint"].as_str().ok_or("it says no address")?;
+            let endpoint = source["endpoint"].as_str().ok_or("it has no address")?;
             return Ok(SourceConfig { url: Some(with_query(endpoint, source)?), ..base });
         }
         let program = source["command"].as_str().ok_or("it names no command")?;

@@ -1,5 +1,5 @@
 //! MCP servers as sources: started by us over stdio, or reached over streamable HTTP. One connection per
-//! credential is kept and reused, and made anew when the server was lost.
+//! credential is cached and reused, and replaced when it is lost.
 
 mod bounded;
 mod handler;
@@ -28,7 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Largest arguments of a call: with what the protocol adds they still are one message.
+/// Maximum size of a call's arguments: together with the protocol's members they still fit one message.
 const ARGS_BYTES_MAX: usize = 8 << 20;
 
 /// Where an MCP server is.
@@ -36,11 +36,11 @@ const ARGS_BYTES_MAX: usize = 8 << 20;
 pub enum McpEndpoint {
     /// A program that speaks on its standard input and output.
     Stdio(ChildProgram),
-    /// An address that speaks streamable HTTP.
+    /// The URL of a server with streamable HTTP.
     Http {
         /// The address.
         url: String,
-        /// What reaches it.
+        /// The HTTP client.
         client: ApiClient,
     },
 }
@@ -48,30 +48,30 @@ pub enum McpEndpoint {
 /// Limits on one MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct McpLimits {
-    /// Until it has introduced itself and listed its tools.
+    /// Time for the handshake and the list of tools.
     pub start: Duration,
-    /// Until a call has ended. Stands still while a person is asked.
+    /// Time for a call. The timer is stopped while a person is asked.
     pub call: Duration,
 }
 
 impl Default for McpLimits {
     fn default() -> Self {
-        // A package runner may fetch the server first.
+        // A package runner may first have to download the server.
         Self { start: Duration::from_secs(60), call: Duration::from_secs(300) }
     }
 }
 
-/// One MCP server, whoever calls it. Clones are handles to the same connections.
+/// One MCP server, shared by all its callers. Clones are handles to the same connections.
 #[derive(Clone)]
 pub struct McpServer {
     sessions: Arc<McpConnections>,
 }
 
-/// What an MCP server offered when it was asked.
+/// The tools of an MCP server, as listed last.
 struct McpIntegration {
     server: McpServer,
     specs: Vec<ToolSpec>,
-    /// The server's own names, by ours.
+    /// The server's own tool names, by ours.
     names: HashMap<String, McpTool>,
 }
 
@@ -82,13 +82,13 @@ struct McpTool {
 }
 
 impl McpServer {
-    /// A server. Nothing is started or sent yet.
+    /// A handle to a server. Starts and sends nothing yet.
     pub fn new(endpoint: McpEndpoint, minding: ChildSupervision, limits: McpLimits) -> Self {
         Self { sessions: Arc::new(McpConnections::new(endpoint, minding, limits)) }
     }
 
-    /// Asks the server what it offers, page by page. The list comes with it, as a text for
-    /// [`Self::import_listed`] from which known secrets are removed.
+    /// Lists the tools of the server, page by page. Returns the list also as text for
+    /// [`Self::import_listed`], without known secrets.
     pub async fn import(
         &self,
         credential: &ToolCredential,
@@ -99,7 +99,7 @@ impl McpServer {
         Ok((self.import_listed(&listed)?, listed))
     }
 
-    /// What the server offered when it was last asked. Nothing is started or sent.
+    /// The tools of the last list. Starts and sends nothing.
     pub fn import_listed(&self, listed: &str) -> Result<Arc<dyn Integration>, String> {
         let tools: Vec<Tool> = serde_json::from_str(listed).map_err(|error| error.to_string())?;
         let mut taken = names::GivenNames::default();
@@ -113,12 +113,12 @@ impl McpServer {
         Ok(Arc::new(McpIntegration { server: self.clone(), specs, names: own }))
     }
 
-    /// Resolves when the server has said that its list changed.
+    /// Resolves when the server has reported a change of its list.
     pub async fn changed(&self) {
         self.sessions.changed().await;
     }
 
-    /// Ends every connection and program.
+    /// Closes every connection and ends every program.
     pub async fn close(&self) {
         self.sessions.close().await;
     }
@@ -174,7 +174,7 @@ impl Integration for McpIntegration {
             };
             match sessions.call(&own.name, own.read_only, &credential, &request).await {
                 Ok(result) => Ok(Some(call_result(&result))),
-                // Nothing was sent: whoever called may wait until the server is back.
+                // Nothing was sent: the call may wait until the server is back.
                 Err(trouble) if trouble.code == refusal::SERVER_DOWN => {
                     Err(Failure::new(FailureCode::SourceUnavailable, trouble.message))
                 }
@@ -185,7 +185,7 @@ impl Integration for McpIntegration {
     }
 }
 
-/// What the server said of a tool, in our words.
+/// Converts a tool of the server.
 fn spec(name: &str, tool: &Tool) -> ToolSpec {
     let hints = tool.annotations.clone().unwrap_or_default();
     let read_only = hints.read_only_hint == Some(true);
@@ -214,7 +214,7 @@ fn result_schema(structured: Option<Value>) -> Value {
     let mut required = vec!["content"];
     let mut definitions = None;
     if let Some(mut structured) = structured {
-        // References lead to the root: what the schema defines must stand there.
+        // References are relative to the root, so the definitions of the schema must be at the root.
         definitions = structured.as_object_mut().and_then(|schema| schema.remove("$defs"));
         members["structuredContent"] = structured;
         required.push("structuredContent");
@@ -226,7 +226,7 @@ fn result_schema(structured: Option<Value>) -> Value {
     schema
 }
 
-/// The raw result as data; a tool that says that it failed has failed.
+/// The raw result as data. A result with `isError` is a failure.
 fn call_result(result: &CallToolResult) -> Json {
     let raw = serde_json::to_value(result).unwrap_or(Value::Null);
     if result.is_error != Some(true) {
@@ -238,7 +238,7 @@ fn call_result(result: &CallToolResult) -> Json {
     };
     let said: Vec<_> = result.content.iter().filter_map(text).collect();
     let message =
-        if said.is_empty() { "The tool failed and said nothing.".into() } else { said.join("\n") };
+        if said.is_empty() { "The tool failed without message.".into() } else { said.join("\n") };
     ToolFailure { details: Some(raw), ..ToolFailure::new("mcp_tool_error", message) }
         .into_envelope()
 }

@@ -1,16 +1,16 @@
-//! Names of tools as programs write them: lower snake case.
+//! Converts tool names to the form that programs write: lower snake case.
 
 use std::collections::HashSet;
 
-/// Longest name; a path has room for little more.
+/// Longest name; the length of a path is limited.
 const NAME_CHARS_MAX: usize = 128;
 
-/// Names that were given.
+/// The names that are taken.
 #[derive(Default)]
 pub(super) struct GivenNames(HashSet<String>);
 
 impl GivenNames {
-    /// A name for the server's `name` that no other tool has.
+    /// A unique name for the server's `name`.
     pub(super) fn give(&mut self, name: &str) -> String {
         let wanted = snake_case(name);
         let mut given = wanted.clone();
@@ -23,7 +23,7 @@ impl GivenNames {
     }
 }
 
-/// `getTinyImage` and `get-tiny-image` are `get_tiny_image`.
+/// `getTinyImage` and `get-tiny-image` become `get_tiny_image`.
 fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     let mut before = '_';

@@ -1,4 +1,4 @@
-//! How far a server says that it is: its notices name a token, and the token names a call.
+//! Progress notifications of a server: each has a token, which identifies the call.
 
 use super::session::McpClientService;
 use crate::ProgressHandle;
@@ -11,10 +11,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::task::TaskTracker;
 
-/// Notices that are kept because they came before we knew their token: calls that are just being sent.
+/// Early notifications that are buffered: they arrived before their call's token was known.
 const EARLY_MAX: usize = 16;
 
-/// Who listens on one connection.
+/// The listeners on one connection.
 #[derive(Default)]
 pub(super) struct ProgressListeners(Mutex<ListenerEntry>);
 
@@ -24,14 +24,14 @@ struct ListenerEntry {
     early: VecDeque<ProgressNotificationParam>,
 }
 
-/// Listens for as long as it lives.
+/// Unsubscribes on drop.
 struct ProgressSubscription<'a> {
     listeners: &'a ProgressListeners,
     token: ProgressToken,
 }
 
 impl ProgressListeners {
-    /// The server says how far it is.
+    /// Delivers a progress notification.
     pub(super) fn handle_notice(&self, notice: ProgressNotificationParam) {
         let mut known = self.lock();
         match known.listening.get(&notice.progress_token) {
@@ -73,7 +73,7 @@ fn measure(progress: &ProgressHandle, notice: &ProgressNotificationParam) {
     progress.measure(notice.progress, notice.total, notice.message.as_deref());
 }
 
-/// A request that is under way. Dropping it tells the server that nobody waits.
+/// A request that is in progress. Dropping it cancels it at the server.
 struct OutstandingRequest<'a> {
     handle: Option<RequestHandle<RoleClient>>,
     tasks: &'a TaskTracker,
@@ -82,13 +82,13 @@ struct OutstandingRequest<'a> {
 impl Drop for OutstandingRequest<'_> {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {
-            // A server that is gone need not be told.
+            // A server that is gone needs no cancellation.
             self.tasks.spawn(async move { drop(handle.cancel(None).await) });
         }
     }
 }
 
-/// Calls a tool, and listens to how far it is.
+/// Calls a tool and forwards its progress.
 pub(super) async fn call(
     service: &McpClientService,
     listeners: &ProgressListeners,
@@ -111,7 +111,7 @@ pub(super) async fn call(
         return Ok(result);
     }
     if matches!(answer, ServerResult::InputRequiredResult(_)) {
-        // Nothing was done yet: the library asks again and sees to the rounds that follow.
+        // Nothing was done yet: the library sends the request again and handles the following rounds.
         return service.call_tool(params).await;
     }
     Err(ServiceError::UnexpectedResponse)

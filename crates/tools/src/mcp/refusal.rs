@@ -1,4 +1,4 @@
-//! What a server means that does not let us in: it wants a token, a better one, or one that allows more.
+//! How a server rejects a credential: it wants a token, a better one, or one with more permissions.
 
 use crate::envelope::{ToolFailure, WANTED_SCOPES, recovery};
 use rmcp::service::ServiceError;
@@ -6,10 +6,10 @@ use rmcp::transport::streamable_http_client::InsufficientScopeError;
 use serde_json::json;
 use std::error::Error;
 
-/// What a server says that wants a token, or a better one.
+/// The phrase for a server that wants a token, or another one.
 pub(super) const WANTS_TOKEN: &str = "it wants a token that it knows (HTTP 401)";
 
-/// What a server says that knows who calls and wants more to be allowed; the scopes follow.
+/// The phrase for a server that knows the caller and requires more scopes, which follow.
 pub(super) const WANTS_SCOPES: &str = "it wants more to be allowed (HTTP 403): ";
 
 /// The code of a call that was not sent because there is no connection.
@@ -20,7 +20,7 @@ pub(crate) fn wants_token(why: &str) -> bool {
     why.contains(WANTS_TOKEN)
 }
 
-/// Whether a server did not let us in: it is not down.
+/// Whether a server rejected the credential; it is not down then.
 pub(super) fn is_one(why: &str) -> bool {
     wants_token(why) || why.contains(WANTS_SCOPES)
 }
@@ -40,7 +40,7 @@ pub(super) fn unknown_caller() -> ToolFailure {
     ToolFailure { status: Some(401), details, ..ToolFailure::new("connection_rejected", why) }
 }
 
-/// These scopes would be enough.
+/// A refusal with the scopes that would suffice.
 pub(super) fn too_narrow(scopes: &str) -> ToolFailure {
     let why = format!("The server wants more to be allowed: {scopes}.");
     let details = Some(json!({
@@ -49,7 +49,7 @@ pub(super) fn too_narrow(scopes: &str) -> ToolFailure {
     ToolFailure { status: Some(403), details, ..ToolFailure::new("connection_rejected", why) }
 }
 
-/// The scopes that a server wants, where an error says that it does.
+/// The scopes that a server requires, if an error contains them.
 pub(super) fn wanted_scopes(error: &(dyn Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -61,7 +61,7 @@ pub(super) fn wanted_scopes(error: &(dyn Error + 'static)) -> Option<String> {
     None
 }
 
-/// The same for a call: what its transport says is no cause to our library.
+/// The same for a call: our library does not report errors of the transport as a cause.
 pub(super) fn sent_in_vain(error: &ServiceError) -> Option<String> {
     let ServiceError::TransportSend(sent) = error else { return None };
     wanted_scopes(&*sent.error)

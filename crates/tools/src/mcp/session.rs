@@ -1,4 +1,4 @@
-//! Connections to one MCP server: made when they are needed, kept, and made anew after a crash.
+//! Connections to one MCP server: opened when they are needed, cached, and reopened after a crash.
 
 use super::bounded::BoundedLines;
 use super::handler::{ActiveCalls, McpClientHandler};
@@ -26,24 +26,24 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
-/// Longest message of a server.
+/// Maximum size of a message of the server.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Pages of one listing, and tools altogether: who has more lists for ever.
+/// Maximum number of pages of one listing: a server with more may list forever.
 const PAGES_MAX: usize = 500;
 const TOOLS_MAX: usize = 10_000;
 
-/// Connections per server at once: one per credential, and some for callers who must not meet.
+/// Concurrent connections per server: one per credential, and some for callers that must not share one.
 const SESSIONS_MAX: usize = 16;
 
-/// First and longest pause before a lost server is tried again.
+/// First and longest delay before reconnecting to a lost server.
 const BACK_OFF_MIN: Duration = Duration::from_millis(250);
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// What a server prints beside its protocol goes to the log, line by line, each so long at most.
+/// A server's standard error goes to the log, line by line, each limited to this length.
 const STDERR_BYTES_MAX: u64 = 1_000;
 
-/// How long a server that is closed may take to go by itself.
+/// How long a closed server may take to exit by itself.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 pub(super) type McpClientService = RunningService<RoleClient, McpClientHandler>;
@@ -57,7 +57,7 @@ pub(super) struct McpConnections {
     back_off: Mutex<BackOff>,
     /// Why the last attempt to connect failed, if it did.
     outage: std::sync::Mutex<Option<String>>,
-    /// It has asked a person before: callers get connections of their own.
+    /// The server has asked a person before: callers get separate connections.
     asks: AtomicBool,
     changed: Arc<Notify>,
     closing: CancellationToken,
@@ -69,9 +69,9 @@ struct McpConnection {
     credential: ToolCredential,
     service: McpClientService,
     desk: Arc<ActiveCalls>,
-    /// Whether the server has said that it does not know who calls.
+    /// Whether the server has rejected the credential.
     refused: Arc<AtomicBool>,
-    /// The program, where there is one; ends with the connection.
+    /// The child process, if there is one; ends with the connection.
     _program: Option<RunningChild>,
 }
 
@@ -214,7 +214,7 @@ impl McpConnections {
         })
     }
 
-    /// Resolves when a call has taken too long, not counting the time in which a person is asked.
+    /// Resolves when a call has exceeded its time limit, not counting the time in which a person is asked.
     async fn too_long(&self, desk: &ActiveCalls) {
         let mut left = self.limits.call;
         loop {
@@ -231,13 +231,13 @@ impl McpConnections {
         }
     }
 
-    /// A connection that lives: one there is, or a new one.
+    /// A live connection: a cached one, or a new one.
     async fn session(
         &self,
         credential: &ToolCredential,
         by: Option<&ToolRequest>,
     ) -> Result<Arc<McpConnection>, String> {
-        // Whoever waits here waits for the one connection that is being made.
+        // Callers that wait here wait for the same connection attempt.
         let mut sessions = self.sessions.lock().await;
         sessions.retain(|session| {
             !session.service.is_closed()
@@ -252,7 +252,7 @@ impl McpConnections {
         if let Some(session) = sessions.iter().find(fits) {
             return Ok(Arc::clone(session));
         }
-        // Tokens are renewed: a connection whose credential nobody uses any more makes room.
+        // Tokens are renewed: a connection whose credential is no longer used is evicted first.
         let idle = |session: &Arc<McpConnection>| Arc::strong_count(session) == 1;
         if sessions.len() >= SESSIONS_MAX
             && let Some(at) = sessions.iter().position(idle)
@@ -267,7 +267,7 @@ impl McpConnections {
         let connected = connecting.unwrap_or_else(|_| {
             Err(format!("it did not introduce itself within {:?}", self.limits.start))
         });
-        // Who wants a token is not down.
+        // A server that requires a token is not down.
         self.remember(connected.as_ref().err().filter(|why| !refusal::is_one(why))).await;
         let session = Arc::new(connected?);
         sessions.push(Arc::clone(&session));
@@ -373,7 +373,7 @@ impl Drop for McpConnections {
     }
 }
 
-/// How a call ended that has no result.
+/// Why a call ended without a result.
 enum CallInterruption {
     Lost,
     Trouble(ToolFailure),
@@ -389,7 +389,7 @@ fn arguments_of(value: &serde_json::Value) -> serde_json::Map<String, serde_json
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// What a server said, without what our own libraries say around it.
+/// The server's message, without the prefixes of our libraries.
 fn said(error: &ServiceError) -> String {
     if let ServiceError::McpError(error) = error {
         return error.message.to_string();
@@ -403,7 +403,7 @@ fn root(error: &dyn std::error::Error) -> String {
         inner = source;
     }
     let text = inner.to_string();
-    // rmcp names the Rust type of its transport in front of some reasons.
+    // rmcp prefixes some reasons with the Rust type of its transport.
     let text = text.rsplit("] error: ").next().unwrap_or_default();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

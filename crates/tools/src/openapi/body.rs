@@ -10,7 +10,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// How a field of a form is written where nobody says how.
+/// The default encoding of a form field.
 const USUAL: StyleManner = StyleManner {
     style: ParameterStyle::Form,
     explode: true,
@@ -25,7 +25,7 @@ pub(crate) struct WrittenBody {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Writes `value`, or says what is wrong with it.
+/// Encodes `value`, or reports what is wrong with it.
 pub(crate) fn write(content: &MediaContent, value: &Value) -> Result<WrittenBody, String> {
     let kind = media_type(&content.label);
     if is_json(&kind) {
@@ -60,7 +60,7 @@ pub(crate) fn write(content: &MediaContent, value: &Value) -> Result<WrittenBody
     }
 }
 
-/// Bytes that a program has as base64.
+/// Decodes the base64 of a program.
 pub(crate) fn from_base64(text: &str) -> Result<Vec<u8>, String> {
     let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
     let is_url_safe = compact.contains(['-', '_']);
@@ -75,7 +75,7 @@ fn written(label: &str, bytes: Vec<u8>) -> WrittenBody {
     WrittenBody { label: label.to_owned(), bytes }
 }
 
-/// `image/*` is no label of one body.
+/// A wildcard such as `image/*` cannot label a body.
 fn label_for<'l>(label: &'l str, instead: &'l str) -> &'l str {
     if label.contains('*') { instead } else { label }
 }

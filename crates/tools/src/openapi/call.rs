@@ -1,4 +1,4 @@
-//! Turns a call into a request.
+//! Converts a call into a request.
 
 use super::body::{self, WrittenBody};
 use super::plan::{BodyPlan, MediaContent, ParameterCarrier, PlanParameter, RequestPlan, holes};
@@ -14,16 +14,16 @@ use url::Url;
 /// Longest URL: servers refuse longer ones, most of them sooner.
 const URL_BYTES_MAX: usize = 32 << 10;
 
-/// What a request needs beside the plan and the arguments.
+/// What a request needs besides the plan and the arguments.
 pub(crate) struct RequestContext<'s> {
     /// Where the description was found.
     pub(crate) source: Option<&'s Url>,
-    /// Where whoever configured the source wants requests to go.
+    /// The base URL that the operator configured.
     pub(crate) base: Option<&'s Url>,
     pub(crate) credential: &'s ToolCredential,
 }
 
-/// The request that a call stands for, or what is wrong with its arguments.
+/// Builds the request of a call, or reports what is wrong with its arguments.
 pub(crate) fn request(
     plan: &RequestPlan,
     args: &Value,
@@ -59,7 +59,7 @@ fn base(plan: &RequestPlan, args: &Value, setting: &RequestContext<'_>) -> Resul
     )
 }
 
-/// A description speaks for its own origin, and beyond it as far as where it comes from allows.
+/// A description may use its own origin. Beyond it, the reach is that of the description's own address.
 fn reach(base: &Url, setting: &RequestContext<'_>) -> RequestReach {
     match setting.source {
         _ if setting.base.is_some() => RequestReach::Anywhere,
@@ -112,7 +112,7 @@ fn missing_path_parameter(name: &str) -> String {
     format!("Missing required path parameter: {name}")
 }
 
-/// The path with its holes filled. No value can lead to another path.
+/// The path with its parameters filled in. No value can lead to another path.
 fn filled(path: &str, plan: &RequestPlan, args: &Value) -> Result<String, String> {
     let mut filled = path.to_owned();
     for name in holes(path) {
@@ -171,7 +171,7 @@ fn values<'p>(
     here.filter_map(|parameter| Some((parameter, find(args, parameter)?)))
 }
 
-/// Moves values from under the name of where they go, such as `query`, to their own; whether there were any.
+/// Moves values from the name of their location, such as `query`, to the top level; whether there were any.
 pub(crate) fn flattened(plan: &RequestPlan, args: &mut Value) -> bool {
     let Value::Object(args) = args else { return false };
     let mut has_moved = false;
@@ -194,7 +194,7 @@ pub(crate) fn flattened(plan: &RequestPlan, args: &mut Value) -> bool {
     has_moved
 }
 
-/// A value by its name, or under the name of where it goes.
+/// A value by its name, or below the name of its location.
 fn find<'v>(args: &'v Value, parameter: &PlanParameter) -> Option<&'v Value> {
     let nested = parameter
         .carrier
@@ -225,7 +225,7 @@ fn bytes_content(body: &BodyPlan) -> Option<&MediaContent> {
     body.contents.iter().find(|content| content.label.contains("octet-stream"))
 }
 
-/// The media type for a file, where nobody chose one: its own, one that stands for several, or that of any bytes.
+/// The media type for a file if the program chose none: the file's own, a matching wildcard, or one for any bytes.
 fn file_content<'b>(body: &'b BodyPlan, file: &Value) -> Option<&'b MediaContent> {
     let own = file.get("mimeType").and_then(Value::as_str).filter(|_| is_file(file))?;
     let own = media_type(own);

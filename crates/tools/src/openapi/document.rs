@@ -1,5 +1,5 @@
-//! A description's text and what its references lead to. References lead inside the text and nowhere
-//! else: no description makes us read a file or fetch an address.
+//! A description's text and its references. References lead inside the text and nowhere else: no description makes us
+//! read a file or fetch an address.
 
 use super::ImportError;
 use super::raw::RawMembers;
@@ -8,24 +8,24 @@ use serde_json::value::RawValue;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// A reference that leads to a reference, and so on, this often, leads in a circle.
+/// More references in a row than this are a loop.
 const HOPS_MAX: usize = 32;
 
-/// Bytes that following references may read, all together. The largest public descriptions need a tenth;
-/// one that needs more is made to be slow.
+/// Bytes that following references may read in total. The largest public descriptions need a tenth;
+/// one that needs more was made to be slow.
 const READ_BYTES_MAX: usize = 4 << 30;
 
 /// A description being imported.
 pub(crate) struct OpenApiDocument<'a> {
     pub(crate) top: RawMembers<'a>,
-    /// `components`, two levels deep.
+    /// `components`, indexed two levels deep.
     components: HashMap<String, HashMap<String, &'a RawValue>>,
     paths: HashMap<String, &'a RawValue>,
     n_bytes_read: Cell<usize>,
 }
 
 impl<'a> OpenApiDocument<'a> {
-    /// Looks at the outermost levels of a JSON text.
+    /// Parses the outermost levels of a JSON text.
     pub(crate) fn new(text: &'a str) -> Result<Self, ImportError> {
         let top =
             RawMembers::of_text(text).map_err(|error| ImportError::Syntax(error.to_string()))?;
@@ -52,7 +52,7 @@ impl<'a> OpenApiDocument<'a> {
         Err("its references lead in a circle".into())
     }
 
-    /// What a reference such as `#/components/schemas/Pet` leads to.
+    /// Resolves a reference such as `#/components/schemas/Pet`.
     pub(crate) fn look_up(&self, reference: &str) -> Result<&'a RawValue, String> {
         let Some(pointer) = reference.strip_prefix("#/") else {
             return Err(format!("{reference} leads outside the description"));
@@ -70,12 +70,12 @@ impl<'a> OpenApiDocument<'a> {
         Ok(raw)
     }
 
-    /// Whether following references has become too much work.
+    /// Whether the limit on following references is exceeded.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.n_bytes_read.get() > READ_BYTES_MAX
     }
 
-    /// The first steps, by way of the index.
+    /// Resolves the first steps with the index.
     fn enter_reference<'n>(&self, names: &'n [String]) -> Option<(&'a RawValue, &'n [String])> {
         match names {
             [first, kind, name, rest @ ..] if first == "components" => {
@@ -96,7 +96,7 @@ fn step<'a>(raw: &'a RawValue, name: &str) -> Option<&'a RawValue> {
     RawMembers::from_raw(raw)?.raw(name)
 }
 
-/// A name in a pointer as it stands in the text.
+/// Decodes a name of a JSON pointer.
 fn unescaped(name: &str) -> String {
     percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~")
 }

@@ -1,19 +1,19 @@
-//! What a security scheme says about where tokens come from: `flows` of OAuth 2, and documents of its server.
+//! Where the tokens of a security scheme come from: the `flows` of OAuth 2, and the metadata of its server.
 
 use super::raw::RawMembers;
 use crate::{TokenFlow, TokenFlowKind, TokenSource};
 use std::collections::BTreeSet;
 use url::Url;
 
-/// Scopes that are asked for: more of them no person reads.
+/// Maximum number of requested scopes: people do not read more.
 const SCOPES_MAX: usize = 50;
 
-/// The flows that we know, the most usual first.
+/// The known flows, the most usual first.
 const KINDS: [TokenFlowKind; 3] =
     [TokenFlowKind::Code, TokenFlowKind::Device, TokenFlowKind::ClientCredentials];
 
-/// Where a scheme's tokens come from. `wanted` are the scopes that operations name, `source` is where the description
-/// was found: its addresses may begin there, and none may be less guarded than it.
+/// Where a scheme's tokens come from. `wanted` are the scopes that operations require. `source` is the address of the
+/// description: relative addresses are resolved against it, and none may be less secure than it.
 pub(super) fn tokens(
     scheme: &RawMembers<'_>,
     wanted: &BTreeSet<String>,
@@ -35,7 +35,7 @@ pub(super) fn tokens(
     Some(TokenSource { metadata, flows, scopes })
 }
 
-/// One flow. Without its addresses it is none.
+/// Parses one flow; none if its addresses are missing.
 fn flow(kind: TokenFlowKind, members: &RawMembers<'_>, source: Option<&Url>) -> Option<TokenFlow> {
     let address = |name: &str| address(&members.text_member(name)?, source);
     let (authorization, device) = (address("authorizationUrl"), address("deviceAuthorizationUrl"));
@@ -48,14 +48,14 @@ fn flow(kind: TokenFlowKind, members: &RawMembers<'_>, source: Option<&Url>) -> 
     Some(TokenFlow { kind, authorization, token, refresh, device })
 }
 
-/// The names of a flow's scopes; what cannot be a scope is none.
+/// The names of a flow's scopes; invalid ones are skipped.
 fn offered(declared: &RawMembers<'_>, kind: TokenFlowKind) -> Vec<String> {
     let flow = declared.members(kind.as_str()).unwrap_or_default();
     let named = flow.members("scopes").unwrap_or_default();
     named.iter().flat_map(|(name, _)| crate::http::scopes(name)).collect()
 }
 
-/// A web address, no less guarded than where the description comes from.
+/// A web address that is at least as secure as the address of the description.
 fn address(text: &str, source: Option<&Url>) -> Option<Url> {
     let url = match source {
         Some(source) => source.join(text).ok()?,

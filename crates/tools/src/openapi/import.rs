@@ -1,4 +1,4 @@
-//! Reads a description once: what it offers is kept, its text is not.
+//! Imports a description: reads the text once and stores only what it offers.
 
 use super::document::OpenApiDocument;
 use super::integration::{ApiInfo, OpenApi};
@@ -17,48 +17,48 @@ use url::Url;
 /// Longest description: the largest public one, of a whole cloud of office software, has 47 million bytes.
 pub const TEXT_BYTES_MAX: usize = 48_000_000;
 
-/// Operations of one description; the largest public one has a fourth.
+/// Maximum number of operations; the largest public description has a quarter.
 const OPERATIONS_MAX: usize = 50_000;
 
 /// Longest description of a tool.
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
-/// Operations left out that are told one by one.
+/// Maximum number of omitted operations that are listed individually.
 const LEFT_OUT_MAX: usize = 100;
 
-/// What a description cannot say about itself.
+/// Settings that the description does not contain.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Where it was found: relative servers begin there.
+    /// The address of the description: relative servers are resolved against it.
     pub source: Option<Url>,
-    /// Where requests go, whatever the description says.
+    /// The base URL for requests; overrides the servers of the description.
     pub base: Option<Url>,
-    /// What calls are made with.
+    /// The HTTP client for calls.
     pub client: ApiClient,
 }
 
 /// Why a description was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// Longer than we read.
+    /// The text exceeds the size limit.
     #[error("the description has {n_bytes} bytes, {TEXT_BYTES_MAX} at most")]
     TooLarge {
-        /// How long.
+        /// Its length.
         n_bytes: usize,
     },
-    /// Neither JSON nor YAML.
+    /// The text is neither JSON nor YAML.
     #[error("the description cannot be read: {0}")]
     Syntax(String),
-    /// Something else, or another version.
+    /// The document is not OpenAPI 3.0 or 3.1.
     #[error("{0}")]
     NotOpenApi(String),
-    /// Made to be slow.
+    /// The limit on following references was exceeded.
     #[error("the description's references are too many and too deep")]
     TooDeep,
-    /// More than anybody can call.
+    /// The description has too many operations.
     #[error("the description has more than {OPERATIONS_MAX} operations")]
     TooMany,
-    /// Nothing to call.
+    /// The description has no operations.
     #[error("the description has no operation that can be called{0}")]
     Empty(String),
 }
@@ -66,9 +66,9 @@ pub enum ImportError {
 /// An operation that did not become a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Which: `GET /pets`.
+    /// The operation: `GET /pets`.
     pub operation: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -222,7 +222,7 @@ fn spec(
     }
 }
 
-/// What the author says an operation does; where the author is silent, the request.
+/// The author's description of an operation; without one, the request.
 fn description(members: &RawMembers<'_>, about: &str) -> String {
     let line = |name| members.text_member(name).map(|text| cut(&text, DESCRIPTION_CHARS_MAX));
     let (summary, text) =

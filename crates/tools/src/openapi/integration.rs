@@ -24,29 +24,29 @@ pub struct OpenApi {
     pub(super) options: Options,
 }
 
-/// What a description says about the API as a whole.
+/// General information about the API.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ApiInfo {
-    /// What people call it.
+    /// Its title.
     pub title: String,
-    /// Which version of it.
+    /// Its version.
     pub version: String,
-    /// What it is good for.
+    /// Its description.
     pub description: String,
 }
 
 impl OpenApi {
-    /// What the description says about the API as a whole.
+    /// General information about the API.
     pub const fn about(&self) -> &ApiInfo {
         &self.about
     }
 
-    /// Operations that did not become tools, and why.
+    /// Operations that did not become tools, with the reasons.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
     }
 
-    /// The addresses that the description names, with holes.
+    /// The server URLs of the description, with their variables.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(|server| server.url.as_str())
     }

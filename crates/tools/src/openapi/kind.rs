@@ -74,7 +74,7 @@ impl SourceKind for OpenApiKind {
                 (None, None, Some(url)) => fetch(&parse(url)?, credential, context.http).await?,
                 (None, None, None) => return Err("an API has url, file or text".into()),
             };
-            // The text is stored, so no known secret may be in it: an API may repeat the one it was read with.
+            // The text is stored, so it must not contain a known secret: an API may repeat the one it was read with.
             let text: Arc<str> = scrub::scrub_text(&text).into();
             let opened = opened(config, Arc::clone(&text), context.http).await?;
             let described = Some(StoredDescription { kind: self.name(), text });
@@ -110,7 +110,7 @@ impl SourceKind for OpenApiKind {
 
     fn config_from_executor(&self, source: &Value) -> Result<SourceConfig, String> {
         let base = SourceConfig::from_executor(self.name(), source);
-        let spec = source["spec"].as_str().ok_or("it says no address")?;
+        let spec = source["spec"].as_str().ok_or("it has no address")?;
         if spec.starts_with("http") {
             return Ok(SourceConfig { url: Some(with_query(spec, source)?), ..base });
         }
@@ -121,7 +121,7 @@ impl SourceKind for OpenApiKind {
     }
 }
 
-/// A description that a request names or contains.
+/// A description that a request references or contains.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SentSpec {
     /// Its address.
@@ -154,7 +154,7 @@ impl SentSpec {
     }
 }
 
-/// A description sent as text, if it is not too long.
+/// Checks the size of a description that was sent as text.
 fn bounded(text: String) -> Result<String, BadBody> {
     match text.len() > SENT_BYTES_MAX {
         true => Err(BadBody::new(format!(
@@ -164,7 +164,7 @@ fn bounded(text: String) -> Result<String, BadBody> {
     }
 }
 
-/// What the description at an address would become. Nothing is kept.
+/// Previews the import of the description at an address. Stores nothing.
 pub async fn preview_at(url: &str, http: &ApiClient) -> Result<Value, String> {
     let parsed = parse(&url.to_owned())?;
     let text = fetch(&parsed, &ToolCredential::none(), http).await?;
@@ -179,7 +179,7 @@ async fn opened(
     let source = config.url.as_ref().map(parse).transpose()?;
     let base = config.base_url.as_ref().map(parse).transpose()?;
     let options = Options { source, base, client: http.clone() };
-    // Importing a large description takes a while: it must not block other tasks.
+    // Importing a large description is slow: it must not block other tasks.
     let imported = tokio::task::spawn_blocking(move || import(&text, options)).await;
     let api = imported.map_err(|_| "its description broke the importer".to_owned())?;
     let api = api.map_err(|error| error.to_string())?;

@@ -1,18 +1,18 @@
-//! What operations are called: `<group>.<leaf>`, the same names that Executor gives them.
+//! The names of operations: `<group>.<leaf>`, the same names that Executor gives them.
 
 use std::collections::HashMap;
 
-/// Longest group or leaf: generated ids can fill a page, and a path has an end.
+/// Longest group or leaf: generated ids can fill a page, and the length of a path is limited.
 const NAME_CHARS_MAX: usize = 100;
 
-/// What a name is made of.
+/// The parts of an operation that its name is made of.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NamedOperation {
-    /// In small letters.
+    /// The method in lower case.
     pub(crate) method: String,
-    /// `/users/{id}`.
+    /// The path, such as `/users/{id}`.
     pub(crate) path: String,
-    /// `operationId`, where there is one.
+    /// `operationId`, if there is one.
     pub(crate) id: Option<String>,
     /// The first tag.
     pub(crate) tag: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) fn names(operations: &[NamedOperation]) -> Vec<String> {
             names[idx] = refine(&parts[idx]);
         }
     }
-    // Only names that authors chose can still be the same.
+    // Only names that authors chose can still be equal.
     for (n, idx) in doubles(&names).into_iter().enumerate() {
         names[idx] = format!("{}{}", names[idx], n + 1);
     }
@@ -63,7 +63,7 @@ impl NameParts {
     }
 
     fn with_version(&self) -> String {
-        // Without a version the name stays, and the next round sees to it.
+        // Without a version the name does not change, and the next round handles it.
         if self.plain.starts_with(&format!("{}.", self.prefix)) {
             return self.plain.clone();
         }
@@ -106,7 +106,7 @@ fn id_of_path(operation: &NamedOperation) -> String {
     }
 }
 
-/// The first segment that says something.
+/// The first meaningful segment.
 fn path_group(path: &str) -> String {
     telling_segments(path).next().map_or_else(|| "root".into(), camel)
 }
@@ -150,7 +150,7 @@ fn is_version(segment: &str) -> bool {
     }
 }
 
-/// Words in small letters: at capitals, and at whatever is no letter or digit.
+/// Lower-case words, split at capitals and at all characters that are neither letters nor digits.
 fn words(text: &str) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     let mut words = vec![String::new()];
@@ -203,7 +203,7 @@ fn doubles(names: &[String]) -> Vec<usize> {
     (0..names.len()).filter(|idx| counts[names[*idx].as_str()] > 1).collect()
 }
 
-/// Eight characters that tell operations apart.
+/// Eight characters that distinguish operations.
 fn hash(operation: &NamedOperation) -> String {
     let id = operation.id.clone().unwrap_or_else(|| id_of_path(operation));
     let text = serde_json::json!({ "method": operation.method, "path": operation.path, "operationId": id });

@@ -1,4 +1,4 @@
-//! What a description says, in the form in which Executor's clients preview it. Reads the text only: no tool is made.
+//! The preview of a description in the form that Executor's clients use. Parses the text only and makes no tools.
 
 use super::document::OpenApiDocument;
 use super::import::{DescribedOperation, ImportError, about, operations, with_json};
@@ -121,7 +121,7 @@ fn auth_strategies(document: &OpenApiDocument<'_>, schemes: &[Value]) -> Vec<Vec
     }
 }
 
-/// The headers that each strategy needs. A strategy with OAuth 2 has a preset of its own.
+/// The headers that each strategy needs. A strategy with OAuth 2 has a separate preset.
 fn header_presets(schemes: &[Value], strategies: &[Vec<String>]) -> Vec<Value> {
     let find = |name: &String| schemes.iter().find(|scheme| scheme["name"] == name.as_str());
     let preset = |names: &Vec<String>| {
@@ -143,7 +143,7 @@ fn header_presets(schemes: &[Value], strategies: &[Vec<String>]) -> Vec<Value> {
     strategies.iter().filter_map(preset).collect()
 }
 
-/// What people call a scheme, and the header that it fills, if it fills one.
+/// The display name of a scheme, and the header that it fills, if any.
 fn header(scheme: &Value) -> (String, Option<String>) {
     let text = |name: &str| scheme[name].as_str().unwrap_or_default().to_owned();
     match (text("type").as_str(), text("scheme").as_str(), text("in").as_str()) {
@@ -164,7 +164,7 @@ fn oauth2_presets(scheme: &Value) -> Vec<Value> {
         let found = &scheme["flows"][flow];
         let (token, authorization) =
             (found["tokenUrl"].as_str()?, found["authorizationUrl"].as_str());
-        // Without an address where a person agrees there is no such flow.
+        // An authorization code flow requires an authorization URL.
         if flow == "authorizationCode" && authorization.is_none() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! One operation, read: what it takes, and how that becomes a request.
+//! Parses one operation: its arguments, and how they become a request.
 
 use super::document::OpenApiDocument;
 use super::raw::{self, RawMembers};
@@ -12,16 +12,16 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Parameters of one operation.
+/// Maximum number of parameters of one operation.
 const PARAMETERS_MAX: usize = 500;
 
-/// Media types of one body.
+/// Maximum number of media types of one body.
 const CONTENTS_MAX: usize = 32;
 
-/// Media types of one body whose schemas are looked at.
+/// Maximum number of media types of one body whose schemas are read.
 const BODY_SCHEMAS_MAX: usize = 4;
 
-/// Headers that belong to the connection, not to the program. OpenAPI says so of the first three.
+/// Headers that belong to the connection, not to the program. The first three are reserved by OpenAPI.
 const OWN_HEADERS: [&str; 11] = [
     "accept",
     "content-type",
@@ -44,7 +44,7 @@ pub(crate) struct RequestPlan {
     pub(crate) parameters: Vec<PlanParameter>,
     pub(crate) body: Option<BodyPlan>,
     pub(crate) servers: Arc<[ServerTemplate]>,
-    /// What to ask for.
+    /// The `Accept` header.
     pub(crate) accept: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct PlanParameter {
     pub(crate) is_required: bool,
 }
 
-/// Which part of the request a parameter is in.
+/// The part of the request that a parameter is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterCarrier {
     Path,
@@ -88,7 +88,7 @@ impl ParameterCarrier {
     }
 }
 
-/// What a body may be.
+/// The media types of a body.
 #[derive(Debug)]
 pub(crate) struct BodyPlan {
     /// At least one, the default first.
@@ -98,15 +98,15 @@ pub(crate) struct BodyPlan {
 /// One media type of a body.
 #[derive(Debug)]
 pub(crate) struct MediaContent {
-    /// With its parameters, as the description has it.
+    /// The media type with its parameters, as in the description.
     pub(crate) label: String,
-    /// How fields of a form are written, where it says so.
+    /// How fields of a form are encoded, if the description specifies it.
     pub(crate) fields: Vec<(String, FormFieldPlan)>,
     /// Fields that are files.
     pub(crate) files: Vec<String>,
 }
 
-/// How one field of a form is written.
+/// How one field of a form is encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct FormFieldPlan {
     pub(crate) content_type: Option<String>,
@@ -122,11 +122,11 @@ pub(crate) struct OperationReader<'d, 'a> {
     pub(crate) schemas: SchemaConverter<'d, 'a>,
     pub(crate) servers: Arc<[ServerTemplate]>,
     pub(crate) reserved: Vec<ReservedParameter>,
-    /// Whether the servers of the description do not count.
+    /// Whether a configured base URL overrides the servers of the description.
     pub(crate) has_base: bool,
 }
 
-/// An operation with the schemas of what it takes and gives, as text.
+/// An operation with the schemas of its arguments and result, as text.
 pub(crate) struct ReadOperation {
     pub(crate) plan: RequestPlan,
     pub(crate) input: String,
@@ -134,7 +134,7 @@ pub(crate) struct ReadOperation {
 }
 
 impl<'a> OperationReader<'_, 'a> {
-    /// Reads one operation, or says why it cannot be called.
+    /// Parses one operation, or reports why it cannot be called.
     pub(crate) fn read(
         &mut self,
         method: Method,
@@ -184,7 +184,7 @@ impl<'a> OperationReader<'_, 'a> {
             let members =
                 self.document.resolve(raw).map_err(|why| format!("a parameter: {why}"))?;
             let Some(parameter) = parameter(&members) else { continue };
-            // What the operation says counts more than what its path says.
+            // Parameters of the operation override those of its path.
             let same = |(known, _): &(PlanParameter, _)| {
                 known.name == parameter.name && known.carrier == parameter.carrier
             };
@@ -207,7 +207,7 @@ impl<'a> OperationReader<'_, 'a> {
         Ok(found.into_iter().map(|(parameter, _)| parameter).collect())
     }
 
-    /// Whether the connection fills it, so that no program needs to.
+    /// Whether the connection fills the parameter, so that no program needs to.
     fn is_ours(&self, parameter: &PlanParameter) -> bool {
         let is_own = parameter.carrier == ParameterCarrier::Header
             && OWN_HEADERS.iter().any(|name| parameter.name.eq_ignore_ascii_case(name));
@@ -249,7 +249,7 @@ impl<'a> OperationReader<'_, 'a> {
         if contents.is_empty() {
             return Ok(None);
         }
-        // JSON is what programs have; otherwise the author's first choice.
+        // Programs work with JSON; otherwise the author's first choice.
         contents.sort_by_key(|(label, _)| !is_json(&media_type(label)));
         let is_required = members.flag("required").unwrap_or(false);
         self.body_input(&contents, is_required, input);
@@ -295,7 +295,7 @@ impl<'a> OperationReader<'_, 'a> {
             (None, _) => json!(true),
             (Some(schema), false) => schema,
             (Some(schema), true) if takes_text(&schema) => schema,
-            // XML and other languages of its own: programs have its text.
+            // XML and other text formats: the program passes the text.
             (Some(schema), true) => json!({ "anyOf": [{ "type": "string" }, schema] }),
         }
     }
@@ -322,7 +322,7 @@ impl<'a> OperationReader<'_, 'a> {
         MediaContent { label: label.to_owned(), fields: fields.collect(), files }
     }
 
-    /// What a success looks like, and which media type to ask for.
+    /// The schema of a successful answer, and the media type to request.
     fn output(&mut self, operation: &RawMembers<'a>) -> (Option<Value>, Option<String>) {
         let responses = operation.members("responses").unwrap_or_default();
         let mut good: Vec<_> = responses.iter().filter(|(code, _)| code.starts_with('2')).collect();
@@ -403,7 +403,7 @@ fn parameter(members: &RawMembers<'_>) -> Option<PlanParameter> {
     Some(PlanParameter { name, carrier, manner, is_required })
 }
 
-/// A hole in a path that nobody described.
+/// A path parameter without a declaration.
 fn undeclared(name: &str) -> PlanParameter {
     let style = ParameterStyle::Simple;
     let manner = StyleManner { style, explode: false, allow_reserved: false, as_json: false };
@@ -445,14 +445,14 @@ fn field(raw: &RawValue) -> Option<FormFieldPlan> {
     Some(FormFieldPlan { content_type, manner: says_how.then_some(manner) })
 }
 
-/// Whether a body is text in a language that we do not write.
+/// Whether a body is text in a format that we do not write.
 fn is_text_only(label: &str) -> bool {
     let kind = media_type(label);
     let is_form = kind == "application/x-www-form-urlencoded" || kind.starts_with("multipart/");
     !is_json(&kind) && !is_form
 }
 
-/// One schema that allows what each of them allows.
+/// A schema that accepts what any of them accepts.
 fn either(mut schemas: Vec<Value>) -> Option<Value> {
     let mut seen = HashSet::new();
     schemas.retain(|schema| seen.insert(schema.to_string()));

@@ -1,14 +1,14 @@
-//! What a description would become, for people who decide whether to add it. Nothing is kept.
+//! Previews the import of a description, for people who decide whether to add it. Stores nothing.
 
 use super::{Options, import, outline};
 use crate::{Integration as _, IntegrationSlug};
 use serde_json::Value;
 use url::Url;
 
-/// Tools that a preview names; `toolCount` counts all.
+/// Maximum number of tools in a preview; `toolCount` counts all.
 const PREVIEW_TOOLS_MAX: usize = 200;
 
-/// What a description would become. A large one takes a while: it does not block other tasks.
+/// Previews the import of a description. Runs on a blocking thread, because large descriptions are slow.
 pub async fn preview(text: String, source: Option<Url>) -> Result<Value, String> {
     let previewing = tokio::task::spawn_blocking(move || preview_now(&text, source));
     previewing.await.map_err(|_| "the description broke the importer".to_owned())?

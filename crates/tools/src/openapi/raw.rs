@@ -1,5 +1,5 @@
-//! Looks into JSON text without reading all of it: what nobody asks for is skipped, and what has the wrong
-//! type is not there. Descriptions of APIs are large, and few are without a small mistake.
+//! Reads parts of a JSON text lazily: unused members are skipped, and members of the wrong type count
+//! as absent. Descriptions of APIs are large, and few are without a small mistake.
 
 use serde::Deserializer as _;
 use serde::de::{MapAccess, Visitor};
@@ -12,12 +12,12 @@ use std::fmt;
 pub(crate) struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> RawMembers<'a> {
-    /// The members of an object; none if `raw` is something else.
+    /// The members of an object; none if `raw` is not an object.
     pub(crate) fn from_raw(raw: &'a RawValue) -> Option<Self> {
         Deserializer::from_str(raw.get()).deserialize_map(MemberCollector).ok().map(Self)
     }
 
-    /// As [`Self::of`], for a whole text, with what is wrong with it.
+    /// As [`Self::of`], for a whole text, with its syntax error.
     pub(crate) fn of_text(text: &'a str) -> Result<Self, serde_json::Error> {
         let mut reader = Deserializer::from_str(text);
         let members = reader.deserialize_map(MemberCollector)?;
@@ -25,7 +25,7 @@ impl<'a> RawMembers<'a> {
         Ok(Self(members))
     }
 
-    /// A member. Of two with one name the last counts.
+    /// A member. The last of two with the same name wins.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, raw)| *raw)
     }
@@ -56,7 +56,7 @@ impl<'a> RawMembers<'a> {
     }
 }
 
-/// One JSON value, read whole; none if it is nested deeper than anybody reads.
+/// One JSON value, parsed completely; none if it is nested too deeply.
 pub(crate) fn value(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }

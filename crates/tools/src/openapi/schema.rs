@@ -1,6 +1,6 @@
-//! Schemas as a description has them, made into JSON Schema 2020-12 that a validator takes. What several
-//! operations refer to is converted once and shared. Where a description contradicts itself, the result
-//! allows more: a server refuses what is wrong, a schema that refuses what is right helps nobody.
+//! Converts the schemas of a description to JSON Schema 2020-12 that a validator accepts. Schemas that several
+//! operations use are converted once and shared. If a description contradicts itself, the result is permissive:
+//! the server rejects invalid calls, whereas a schema that rejects valid ones makes the tool unusable.
 
 use super::document::OpenApiDocument;
 use super::raw;
@@ -10,28 +10,29 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Schemas that a description may share; the largest public ones have a tenth.
+/// Maximum number of shared schemas; the largest public descriptions have a tenth.
 const DEFINITIONS_MAX: usize = 100_000;
 
-/// Longest description of a field: an agent reads it, and pays for it.
+/// Longest description of a field: models read it, and every token costs.
 const DESCRIPTION_CHARS_MAX: usize = 400;
 
 /// Largest default that is shown.
 const DEFAULT_BYTES_MAX: usize = 200;
 
-/// Different patterns that are tried out; the rest are dropped, because a wrong one would spoil a schema.
+/// Maximum number of distinct patterns that are compiled; the rest are dropped, because an invalid one would
+/// invalidate the schema.
 const PATTERNS_MAX: usize = 5_000;
 
 /// Longest pattern.
 const PATTERN_BYTES_MAX: usize = 1_000;
 
-/// The name under which a file is shared.
+/// The name of the shared schema of files.
 const FILE: &str = "ToolFile";
 
 /// Converts the schemas of one description.
 pub(crate) struct SchemaConverter<'d, 'a> {
     document: &'d OpenApiDocument<'a>,
-    /// What each reference is called among the definitions.
+    /// The name of each reference among the definitions.
     names: HashMap<String, String>,
     taken: HashSet<String>,
     /// References that are named and not yet converted.
@@ -41,7 +42,7 @@ pub(crate) struct SchemaConverter<'d, 'a> {
 }
 
 impl<'d, 'a> SchemaConverter<'d, 'a> {
-    /// Nothing converted yet.
+    /// A converter that has converted nothing yet.
     pub(crate) fn new(document: &'d OpenApiDocument<'a>) -> Self {
         Self {
             document,
@@ -53,18 +54,18 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
         }
     }
 
-    /// One schema. What cannot be read is anything.
+    /// Converts one schema. One that cannot be parsed accepts anything.
     pub(crate) fn convert(&mut self, raw: &RawValue) -> Value {
         raw::value(raw).map_or(Value::Bool(true), |value| self.schema(value))
     }
 
-    /// A file, as programs have it.
+    /// The schema of a file.
     pub(crate) fn file(&mut self) -> Value {
         self.wants_file = true;
         json!({ "$ref": format!("#/$defs/{FILE}") })
     }
 
-    /// What the schemas converted so far share.
+    /// The definitions that the converted schemas share.
     pub(crate) fn finish(mut self) -> Arc<SchemaDefinitions> {
         let mut texts = BTreeMap::new();
         while let Some(reference) = self.pending.pop() {
@@ -146,7 +147,7 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
         if is_nullable { nullable(schema) } else { schema }
     }
 
-    /// A keyword that we keep, in today's form.
+    /// A supported keyword, in its 2020-12 form.
     fn keyword(
         &mut self,
         name: &str,
@@ -166,7 +167,7 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
             "propertyNames" => ("propertyNames", self.schema(value)),
             "prefixItems" => ("prefixItems", self.each_item(value)?),
             "allOf" => ("allOf", self.each_item(value)?),
-            // Descriptions say "one of" and mean "any of": their branches overlap.
+            // Descriptions often write `oneOf` for `anyOf`: their branches overlap.
             "anyOf" | "oneOf" => ("anyOf", self.each_item(value)?),
             "required" => ("required", required(value, optional)?),
             "enum" => ("enum", choices(value)?),
@@ -210,7 +211,7 @@ impl<'d, 'a> SchemaConverter<'d, 'a> {
         (!items.is_empty()).then_some(items.into())
     }
 
-    /// A pattern that the validator takes; one that it does not would spoil the whole schema.
+    /// A pattern that the validator accepts; an invalid one would invalidate the whole schema.
     fn pattern(&mut self, pattern: &str) -> Option<String> {
         if !self.patterns.contains_key(pattern) && self.patterns.len() < PATTERNS_MAX {
             let compiles = pattern.len() <= PATTERN_BYTES_MAX
@@ -268,7 +269,7 @@ fn types(value: Value) -> Option<Value> {
     }
 }
 
-/// Names of fields that the server fills in: nobody can be required to send them.
+/// Names of read-only fields: the server fills them in, so no caller can be required to send them.
 fn read_only_names(members: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(fields)) = members.get("properties") else { return vec![] };
     let is_read_only = |field: &Value| field.get("readOnly") == Some(&Value::Bool(true));
@@ -324,7 +325,7 @@ fn exclusive(schema: &mut Map<String, Value>, name: &str, bound: &str) {
     }
 }
 
-/// A choice of texts that somebody wrote as `[1, true]` is meant as texts.
+/// An enumeration of strings that was written as `[1, true]` in YAML is converted to strings.
 fn spelled_out(schema: &mut Map<String, Value>) {
     if schema.get("type").and_then(Value::as_str) != Some("string") {
         return;
@@ -366,7 +367,7 @@ fn nullable(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Bytes in a place where JSON has none.
+/// Whether a schema describes binary data, which JSON cannot hold.
 fn is_binary(members: &Map<String, Value>) -> bool {
     let is = |name: &str, value: &str| members.get(name).and_then(Value::as_str) == Some(value);
     let is_unencoded = !members.contains_key("contentEncoding");
@@ -392,7 +393,7 @@ fn file() -> Value {
     })
 }
 
-/// A description on one line, cut where it becomes long.
+/// A description on one line, truncated if it is long.
 pub(crate) fn shortened(text: &str) -> String {
     cut(text, DESCRIPTION_CHARS_MAX)
 }

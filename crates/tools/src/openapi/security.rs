@@ -1,4 +1,4 @@
-//! The ways in which an API lets callers prove who they are, as templates for connections.
+//! The authentication methods of an API, as templates for connections.
 
 use super::document::OpenApiDocument;
 use super::flows;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
-/// Ways that are offered; descriptions with more repeat themselves.
+/// Maximum number of methods; descriptions with more repeat themselves.
 const METHODS_MAX: usize = 32;
 
 /// One security scheme.
@@ -18,18 +18,18 @@ struct SecurityScheme {
     name: String,
     kind: AuthKind,
     place: PlacementKind,
-    /// Header, parameter or cookie.
+    /// The name of the header, parameter or cookie.
     field: String,
     prefix: String,
     /// Where its tokens come from.
     tokens: Option<TokenSource>,
 }
 
-/// What operations want to be allowed, by the name of the scheme.
+/// The scopes that operations require, by the name of the scheme.
 type RequiredScopes = BTreeMap<String, BTreeSet<String>>;
 
-/// The ways to prove who calls: what must go together stays together, the author's first choice first. `required` is
-/// what operations require of their own, `source` is where the description was found.
+/// The authentication methods: schemes that are required together form one method, the author's first choice first.
+/// `required` are the requirements of single operations, `source` is the address of the description.
 pub(crate) fn methods<'a>(
     document: &OpenApiDocument<'a>,
     required: impl Iterator<Item = &'a RawValue>,
@@ -149,7 +149,7 @@ fn method(group: &[&SecurityScheme], n_keys: &mut usize) -> AuthMethod {
     let template = match oauth {
         Some(scheme) => format!("oauth-{}", scheme.name),
         None => {
-            // From nought, as Executor counts: its users' scripts name them.
+            // Numbered from zero, as in Executor: scripts of its users contain these names.
             *n_keys += 1;
             format!("apikey-{}", *n_keys - 1)
         }

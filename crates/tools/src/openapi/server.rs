@@ -1,4 +1,4 @@
-//! Where requests go: the servers that a description names, and who may choose among them.
+//! The target of requests: the servers that a description names, and which of them a program may choose.
 
 use super::document::OpenApiDocument;
 use super::raw::{self, RawMembers};
@@ -11,19 +11,19 @@ use url::Url;
 /// Servers that an operation may choose from.
 const SERVERS_MAX: usize = 64;
 
-/// A server: a URL with holes.
+/// A server: a URL with variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerTemplate {
     pub(crate) url: String,
     pub(crate) variables: Vec<ServerVariable>,
 }
 
-/// A hole in a server's URL.
+/// A variable in a server's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerVariable {
     pub(crate) name: String,
     pub(crate) default: String,
-    /// What it may be; empty for anything.
+    /// Its allowed values; empty for any.
     pub(crate) choices: Vec<String>,
     pub(crate) description: Option<String>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn servers(members: &RawMembers<'_>) -> Option<Vec<ServerTemplate>> {
     (!servers.is_empty()).then_some(servers)
 }
 
-/// The servers of a whole description. The specification's default is where it was found.
+/// The servers of a whole description. By default, the origin of the description itself.
 pub(crate) fn default_servers(document: &OpenApiDocument<'_>) -> Vec<ServerTemplate> {
     servers(&document.top)
         .unwrap_or_else(|| vec![ServerTemplate { url: "/".into(), variables: vec![] }])
@@ -59,7 +59,7 @@ fn variable(name: &str, raw: &RawValue) -> Option<ServerVariable> {
     Some(ServerVariable { name: name.to_owned(), default, choices, description })
 }
 
-/// Text, also where somebody wrote `8080` without quotes.
+/// Text, also for a scalar such as `8080` without quotes.
 fn plain_text(raw: &RawValue) -> Option<String> {
     match raw::value(raw)? {
         Value::String(text) => Some(text),
@@ -68,7 +68,7 @@ fn plain_text(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// What a program may say about the server; none if there is nothing to choose.
+/// The schema of the `server` argument; none if there is nothing to choose.
 pub(crate) fn input(servers: &[ServerTemplate]) -> Option<Value> {
     let mut members = Map::new();
     if servers.len() > 1 {
@@ -95,7 +95,7 @@ pub(crate) fn input(servers: &[ServerTemplate]) -> Option<Value> {
         .then(|| json!({ "type": "object", "properties": members, "additionalProperties": false }))
 }
 
-/// What a program chose.
+/// The choice of a program.
 #[derive(Debug, Default)]
 pub(crate) struct ServerChoiceArgument {
     url: Option<String>,
@@ -115,7 +115,7 @@ impl ServerChoiceArgument {
     }
 }
 
-/// The URL that requests begin with. `source` is where the description was found.
+/// The base URL of requests. `source` is the address of the description.
 pub(crate) fn base(
     servers: &[ServerTemplate],
     choice: &ServerChoiceArgument,
@@ -128,7 +128,7 @@ pub(crate) fn base(
     };
     let server = server.ok_or("there is no such server")?;
     let chosen = absolute(&filled(server, &choice.variables)?, source)?;
-    // A program that could choose the host could have the credential sent to itself.
+    // A program that could choose any host could have the credential sent to itself.
     let enumerated =
         |name: &String| server.variables.iter().any(|v| v.name == *name && !v.choices.is_empty());
     let harmless = choice.variables.iter().filter(|(name, _)| enumerated(name));

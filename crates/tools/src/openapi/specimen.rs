@@ -1,5 +1,5 @@
-//! A made-up description of any size, for measurements: resources with five operations each, schemas that
-//! refer to each other in circles, and words enough for a search to choose from.
+//! Generates a description of any size, for measurements: resources with five operations each, schemas that
+//! refer to each other in cycles, and enough different words for a search.
 
 use serde_json::{Map, Value, json};
 

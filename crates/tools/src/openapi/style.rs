@@ -1,13 +1,13 @@
-//! How a value is written into a path, a query, a header or a cookie: every style of OpenAPI, and RFC 6570
-//! where it is silent.
+//! Encodes a value into a path, a query, a header or a cookie: every style of OpenAPI, and RFC 6570
+//! for cases that OpenAPI leaves open.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
-/// What is written as it is, in any part of a URL.
+/// Characters that are not encoded in any part of a URL.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Written as it is where a parameter says so. `#` and `&` would end it, so they are encoded all the same.
+/// Characters that `allowReserved` leaves unencoded. `#` and `&` would end the value, so they are encoded anyway.
 const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b':')
     .remove(b'/')
@@ -26,7 +26,7 @@ const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b';')
     .remove(b'=');
 
-/// The words of OpenAPI.
+/// The styles of OpenAPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParameterStyle {
     Form,
@@ -54,13 +54,13 @@ impl ParameterStyle {
     }
 }
 
-/// How one parameter or form field is written.
+/// How one parameter or form field is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StyleManner {
     pub(crate) style: ParameterStyle,
     pub(crate) explode: bool,
     pub(crate) allow_reserved: bool,
-    /// One JSON text instead, as `content` asks for.
+    /// Encoded as one JSON text, as `content` requires.
     pub(crate) as_json: bool,
 }
 
@@ -70,7 +70,7 @@ impl StyleManner {
         utf8_percent_encode(text, set).to_string()
     }
 
-    /// Values, encoded and joined by something that is not.
+    /// Encoded values, joined by an unencoded separator.
     fn joined(self, values: &[String], by: &str) -> String {
         values.iter().map(|value| self.encode(value)).collect::<Vec<_>>().join(by)
     }
@@ -146,7 +146,7 @@ pub(crate) fn in_query(name: &str, value: &Value, manner: StyleManner) -> Vec<(S
     }
 }
 
-/// A value in a header, as it is.
+/// A value in a header, unencoded.
 pub(crate) fn in_header(value: &Value, manner: StyleManner) -> String {
     if manner.as_json {
         return value.to_string();
@@ -213,7 +213,7 @@ fn texts(items: &[Value]) -> Vec<String> {
     items.iter().map(value_text).collect()
 }
 
-/// A scalar as people write it; what is nested deeper than styles reach, as JSON.
+/// A scalar as text; a value that is nested deeper than the style supports, as JSON.
 pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

@@ -1,10 +1,10 @@
-//! YAML as JSON text. One pass over the parser's events; what an alias repeats is counted, so that a
+//! Converts YAML to JSON text. One pass over the parser's events; the output of aliases is counted, so that a
 //! small file cannot become a large one.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use std::collections::HashMap;
 
-/// Deepest nesting: beyond what any reader of JSON takes.
+/// Deepest nesting: JSON parsers accept no more.
 const NESTING_MAX: usize = 120;
 
 /// Writes the first document in `yaml` as JSON of at most `n_bytes_max` bytes.
@@ -24,7 +24,7 @@ pub fn to_json(yaml: &str, n_bytes_max: usize) -> Result<String, String> {
 struct YamlWriter {
     json: String,
     open: Vec<YamlContainer>,
-    /// What each anchor stands for: a piece of `json`.
+    /// The value of each anchor: a range of `json`.
     anchors: HashMap<usize, (usize, usize)>,
     n_bytes_max: usize,
 }
@@ -81,7 +81,7 @@ impl YamlWriter {
         Ok(())
     }
 
-    /// Writes what separates this node from the one before, and says where it begins.
+    /// Writes the separator before this node, and returns where the node begins.
     fn begin_node(&mut self) -> usize {
         if let Some(open) = self.open.last() {
             let is_value = open.is_mapping && !open.expects_key;
@@ -135,7 +135,7 @@ impl YamlWriter {
     }
 }
 
-/// The JSON literal that an unquoted scalar stands for; none if it is text. The core schema of YAML 1.2:
+/// The JSON literal of an unquoted scalar; none if it is text. The core schema of YAML 1.2:
 /// `yes`, `on` and dates are text.
 fn plain(text: &str) -> Option<String> {
     match text {

@@ -1,13 +1,13 @@
-//! Bytes as whoever reads them would understand them: with escapes of URLs, JSON and HTML undone, whichever there are. Each
-//! program escapes other letters than the next one; all of them are undone alike. Pure.
+//! Decodes bytes as their reader would: with escapes of URLs, JSON and HTML undone, in any combination. Programs
+//! differ in which characters they escape; all escapes are undone alike. Pure.
 
 use memchr::memchr3;
 use std::ops::Range;
 
-/// Longest name or number of an HTML entity, with its marks.
+/// Longest name or number of an HTML entity, with its delimiters.
 const ENTITY_BYTES_MAX: usize = 12;
 
-/// Longest escape that can be broken off: a letter outside of Unicode's first plane in JSON.
+/// Longest escape that can be split: a surrogate pair in JSON.
 const ESCAPE_BYTES_MAX: usize = 12;
 
 /// Bytes with escapes undone.
@@ -17,7 +17,7 @@ pub(super) struct DecodedBytes {
     escapes: Vec<EscapeSpan>,
 }
 
-/// Where an escape stood, and what became of it.
+/// The position of an escape, and the length of its decoded bytes.
 #[derive(Debug)]
 struct EscapeSpan {
     raw: Range<usize>,
@@ -25,7 +25,7 @@ struct EscapeSpan {
 }
 
 impl DecodedBytes {
-    /// The bytes with every escape undone; `None` where there is none.
+    /// The bytes with every escape undone; `None` if there is none.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut decoded = Self { bytes: vec![], escapes: vec![] };
         let (mut copied, mut at) = (0, 0);
@@ -48,14 +48,14 @@ impl DecodedBytes {
         (!decoded.escapes.is_empty()).then_some(decoded)
     }
 
-    /// What these of the decoded bytes were before.
+    /// The original range of these decoded bytes.
     pub(super) fn raw(&self, decoded: Range<usize>) -> Range<usize> {
         let start = self.raw_place(decoded.start).start;
         let last = decoded.end.checked_sub(1).filter(|last| *last >= decoded.start);
         start..last.map_or(start, |last| self.raw_place(last).end)
     }
 
-    /// What one byte was before.
+    /// The original range of one decoded byte.
     fn raw_place(&self, at: usize) -> Range<usize> {
         let n = self.escapes.partition_point(|escape| escape.undone.start <= at);
         match n.checked_sub(1).map(|n| &self.escapes[n]) {
@@ -69,7 +69,7 @@ impl DecodedBytes {
     }
 }
 
-/// Where an escape begins that the end of the bytes may have broken off; else their end.
+/// Where an escape begins that the end of the bytes may have split; else their end.
 pub(super) fn broken_off_at(bytes: &[u8]) -> usize {
     let first = bytes.len().saturating_sub(ESCAPE_BYTES_MAX);
     let is_open = |at: &usize| match &bytes[*at..] {
@@ -86,7 +86,7 @@ pub(super) fn broken_off_at(bytes: &[u8]) -> usize {
     (first..bytes.len()).find(is_open).unwrap_or(bytes.len())
 }
 
-/// Whether this is the first of two numbers that are one letter, and the second is not all there.
+/// Whether this is the first half of a surrogate pair whose second half is incomplete.
 fn is_half_a_letter(rest: &[u8]) -> bool {
     let Some((first, rest)) = rest.split_at_checked(4) else { return false };
     hex(first).is_some_and(|code| (0xd800..0xdc00).contains(&code))
@@ -94,7 +94,7 @@ fn is_half_a_letter(rest: &[u8]) -> bool {
         && (b"\\u".starts_with(rest) || rest.strip_prefix(b"\\u").is_some_and(is_hex))
 }
 
-/// The first escape undone: how long it is, and the bytes of what it stands for.
+/// The first escape, decoded: its length, and the bytes that it represents.
 fn undone<'l>(bytes: &[u8], letter: &'l mut [u8; 4]) -> Option<(usize, &'l [u8])> {
     let mut as_byte = |byte: u8| letter[0] = byte;
     match bytes {
@@ -119,7 +119,7 @@ fn undone<'l>(bytes: &[u8], letter: &'l mut [u8; 4]) -> Option<(usize, &'l [u8])
     Some((n_raw, &letter[..1]))
 }
 
-/// The letter whose number stands here, in JSON's way, and how many bytes that takes.
+/// The character of a JSON `\u` escape, and the length of the escape.
 fn unicode(rest: &[u8]) -> Option<(usize, char)> {
     let first = hex(rest.get(..4)?)?;
     if let Some(c) = char::from_u32(first) {
@@ -130,7 +130,7 @@ fn unicode(rest: &[u8]) -> Option<(usize, char)> {
     char::decode_utf16(pair).next()?.ok().map(|c| (10, c))
 }
 
-/// What a letter after a backslash stands for.
+/// The character of a backslash escape.
 const fn marked(mark: u8) -> Option<u8> {
     Some(match mark {
         b'"' | b'\'' | b'\\' | b'/' => mark,
@@ -219,7 +219,7 @@ mod tests {
             prop_assert_eq!(end, text.len());
         }
 
-        /// Whatever comes later changes nothing before the place where an escape may be broken off.
+        /// Later bytes change nothing before the position at which an escape may be split.
         #[test]
         fn what_comes_later_changes_no_escape_that_is_whole(text in r"[ab%&;#x2fd8\\u]{0,30}", cut in 0_usize..30) {
             let cut = cut.min(text.len());

@@ -1,30 +1,30 @@
-//! Finds secrets in bytes, however long they are: by their first bytes, then by those that follow.
+//! Finds secrets of any length in bytes: first by a prefix, then by the rest.
 
 use super::variants::variants;
 use aho_corasick::AhoCorasick;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is looked for in one pass over all bytes. Longer ones would cost memory and say little more.
+/// Length of the prefixes that one pass searches for. Longer ones would use more memory and add little precision.
 const HEAD_BYTES_MAX: usize = 32;
 
-/// Who writes so much of a secret has written it: as much as follows is taken for the rest of it.
+/// A match of this length counts as a match of the whole secret: the rest is redacted as far as it matches.
 const TELLING_BYTES_MAX: usize = 256;
 
-/// Looks for some secrets, each in every way in which it is written.
+/// Searches for some secrets, each in every variant.
 #[derive(Debug)]
 pub(super) struct SecretFinder {
-    /// Finds the first bytes.
+    /// Searches for the prefixes.
     heads: AhoCorasick,
-    /// The needles that begin with each of them.
+    /// The needles that begin with each prefix.
     groups: Vec<Range<usize>>,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     needles: Vec<Vec<u8>>,
     longest_bytes: usize,
 }
 
 impl SecretFinder {
-    /// One for these secrets; `None` where there is nothing to look for.
+    /// A finder for these secrets; `None` if there are none.
     pub(super) fn from_secrets(secrets: &[Arc<str>]) -> Option<Self> {
         let mut needles: Vec<_> = secrets.iter().flat_map(|secret| variants(secret)).collect();
         needles.sort_unstable();
@@ -43,7 +43,7 @@ impl SecretFinder {
         Some(Self { heads: heads.ok()?, groups, needles, longest_bytes })
     }
 
-    /// Where secrets stand. None begins within another that was found.
+    /// The ranges of secrets. None begins within another.
     pub(super) fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = vec![];
         let mut furthest = 0..0;
@@ -64,7 +64,7 @@ impl SecretFinder {
         found
     }
 
-    /// The first place from which on the bytes may be the beginning of a secret that goes on behind their end.
+    /// The first position at which an incomplete secret may begin that continues after the end of the bytes.
     pub(super) fn open_from(&self, bytes: &[u8]) -> usize {
         let first = bytes.len().saturating_sub(self.longest_bytes.saturating_sub(1));
         let may_begin_at = |at: &usize| {
@@ -80,7 +80,7 @@ fn head(needle: &[u8]) -> &[u8] {
     &needle[..needle.len().min(HEAD_BYTES_MAX)]
 }
 
-/// How much of `needle` the bytes begin with, if that is enough to tell.
+/// The length of the common prefix of `needle` and the bytes, if it is long enough to count as a match.
 fn is_reported(needle: &[u8], bytes: &[u8]) -> Option<usize> {
     let telling = &needle[..needle.len().min(TELLING_BYTES_MAX)];
     bytes.starts_with(telling).then(|| {

@@ -1,4 +1,4 @@
-//! A look at some bytes for all that is known: as they are, and as whoever undoes their escapes would read them.
+//! Searches bytes for all known secrets, both as they are and with their escapes decoded.
 
 use super::BLOT;
 use super::decoded::{DecodedBytes, broken_off_at};
@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How often escapes are undone: those of a URL within JSON, and one more.
+/// How often escapes are decoded: a URL within JSON, and one more.
 const LAYERS_MAX: usize = 3;
 
-/// What is looked for.
+/// The finders of all secrets.
 pub(super) struct SearchForm([Option<Arc<SecretFinder>>; 2]);
 
 impl SearchForm {
@@ -34,7 +34,7 @@ impl SearchForm {
         Cow::Owned(blotted)
     }
 
-    /// Where secrets stand, in order; none overlap.
+    /// The ranges of secrets, in order and without overlaps.
     pub(super) fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         if self.finders().next().is_none() {
             return vec![];
@@ -56,7 +56,7 @@ impl SearchForm {
         apart
     }
 
-    /// The first place from which on the bytes may be the beginning of a secret that goes on behind their end.
+    /// The first position at which an incomplete secret may begin that continues after the end of the bytes.
     pub(super) fn open_from(&self, bytes: &[u8]) -> usize {
         if self.finders().next().is_none() {
             return bytes.len();
@@ -64,7 +64,7 @@ impl SearchForm {
         let broken_off = broken_off_at(bytes);
         let open = |bytes: &[u8]| self.finders().map(|finder| finder.open_from(bytes)).min();
         let mut first = broken_off.min(open(bytes).unwrap_or(bytes.len()));
-        // What comes next may make a letter of what is broken off: before it, a secret may have begun.
+        // Later bytes may complete a split escape: a secret may begin before it.
         first = first.min(open(&bytes[..broken_off]).unwrap_or(broken_off));
         let layers = layers(&bytes[..broken_off]);
         for (n, layer) in layers.iter().enumerate() {
@@ -84,7 +84,7 @@ impl SearchForm {
     }
 }
 
-/// The bytes with their escapes undone, once, twice and so on, as far as there are any.
+/// The bytes with their escapes decoded once, twice and so on, as long as there are any.
 fn layers(bytes: &[u8]) -> Vec<DecodedBytes> {
     let mut layers: Vec<DecodedBytes> = vec![];
     while layers.len() < LAYERS_MAX {
@@ -96,7 +96,7 @@ fn layers(bytes: &[u8]) -> Vec<DecodedBytes> {
     layers
 }
 
-/// What a part of the last layer was in the first place.
+/// The original range of a part of the last layer.
 fn raw(layers: &[DecodedBytes], place: Range<usize>) -> Range<usize> {
     layers.iter().rev().fold(place, |place, layer| layer.raw(place))
 }

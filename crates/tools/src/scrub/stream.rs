@@ -1,15 +1,15 @@
-//! The same for what comes in pieces: a secret may begin in one and end in the next.
+//! Redacts a stream: a secret may begin in one chunk and end in the next.
 
 use super::{SearchForm, find_secrets};
 
-/// What comes in pieces. Holds back what may be the beginning of a secret until it is known whether it is.
+/// Redacts a stream. Holds back what may be the beginning of a secret until that is decided.
 #[derive(Debug, Default)]
 pub struct StreamScrubber {
     held: Vec<u8>,
 }
 
 impl StreamScrubber {
-    /// The next piece goes in; what can be passed on comes out, without known secrets.
+    /// Takes the next chunk and returns what can be passed on, without known secrets.
     pub fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let look = find_secrets();
@@ -18,16 +18,16 @@ impl StreamScrubber {
         look.blotted(&certain).into_owned()
     }
 
-    /// Nothing more comes: the rest.
+    /// Ends the stream and returns the rest.
     pub fn finish(&mut self) -> Vec<u8> {
         find_secrets().blotted(&std::mem::take(&mut self.held)).into_owned()
     }
 }
 
-/// How many bytes belong to no secret that goes on behind their end.
+/// How many bytes belong to no secret that continues after their end.
 fn n_certain(look: &SearchForm, bytes: &[u8]) -> usize {
     let n_certain = look.open_from(bytes);
-    // A secret that is whole may end as another begins: it is not torn apart.
+    // Another secret may begin within a complete one: it must not be split.
     let torn = look.find(bytes).into_iter().find(|found| found.contains(&n_certain));
     torn.map_or(n_certain, |found| found.start)
 }

@@ -1,12 +1,12 @@
-//! The ways in which a secret is written that no escape marks: as it is, inside base64, in hex, misread. Pure.
+//! The encodings of a secret that use no escapes: plain, inside base64, hex, and wrongly decoded. Pure.
 
 use super::SECRET_BYTES_MIN;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// Every way in which `secret` is looked for, each once.
+/// Every form in which `secret` is searched for, without duplicates.
 pub(super) fn variants(secret: &str) -> Vec<Vec<u8>> {
-    // Forms write a space as a plus. Servers read headers as Latin-1 and say what they have read in UTF-8.
+    // Forms write a space as a plus. Servers decode headers as Latin-1 and repeat them in UTF-8.
     let misread: String = secret.bytes().map(char::from).collect();
     let mut found = vec![secret.to_owned(), secret.replace(' ', "+"), misread];
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -20,7 +20,7 @@ pub(super) fn variants(secret: &str) -> Vec<Vec<u8>> {
     found.into_iter().map(String::into_bytes).collect()
 }
 
-/// The letters of base64 that depend on the secret alone, where `n_before` bytes (modulo three) stand before it.
+/// The characters of base64 that depend on the secret alone, if `n_before` bytes (modulo three) precede it.
 fn inside_base64(secret: &[u8], n_before: usize) -> [String; 2] {
     let padded: Vec<u8> = [&vec![0; n_before][..], secret].concat();
     let n_dropped_first = [0, 2, 3][n_before];
@@ -44,7 +44,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around it, base64 of a text that holds the secret holds one of its variants.
+        /// Base64 of any text that contains the secret contains one of its variants.
         #[test]
         fn base64_around_a_secret_does_not_hide_it(before in "[ -~]{0,9}", secret in "[!-~]{8,40}", after in "[ -~]{0,9}") {
             let whole = format!("{before}{secret}{after}");

@@ -4,19 +4,19 @@ use super::words::words;
 use crate::ToolSpec;
 use std::collections::BTreeMap;
 
-/// How much of a description is read: its beginning says what the tool does.
+/// How much of a description is indexed: its beginning summarises the tool.
 const DESCRIPTION_CHARS_MAX: usize = 600;
 
-/// Members of the input that are read.
+/// Maximum number of input members that are indexed.
 const MEMBERS_MAX: usize = 24;
 
-/// How much a field weighs, in the order of [`IndexedField`].
+/// The weight of each field, in the order of [`IndexedField`].
 pub(super) const WEIGHTS: [f32; 4] = [3.2, 1.6, 0.6, 0.5];
 
-/// How much a long field loses, in the order of [`IndexedField`].
+/// The length normalisation of each field, in the order of [`IndexedField`].
 const LENGTH_MATTERS: [f32; 4] = [0.6, 0.4, 0.5, 0.6];
 
-/// Where a word stands.
+/// The field that contains a word.
 #[derive(Debug, Clone, Copy)]
 #[repr(usize)]
 enum IndexedField {
@@ -33,7 +33,7 @@ pub(crate) struct ToolIndex {
     n_tools: usize,
 }
 
-/// How strongly a word belongs to a tool.
+/// The weight of a word for a tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordPosting {
     pub(super) tool_idx: u32,
@@ -41,7 +41,7 @@ pub(super) struct WordPosting {
 }
 
 impl ToolIndex {
-    /// Reads all of `specs`, whose places in the list are how hits name them.
+    /// Indexes all of `specs`; hits refer to them by their position.
     pub(crate) fn new<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> Self {
         let fields: Vec<_> = specs.map(fields).collect();
         let n_tools = fields.len();
@@ -76,7 +76,7 @@ impl ToolIndex {
         self.postings.get(word).map_or(&[], Vec::as_slice)
     }
 
-    /// Longer words that begin like this one, with their tools.
+    /// Longer words with this prefix, with their tools.
     pub(super) fn beginning_with<'a>(
         &'a self,
         start: &'a str,

@@ -1,5 +1,5 @@
-//! Which tools fit an intent. BM25 over names, descriptions and members, with a few habits of people:
-//! other words for the same verb, words cut short, the name of the service they think of.
+//! Finds the tools that match an intent. BM25 over names, descriptions and members, extended for common habits of people:
+//! synonyms for verbs, abbreviated words, the name of the service.
 
 mod index;
 mod words;
@@ -9,40 +9,40 @@ pub(crate) use index::ToolIndex;
 pub(crate) use words::words;
 use words::{alike, is_empty};
 
-/// Longest query that is looked at; longer ones are not intents.
+/// Longest query that is accepted; longer ones are not intents.
 const QUERY_CHARS_MAX: usize = 500;
 
-/// Words of a query that count.
+/// Maximum number of words of a query.
 const WORDS_MAX: usize = 24;
 
-/// How soon more of the same word stops to matter.
+/// The BM25 saturation of repeated words.
 const SATURATION: f32 = 1.4;
 
-/// How much another word for the same counts.
+/// The weight of a synonym.
 const ALIKE_WEIGHT: f32 = 0.55;
 
-/// How much a longer word that begins the same counts.
+/// The weight of a longer word with the same prefix.
 const PREFIX_WEIGHT: f32 = 0.5;
 
 /// Shortest word that may be the beginning of another.
 const PREFIX_CHARS_MIN: usize = 3;
 
-/// Longer words that are tried for one that nothing has.
+/// Maximum number of longer words that are tried for an unknown word.
 const PREFIXES_MAX: usize = 50;
 
-/// How much the name of the source counts.
+/// The weight of the source's name.
 const SOURCE_WEIGHT: f32 = 2.2;
 
-/// What is looked for.
+/// A search for tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolSearch {
     /// Intent and key nouns. Blank matches nothing, or, with a namespace, everything in it.
     pub query: String,
     /// An integration, or the beginning of a path.
     pub namespace: Option<String>,
-    /// How many hits at most.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// How many hits to leave out.
+    /// The number of hits to skip.
     pub offset: usize,
 }
 
@@ -51,12 +51,12 @@ pub struct ToolSearch {
 pub struct ToolSearchPage {
     /// Tools with their scores.
     pub hits: Vec<(FoundTool, f32)>,
-    /// How many hits there are altogether.
+    /// The total number of hits.
     pub total: usize,
 }
 
 impl CatalogueSnapshot {
-    /// Tools that fit, best first; among equals by path. `shows` says which may be seen.
+    /// Tools that match, best first; equal scores by path. `shows` decides which tools are visible.
     pub fn search(
         &self,
         wanted: &ToolSearch,
@@ -114,7 +114,7 @@ impl CatalogueSnapshot {
         let mut hits = vec![];
         for ((found, source), (index, shelf)) in scores.iter_mut().zip(&sources).zip(&shelves) {
             if source.n_words > 0 && usize::from(source.n_words) == query.words.len() {
-                // Nothing but the name of the source: all of it.
+                // The query is only the name of the source: all of its tools match.
                 found.hits = (0..index.n_tools() as u32).collect();
             }
             for tool_idx in &found.hits {
@@ -155,8 +155,8 @@ impl WordQuery {
     }
 }
 
-/// The first `n` by score, among equals by path. Paths are put together for those alone that may be among them: the rest
-/// can be all tools there are.
+/// The first `n` by score, equal scores by path. Paths are built only for candidates: all other matches may be
+/// every tool that exists.
 fn best(mut hits: Vec<(FoundTool, f32)>, n: usize) -> Vec<(FoundTool, f32)> {
     if (1..hits.len()).contains(&n) {
         let (_, last, _) = hits.select_nth_unstable_by(n - 1, |(_, a), (_, b)| b.total_cmp(a));
@@ -169,7 +169,7 @@ fn best(mut hits: Vec<(FoundTool, f32)>, n: usize) -> Vec<(FoundTool, f32)> {
     hits.into_iter().take(n).map(|(_, found, score)| (found, score)).collect()
 }
 
-/// The scores of a source's tools, and which of them have one.
+/// The scores of a source's tools, and the tools with a score.
 struct SourceScores {
     all: Vec<ToolScore>,
     hits: Vec<u32>,
@@ -189,12 +189,12 @@ impl SourceScores {
     }
 }
 
-/// What a tool has collected so far. A word counts once, by its best match.
+/// The score of a tool so far. A word counts once, by its best match.
 #[derive(Debug, Clone, Copy, Default)]
 struct ToolScore {
     sum: f32,
     best: f32,
-    /// A bit for each word; as many as a query may have.
+    /// One bit per word of the query.
     seen: u32,
     word_idx: u16,
     n_words: u16,
@@ -222,7 +222,7 @@ impl ToolScore {
         self.n_words = self.seen.count_ones() as u16;
     }
 
-    /// A tool that has all the words is better than one that has a rare one.
+    /// A tool that matches all words ranks before one that matches a rare word.
     fn total(&self, n_words: usize) -> f32 {
         let coverage = f32::from(self.n_words) / n_words as f32;
         let score = self.sum * (0.35 + 0.65 * coverage * coverage);
@@ -230,7 +230,7 @@ impl ToolScore {
     }
 }
 
-/// Whether the namespace's words are the first of the integration's or the path's.
+/// Whether the namespace's words are a prefix of those of the integration or the path.
 fn is_within(found: &FoundTool, namespace: &[String]) -> bool {
     namespace.is_empty()
         || words(&found.card().name).starts_with(namespace)

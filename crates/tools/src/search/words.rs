@@ -1,16 +1,16 @@
-//! Words of names and sentences: split, lowered, stemmed, and which of them mean the same.
+//! Splits names and sentences into words, lowers and stems them, and knows synonyms.
 
-/// Longest word that is kept: longer ones are keys and hashes, not words.
+/// Longest word that is indexed: longer ones are keys and hashes, not words.
 const WORD_CHARS_MAX: usize = 40;
 
-/// Words that say nothing about which tool is meant.
+/// Stop words: they do not indicate which tool is meant.
 const EMPTY: [&str; 38] = [
     "a", "an", "the", "of", "to", "for", "in", "on", "at", "by", "with", "and", "or", "from",
     "into", "as", "is", "are", "be", "it", "its", "this", "that", "these", "those", "my", "our",
     "your", "me", "i", "we", "you", "please", "how", "do", "can", "which", "what",
 ];
 
-/// Words that people use for one another when they ask for a tool. The first is what APIs mostly say.
+/// Synonyms in queries for tools. The first is the most usual one in APIs.
 const ALIKE: [&[&str]; 24] = [
     &["delete", "remove", "destroy", "erase", "drop"],
     &["create", "add", "new", "insert", "make", "post", "register", "open"],
@@ -68,12 +68,12 @@ fn push(words: &mut Vec<String>, word: &mut String) {
     word.clear();
 }
 
-/// Whether a word says nothing.
+/// Whether a word is a stop word.
 pub(crate) fn is_empty(word: &str) -> bool {
     EMPTY.contains(&word)
 }
 
-/// Words that may stand for `word`, itself not among them.
+/// Synonyms of `word`, without the word itself.
 pub(crate) fn alike(word: &str) -> impl Iterator<Item = &'static str> {
     let groups = ALIKE.iter().filter(move |group| group.iter().any(|other| stem(other) == word));
     let others = groups.flat_map(|group| group.iter().map(|other| stem(other)));
@@ -83,7 +83,7 @@ pub(crate) fn alike(word: &str) -> impl Iterator<Item = &'static str> {
         .into_iter()
 }
 
-/// `lists` and `listed` are `list`; light, so that words stay apart that should.
+/// `lists` and `listed` become `list`; light, so that different words are not confused.
 fn stem(word: &str) -> &str {
     let n = word.len();
     if !word.is_ascii() || n < 4 {
@@ -98,7 +98,7 @@ fn stem(word: &str) -> &str {
         return cut(2);
     }
     if word.ends_with("ies") && n > 4 {
-        // `repositories` and `repository` meet without their ending.
+        // `repositories` and `repository` have the same stem.
         return cut(3);
     }
     if word.ends_with('y') && n > 4 && !word.ends_with("ey") && !word.ends_with("ay") {
@@ -120,7 +120,7 @@ fn stem(word: &str) -> &str {
     without_e(word)
 }
 
-/// `creating` has no `e`: so `create` loses it too.
+/// `creating` has no `e`, so `create` loses it too.
 fn without_e(word: &str) -> &str {
     match word.strip_suffix('e') {
         Some(rest) if rest.len() > 3 => rest,
@@ -128,7 +128,7 @@ fn without_e(word: &str) -> &str {
     }
 }
 
-/// `stopping` is `stop`.
+/// `stopping` becomes `stop`.
 fn without_double(word: &str) -> &str {
     let bytes = word.as_bytes();
     match bytes {

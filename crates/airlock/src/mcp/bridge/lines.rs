@@ -1,5 +1,6 @@
-//! Lines of stdin as messages. What cannot be passed on is answered here, under its id where that can be
-//! read: a client must never wait for an answer that nobody will give.
+//! Parses lines of stdin as messages. A line that cannot be forwarded is answered here, under its id where that can be
+//! read:
+//! a client must never wait for an answer that will not come.
 
 use lifecycle::Json;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
@@ -8,52 +9,52 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Longest message from a client: as long as the server takes, and room for JSON around it.
+/// Longest message from a client: the server's limit, with a reserve for the JSON around it.
 const LINE_BYTES_MAX: u64 = 4 << 20;
 
-/// How far into a line that is too long an id is looked for. Clients write it at the beginning or at the end.
+/// How much of an overlong line is searched for an id. Clients write it at the beginning or at the end.
 const SKIMMED_BYTES_MAX: u64 = 64 << 20;
 
-/// JSON-RPC's codes for what a client got wrong.
+/// JSON-RPC's codes for errors of a client.
 const NOT_JSON: i64 = -32_700;
 pub(super) const NO_REQUEST: i64 = -32_600;
 
-/// A line as it came.
+/// A line of stdin.
 #[derive(Debug, PartialEq)]
 pub(super) enum BridgeLine {
     Whole(String),
-    /// One that cannot be passed on, and why not.
+    /// A line that cannot be forwarded, with the reason.
     Odd(MessageHead, String),
 }
 
-/// A message that can be passed on.
+/// A message that can be forwarded.
 #[derive(Debug, PartialEq)]
 pub(super) struct BridgeMessage {
     pub(super) text: Json,
     pub(super) head: MessageHead,
-    /// The request that it calls off.
+    /// The request that it cancels.
     pub(super) called_off: Option<Value>,
 }
 
-/// Whom a message is from, in JSON-RPC's words.
+/// The id and method of a message, in JSON-RPC's terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MessageHead {
-    /// None, or null, where there is none.
+    /// Null where it is missing or null.
     pub(super) id: Value,
-    /// Empty where there is none: an answer.
+    /// Empty where it is missing: an answer.
     pub(super) method: String,
 }
 
 impl MessageHead {
-    /// Whether somebody waits for an answer.
+    /// Whether the sender expects an answer.
     pub(super) fn asks(&self) -> bool {
         !self.id.is_null() && !self.method.is_empty()
     }
 
-    /// A "no" before anything was begun. To a call of a tool a model must be able to react.
+    /// A refusal before anything was started. A refused tool call becomes a result, so that a model can react.
     pub(super) fn refusal_message(&self, code: i64, why: &str) -> String {
         if !self.asks() {
-            // An answer's id is the server's: to a client it would name a request of its own.
+            // An answer's id is the server's: the client would take it for the id of a request of its own.
             return error(&Value::Null, code, why);
         }
         if self.method != "tools/call" {
@@ -70,9 +71,9 @@ pub(super) fn error(id: &Value, code: i64, message: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }).to_string()
 }
 
-/// A tool's result that says no.
+/// A tool result that reports a failure.
 pub(super) fn failed(id: &Value, text: &str, status: &str, recovery: &str) -> String {
-    // Some clients show their model nothing but the structure.
+    // Some clients show their model only the structured content.
     let message = text.strip_prefix("Error: ").unwrap_or(text);
     let structured = json!({ "status": status, "recovery": recovery, "message": message });
     json!({ "jsonrpc": "2.0", "id": id, "result": {
@@ -81,7 +82,7 @@ pub(super) fn failed(id: &Value, text: &str, status: &str, recovery: &str) -> St
     .to_string()
 }
 
-/// A line; none at the end.
+/// Reads the next line; `None` at the end.
 pub(super) fn next_line(from: &mut impl BufRead) -> io::Result<Option<BridgeLine>> {
     let mut line = Vec::new();
     let n_bytes = from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
@@ -103,7 +104,7 @@ pub(super) fn next_line(from: &mut impl BufRead) -> io::Result<Option<BridgeLine
     }))
 }
 
-/// What follows of a line, up to its end.
+/// The rest of a line, up to its end.
 struct LineRemainder<'a, R> {
     from: &'a mut R,
     is_over: bool,
@@ -125,7 +126,7 @@ impl<R: BufRead> Read for LineRemainder<'_, R> {
     }
 }
 
-/// A message, or the answer to what is none.
+/// Parses a message; the error is the answer to an invalid one.
 pub(super) fn read(line: &str) -> Result<BridgeMessage, String> {
     let no_request = |why: &str| error(&Value::Null, NO_REQUEST, why);
     let text = Json::parse(line.to_owned())
@@ -133,7 +134,7 @@ pub(super) fn read(line: &str) -> Result<BridgeMessage, String> {
     if !text.as_text().starts_with('{') {
         return Err(no_request("a message is one JSON object; batches are not taken"));
     }
-    // Half a surrogate pair, or nested too deep: the server would not take it either.
+    // Half a surrogate pair, or nested too deep: the server would reject it as well.
     let value: Value = serde_json::from_str(line).map_err(|why| {
         skim(line.as_bytes()).refusal_message(
             NOT_JSON,
@@ -154,8 +155,7 @@ pub(super) fn read(line: &str) -> Result<BridgeMessage, String> {
     Ok(BridgeMessage { text, head, called_off })
 }
 
-/// What the server says. Of a result that is nested deeper than we look, whom it answers; null where it is
-/// no message.
+/// Parses a message of the server. Of one that is nested too deep, only its id; null where it is not a message.
 pub(super) fn glance(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| match skim(text.as_bytes()) {
         MessageHead { id: Value::Null, .. } => Value::Null,
@@ -163,10 +163,10 @@ pub(super) fn glance(text: &str) -> Value {
     })
 }
 
-/// What a message says of itself, as far as it can be read.
+/// The head of a message, as far as it can be read.
 fn skim(line: impl Read) -> MessageHead {
     let mut head = MessageHead::default();
-    // It ends early where it is no JSON; what came before counts.
+    // It fails where the text is not JSON; the members before that point count.
     let _ = serde_json::Deserializer::from_reader(BufReader::new(line)).deserialize_map(&mut head);
     head
 }
@@ -193,7 +193,7 @@ impl<'de> Visitor<'de> for &mut MessageHead {
     }
 }
 
-/// A string or a number; nothing else can be an id or a method.
+/// A string or a number; no other type can be an id or a method.
 fn plain(raw: &RawValue) -> Value {
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     if value.is_string() || value.is_number() { value } else { Value::Null }

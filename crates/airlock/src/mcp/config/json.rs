@@ -1,12 +1,12 @@
-//! JSON with comments and trailing commas, edited as it is written.
+//! JSON with comments and trailing commas, edited in place.
 
 use super::{ConfigError, ENTRY, EntryMember, is_of_command};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// Comments and trailing commas are what editors allow in their settings. Anything looser is a mistake, which the client
-/// would refuse, too.
+/// Comments and trailing commas are what editors allow in their settings. Anything else is an error, which the client would
+/// refuse, too.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -66,7 +66,7 @@ fn object_at(root: &CstRootNode, section: &[&str]) -> Option<CstObject> {
 }
 
 fn parsed(text: &str) -> Result<CstRootNode, ConfigError> {
-    // Some editors write a byte order mark, which belongs to no value.
+    // Some editors write a byte order mark, which is not part of a value.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     CstRootNode::parse(text, &OPTIONS).map_err(|error| ConfigError::Unreadable(error.to_string()))
 }

@@ -1,5 +1,5 @@
-//! Other programs' configuration files: one entry is put in or taken out, everything else stays as it was written,
-//! comments included. Knows no client and reads no file.
+//! Edits configuration files of other programs: one entry is added or removed, everything else is preserved, comments
+//! included. Knows no client and reads no file.
 
 mod json;
 mod toml;
@@ -10,40 +10,39 @@ use serde_json::{Map, Value};
 /// The name of our entry in every client.
 pub(super) const ENTRY: &str = "airlock";
 
-/// Members that say what is run. An installation sets them; what else an entry has, its owner may have changed.
+/// Members that determine the command. An installation sets them; the owner of the entry may have changed the others.
 const COMMAND_MEMBERS: [&str; 4] = ["type", "command", "args", "cmd"];
 
-/// A member of our entry, in the order in which a reader expects them.
+/// A member of our entry, in conventional order.
 pub(super) type EntryMember = (&'static str, Value);
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConfigFormat {
-    /// JSON, with comments where the client takes them.
+    /// JSON, with comments where the client accepts them.
     Json,
     /// TOML.
     Toml,
-    /// YAML in blocks.
+    /// Block-style YAML.
     Yaml,
 }
 
-/// Why a file is left alone.
+/// Why a file is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ConfigError {
-    /// It cannot be read as what it should be.
+    /// It is not valid in its format.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
-    /// Not what such a file looks like.
+    /// Its content is not what such a file contains.
     #[error("its {0:?} is no object")]
     NotObject(String),
-    /// It is written in a way that is not edited here.
+    /// Its syntax is valid, but not supported here.
     #[error("its {0:?} is not written as a block")]
     NotBlock(String),
 }
 
 impl ConfigFormat {
-    /// The text with our entry below `section`: new members are added, of those that are there only the command's are
-    /// changed.
+    /// The text with our entry below `section`: new members are added; of existing ones, only the command's are changed.
     pub(super) fn with_entry(
         self,
         text: &str,
@@ -66,7 +65,7 @@ impl ConfigFormat {
         }
     }
 
-    /// Everything that the text says.
+    /// The parsed content of the text.
     pub(super) fn value(self, text: &str) -> Result<Value, ConfigError> {
         match self {
             Self::Json => json::parse_value(text),
@@ -89,7 +88,7 @@ impl ConfigFormat {
     }
 }
 
-/// Whether an installation sets this member also where it is there.
+/// Whether an installation also overwrites an existing member of this name.
 fn is_of_command(member: &str) -> bool {
     COMMAND_MEMBERS.contains(&member)
 }

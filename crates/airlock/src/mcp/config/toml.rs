@@ -1,4 +1,4 @@
-//! TOML, edited as it is written.
+//! TOML, edited in place.
 
 use super::{ConfigError, ENTRY, EntryMember, is_of_command};
 use serde_json::Value;
@@ -48,7 +48,7 @@ fn parsed(text: &str) -> Result<DocumentMut, ConfigError> {
 }
 
 fn unreadable(error: &dyn std::fmt::Display) -> ConfigError {
-    // Its later lines show the place once more.
+    // Its later lines repeat the position.
     let text = error.to_string();
     ConfigError::Unreadable(text.lines().next().unwrap_or_default().to_owned())
 }
@@ -62,7 +62,7 @@ fn table_in<'a>(
     inner.as_table_like_mut().ok_or_else(|| ConfigError::NotObject(name.to_owned()))
 }
 
-/// A member as TOML; none for what no client of ours takes.
+/// A member as TOML; `None` for types that no supported client uses.
 fn written(value: &Value) -> Option<Item> {
     match value {
         Value::Bool(flag) => Some(item(*flag)),

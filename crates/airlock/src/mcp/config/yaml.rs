@@ -1,5 +1,5 @@
-//! YAML in blocks, edited line by line. Whether the edit did what it should, and nothing else, is checked by reading the
-//! text before and after it: what cannot be edited so is left alone.
+//! Block-style YAML, edited line by line. The edit is verified by parsing the text before and after it: a file that
+//! cannot be edited in this way is not changed.
 
 use super::{ConfigError, ENTRY, EntryMember, is_of_command};
 use serde_json::{Map, Value, json};
@@ -49,7 +49,8 @@ pub(super) fn parse_value(text: &str) -> Result<Value, ConfigError> {
 
 type YamlMembers = Vec<(String, Value)>;
 
-/// The new entry over the old one: only the command of what is there changes, and what its owner added comes last.
+/// Merges the new entry into the old one: only the command of the old entry changes, and members that its owner added come
+/// last.
 fn renewed(old: &Value, entry: &[EntryMember]) -> YamlMembers {
     let mut old = old.as_object().cloned().unwrap_or_default();
     let mut ours = YamlMembers::new();
@@ -89,7 +90,7 @@ fn remove_block<'a>(text: &'a str, section: &str) -> Vec<&'a str> {
         let indent = indent(line);
         is_within &= is_blank(line) || indent > 0;
         if is_within && key(line) == Some(ENTRY) {
-            // Blank lines and comments before the next entry are that one's.
+            // Blank lines and comments before the next entry belong to that entry.
             while rest.peek().is_some_and(|next| !is_blank(next) && self::indent(next) > indent) {
                 rest.next();
             }

@@ -1,4 +1,4 @@
-//! A runner that is a future of this process: for tests, and for those who link one.
+//! A runner that is a future of this process: for tests, and for hosts that link one.
 
 use super::{ConnectRunner, NdjsonChannel, RunnerTransport};
 use futures_util::future::BoxFuture;
@@ -8,7 +8,7 @@ use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::task::JoinSet;
 use transport::{MessageReader, MessageWriter};
 
-/// What may lie between host and runner before one waits for the other, as in a pipe.
+/// Bytes that are buffered between host and runner, as in a pipe.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A runner that is a future of this process, given its end of the channel.

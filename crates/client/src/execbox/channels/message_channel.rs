@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use transport::{LineReader, LineWriter, MessageReader, MessageWriter, lines};
 
-/// How long a farewell may take; nobody waits for the answer to it.
+/// How long the final flush may take; no answer to it is awaited.
 const FAREWELL_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// A channel over two halves of a connection.
@@ -64,7 +64,7 @@ where
     fn dispose(mut self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.writer.enqueue_close(None);
-            // Whether the runner hears it does not matter: the connection closes anyway.
+            // Whether the runner receives it does not matter: the connection closes anyway.
             drop(timeout(FAREWELL_TIME_MAX, self.writer.flush()).await);
         })
     }

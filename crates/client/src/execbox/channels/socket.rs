@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
-/// A machine that is there answers sooner, also across the world.
+/// A machine that is reachable answers sooner, also across the world.
 pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A runner at `host:port`.
@@ -18,7 +18,7 @@ pub struct TcpRunner {
 }
 
 impl TcpRunner {
-    /// At `host:port`.
+    /// Sets the address, `host:port`.
     pub fn new(address: impl Into<String>) -> Self {
         Self { address: address.into() }
     }
@@ -33,7 +33,7 @@ impl ConnectRunner for TcpRunner {
     }
 }
 
-/// A connection on which small messages do not wait for larger ones.
+/// Connects with `TCP_NODELAY`, so that small messages are sent immediately.
 pub(super) async fn tcp(address: &str) -> io::Result<TcpStream> {
     let stream = timeout(CONNECT_TIME_MAX, TcpStream::connect(address)).await??;
     stream.set_nodelay(true)?;
@@ -47,7 +47,7 @@ pub struct UnixRunner {
 }
 
 impl UnixRunner {
-    /// At this path.
+    /// Sets the path of the socket.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }

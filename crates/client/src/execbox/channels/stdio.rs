@@ -1,4 +1,4 @@
-//! A runner that is a child process, spoken to over its standard input and output.
+//! A runner that is a child process, connected by its standard input and output.
 
 use super::{ConnectRunner, NdjsonChannel, RunnerTransport};
 use crate::execbox::spawn;
@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use transport::{MessageReader, MessageWriter};
 
-/// A runner that has closed its output, or seen the end of its input, is gone sooner.
+/// A runner that has closed its output, or read the end of its input, exits sooner.
 const EXIT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A program that runs guests and speaks execbox on its standard input and output.
@@ -25,27 +25,27 @@ pub struct RunnerCommand {
 }
 
 impl RunnerCommand {
-    /// The program, without arguments, with this process's environment and error output.
+    /// Sets the program, without arguments, with this process's environment and stderr.
     pub fn new(program: impl Into<OsString>) -> Self {
         let (arguments, variables) = (vec![], vec![]);
         Self { program: program.into(), arguments, variables, is_quiet: false }
     }
 
-    /// The same with one more argument.
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
-    /// The same with one more environment variable.
+    /// Adds an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// The same, its error output thrown away.
+    /// Discards its stderr.
     #[must_use]
     pub const fn quiet(mut self) -> Self {
         self.is_quiet = true;
@@ -87,7 +87,7 @@ impl RunnerTransport for ChildRunner {
 
     fn terminate(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            // It can only fail because the child is gone already.
+            // Fails only if the child has already exited.
             drop(self.child.kill().await);
             self.lines.hang_up();
         })

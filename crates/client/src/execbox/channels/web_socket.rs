@@ -19,12 +19,12 @@ pub struct WebSocket {
 }
 
 impl WebSocket {
-    /// At this address. Encryption is left to a tunnel: `wss://` is refused.
+    /// Sets the address. Encryption is left to a tunnel: `wss://` is refused.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), token: None }
     }
 
-    /// The same with a token for the server's door.
+    /// Sets the bearer token for the server.
     #[must_use]
     pub fn bearer(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());

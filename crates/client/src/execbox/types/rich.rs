@@ -1,4 +1,4 @@
-//! Tools as TypeScript that says what the schema says: alternatives, literals, references, descriptions.
+//! Generates TypeScript that preserves the schema's alternatives, literals, references and descriptions.
 
 use super::{
     DEPTH_MAX, ToolSignature, array_of, declared, function, indented, is_required, key, quoted,
@@ -7,13 +7,13 @@ use crate::execbox::names::sanitize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A list of alternatives longer than this is not read; its kind is said instead.
+/// A longer list of alternatives is not expanded; the text names their type instead.
 const ALTERNATIVES_MAX: usize = 64;
 
 /// Longest text of one tool: a schema that repeats itself must not fill the prompt it ends up in.
 const TOOL_BYTES_MAX: usize = 32 << 10;
 
-/// The text that keeps what a schema says.
+/// The text that preserves the content of a schema.
 pub(in crate::execbox) fn rich(namespace: &str, tools: &[ToolSignature<'_>]) -> String {
     declared(namespace, tools.iter().flat_map(members).collect())
 }
@@ -48,7 +48,7 @@ fn capitalised(name: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Writes one schema; what it refers to becomes a type with a name.
+/// Writes one schema; its references become named types.
 struct TypeWriter<'a> {
     root: &'a Value,
     prefix: String,
@@ -137,7 +137,7 @@ impl TypeWriter<'_> {
         format!("{{\n{}\n}}", lines.join("\n"))
     }
 
-    /// A reference inside the schema, by a name of its own: also one that leads back to itself.
+    /// A reference inside the schema becomes a named type, also a recursive one.
     fn spell_reference(&mut self, reference: &str, depth: usize) -> String {
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         let Some(target) = target else { return "unknown".to_owned() };
@@ -147,10 +147,10 @@ impl TypeWriter<'_> {
             last => format!("{}_{}", self.prefix, sanitize(last)),
         };
         if !self.aliases.contains_key(&name) {
-            // Named before it is spelled, so that it can mention itself.
+            // Named before it is written, so that it can refer to itself.
             self.aliases.insert(name.clone(), "unknown".to_owned());
             let text = self.spell(target, depth + 1);
-            // `type A = A` means nothing.
+            // `type A = A` is invalid.
             let text = if text == name { "unknown".to_owned() } else { text };
             self.aliases.insert(name.clone(), text);
         }
@@ -158,7 +158,7 @@ impl TypeWriter<'_> {
     }
 }
 
-/// Alternatives, if they are few enough to read.
+/// Returns the alternatives, if they are few enough to read.
 fn short_alternatives<'a>(schema: &'a Value, word: &str) -> Option<&'a [Value]> {
     let list = schema.get(word)?.as_array()?;
     (1..=ALTERNATIVES_MAX).contains(&list.len()).then_some(list.as_slice())
@@ -179,7 +179,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Parts once each, in brackets where they would run together otherwise.
+/// Joins distinct parts, in parentheses where operators would otherwise mix.
 fn joined(parts: Vec<String>, separator: &str) -> String {
     let mut once: Vec<String> = vec![];
     for part in parts {

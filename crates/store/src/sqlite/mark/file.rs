@@ -1,7 +1,7 @@
-//! Writes the mark, and syncs it now and then.
+//! Writes the mark, and syncs it periodically.
 //!
-//! A write goes to the page cache and waits for nothing. A thread of its own syncs the file at most once a second, and
-//! soon after a checkpoint. A mark that is older than the store raises no alarm: it only vouches for less.
+//! A write goes to the page cache and waits for nothing. A dedicated thread syncs the file at most once a second, and
+//! soon after a checkpoint. A mark that is older than the store raises no alarm: it only guarantees less.
 
 use super::slot::{MarkState, SLOT_BYTES, SLOT_STRIDE, TailPosition};
 use crate::StoreError;
@@ -14,12 +14,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-/// The mark is synced at most this often, but for checkpoints and the end.
+/// Minimum interval between syncs of the mark, except for checkpoints and shutdown.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 const WHY: &str = "nothing panics while it holds this lock";
 
-/// The mark of an open store; a handle to it. Of a store that promises nothing beyond its process, there is none.
+/// A handle to the mark of an open store. A temporary store has none.
 #[derive(Clone)]
 pub(in crate::sqlite) struct StoreMark(Option<Arc<MarkShared>>);
 
@@ -32,14 +32,14 @@ struct MarkWriter {
     file: File,
     state: MarkState,
     sequence: u64,
-    /// A write failed, and the log has it: what fails each time need not be in it each time.
+    /// A write failed and was logged: further failures are not logged.
     has_failed: bool,
 }
 
-/// When the file is synced.
+/// When the file must be synced.
 #[derive(Default)]
 struct MarkSyncState {
-    /// Something was written since the last sync began.
+    /// The file was written since the last sync began.
     is_dirty: AtomicBool,
     wanted: Mutex<SyncWanted>,
     changed: Condvar,
@@ -71,7 +71,7 @@ impl StoreMark {
             .mode(0o600)
             .open(dir.join(super::FILE))?;
         if file.metadata()?.len() < 2 * SLOT_STRIDE as u64 {
-            // Both slots get their place on the disk now: a full disk must not keep us from writing them.
+            // Allocates both slots now: a disk that becomes full must not prevent later writes.
             file.write_all_at(&vec![0; 2 * SLOT_STRIDE], 0)?;
             file.sync_all()?;
             File::open(dir)?.sync_all()?;
@@ -89,7 +89,7 @@ impl StoreMark {
         Ok((mark, thread))
     }
 
-    /// Changes what the mark says, and writes it. False where that failed: the mark then vouches for less than it could.
+    /// Changes the mark and writes it. False if that failed: the mark then guarantees less than it could.
     pub(in crate::sqlite) fn update(&self, change: impl FnOnce(&mut MarkState)) -> bool {
         self.try_update(change).is_ok()
     }
@@ -98,29 +98,29 @@ impl StoreMark {
         let Some(shared) = &self.0 else { return Ok(()) };
         let written = shared.writer().update(change);
         if !shared.syncing.is_dirty.swap(true, Ordering::Relaxed) {
-            // With the lock held once in between, the thread cannot miss it. This happens once for each sync.
+            // The lock is taken once in between, so that the thread cannot miss it. Happens once per sync.
             drop(shared.syncing.wanted());
             shared.syncing.changed.notify_one();
         }
         written
     }
 
-    /// What it says; `None` where there is no mark.
+    /// The present content; `None` if there is no mark.
     pub(in crate::sqlite) fn state(&self) -> Option<MarkState> {
         self.0.as_ref().map(|shared| shared.writer().state)
     }
 
-    /// The executions in a file of the tail reach up to here now.
+    /// Records how far the executions in an append file reach.
     pub(in crate::sqlite) fn tail_written(&self, which: usize, tail: TailPosition) {
         self.update(|state| state.tails[which] = tail);
     }
 
-    /// Nothing in a file of the tail is needed any more. Called before the file is changed.
+    /// Records that nothing in an append file is needed any more. Called before the file is changed.
     pub(in crate::sqlite) fn tail_emptied(&self, which: usize) -> io::Result<()> {
         self.try_update(|state| state.tails[which].end = 0)
     }
 
-    /// Has the mark synced soon, by the thread for that.
+    /// Requests a sync of the mark by the sync thread.
     pub(in crate::sqlite) fn sync_soon(&self) {
         let Some(shared) = &self.0 else { return };
         shared.syncing.wanted().is_soon = true;
@@ -138,7 +138,7 @@ impl StoreMark {
         }
     }
 
-    /// Ends the thread that syncs.
+    /// Ends the sync thread.
     pub(in crate::sqlite) fn close(&self) {
         let Some(shared) = &self.0 else { return };
         shared.syncing.wanted().is_closed = true;
@@ -171,7 +171,7 @@ impl MarkWriter {
     }
 }
 
-/// The wall clock, for people who read when something was last written. No rule depends on it.
+/// The wall clock, for people who read when the store was last written. No rule depends on it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the store has no clock, and nothing is decided by this one"
@@ -199,7 +199,7 @@ impl MarkSyncState {
         }
     }
 
-    /// Waits for a second at least, unless a sync is wanted soon, and then until something was written. False: closed.
+    /// Waits for at least a second, unless a sync is wanted soon, and then for a write. False: closed.
     fn rest(&self) -> bool {
         let is_over = |wanted: &mut SyncWanted| !wanted.is_soon && !wanted.is_closed;
         let (mut wanted, _) =

@@ -1,4 +1,4 @@
-//! Reads the mark, and what the files hold. Changes nothing.
+//! Reads the mark and examines the files. Changes nothing.
 
 use super::slot::{MarkState, SLOT_STRIDE};
 use super::verdict::{FoundFiles, FoundLog};
@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
-/// What a data directory has for a mark.
+/// The mark in a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum FoundMark {
-    /// There is none.
+    /// There is no mark.
     Missing,
     /// Both slots are damaged.
     Damaged,
-    /// What the newer of the sound slots says, with its sequence number.
+    /// The newer of the valid slots, with its sequence number.
     Sound(u64, MarkState),
 }
 
@@ -32,7 +32,7 @@ pub(in crate::sqlite) fn read_mark(dir: &Path) -> io::Result<FoundMark> {
         .map_or(FoundMark::Damaged, |(sequence, state)| FoundMark::Sound(sequence, state)))
 }
 
-/// Reads how far the files of a data directory reach. SQLite must not have the database open.
+/// Determines how far the files of a data directory reach. SQLite must not have the database open.
 pub(in crate::sqlite) fn find_files(dir: &Path) -> io::Result<FoundFiles> {
     let main = dir.join(format::FILE);
     let main_bytes = match std::fs::metadata(&main) {
@@ -43,7 +43,7 @@ pub(in crate::sqlite) fn find_files(dir: &Path) -> io::Result<FoundFiles> {
     Ok(FoundFiles { log: find_log(&format::log_of(&main))?, main_bytes, tails: tail::find(dir)? })
 }
 
-/// The whole transactions that a log begins with.
+/// The complete transactions at the beginning of a log.
 fn find_log(path: &Path) -> io::Result<FoundLog> {
     let mut log = match File::open(path) {
         Ok(file) => BufReader::with_capacity(1 << 18, file),

@@ -1,4 +1,4 @@
-//! Records each commit in the mark: which log it is in, and where it ends.
+//! Records each commit in the mark: the log that it is in, and its end.
 
 use super::file::StoreMark;
 use super::slot::LogPosition;
@@ -9,12 +9,12 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// Knows the log of an open database.
+/// Tracks the log of an open database.
 pub(in crate::sqlite) struct LogMarker {
     mark: StoreMark,
     main: PathBuf,
     frame_bytes: u64,
-    /// Opened when there is a log.
+    /// Opened once there is a log.
     log: Option<File>,
     /// Where the last commit ended.
     last: Option<LogPosition>,
@@ -23,9 +23,9 @@ pub(in crate::sqlite) struct LogMarker {
 /// A commit, as SQLite reports it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct WalCommit {
-    /// The log's frames up to its end.
+    /// The number of the log's frames up to its end.
     pub(in crate::sqlite) frames: u32,
-    /// Whether the log was synced with it.
+    /// Whether the log was synced with the commit.
     pub(in crate::sqlite) is_synced: bool,
 }
 
@@ -36,7 +36,7 @@ impl LogMarker {
         Self { mark, main: main.to_owned(), frame_bytes, log: None, last }
     }
 
-    /// Records a commit. It must be called before anyone is told of it.
+    /// Records a commit. Must be called before the commit is acknowledged.
     pub(in crate::sqlite) fn committed(&mut self, commit: WalCommit) {
         if self.mark.state().is_none() {
             return;
@@ -63,7 +63,7 @@ impl LogMarker {
                 LogPosition { generation, written, synced, checkpointed: 0 }
             }
         };
-        // A log starts over once all of the one before it is in the database, and synced there.
+        // A log is restarted only after the previous one is in the database, and synced there.
         let main_bytes = if same.is_none() { main_bytes(&self.main).ok() } else { None };
         self.last = Some(log);
         self.mark.update(|state| {
@@ -72,12 +72,12 @@ impl LogMarker {
         });
     }
 
-    /// The log as the last commit left it.
+    /// The generation of the log after the last commit.
     pub(in crate::sqlite) fn generation(&self) -> Option<WalGeneration> {
         self.last.map(|last| last.generation)
     }
 
-    /// So many frames of a log are synced.
+    /// Records that this many frames of a log are synced.
     pub(in crate::sqlite) fn log_synced(&mut self, generation: Option<WalGeneration>, frames: u32) {
         let Some(last) = self.last.filter(|last| Some(last.generation) == generation) else {
             return;
@@ -88,7 +88,7 @@ impl LogMarker {
         self.mark.sync_soon();
     }
 
-    /// So many frames of a log are synced, copied into the database, and synced there.
+    /// Records that this many frames of a log are synced, copied into the database, and synced there.
     pub(in crate::sqlite) fn checkpointed(
         &mut self,
         generation: Option<WalGeneration>,
@@ -111,7 +111,7 @@ impl LogMarker {
         self.mark.sync_soon();
     }
 
-    /// All of the log is in the database: the mark says so and is synced. The log may be emptied then.
+    /// Records that the whole log is in the database, and syncs the mark. The log may be emptied afterwards.
     pub(in crate::sqlite) fn is_in_database(&mut self) -> io::Result<()> {
         if let Some(last) = self.last {
             self.checkpointed(Some(last.generation), last.written);
@@ -119,7 +119,7 @@ impl LogMarker {
         self.mark.sync()
     }
 
-    /// The log is empty now.
+    /// Records that the log is empty.
     pub(in crate::sqlite) fn emptied(&mut self) -> io::Result<()> {
         self.last = None;
         self.mark.update(|state| state.log = None);

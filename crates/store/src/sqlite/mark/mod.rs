@@ -1,8 +1,8 @@
-//! The mark: a small file beside the database that says how far the store had come when it last acknowledged something.
+//! The mark: a small file beside the database that records how far the store had come at its last acknowledgement.
 //!
-//! SQLite ignores everything behind a damaged frame of its log, without a word. So the position is also written here,
-//! after each commit and before anyone is told of it. The next start compares: less than that is damage, unless a power
-//! cut explains it. There are two slots, written in turn, each with a checksum.
+//! SQLite silently ignores everything behind a damaged frame of its log. So the position is also written here, after
+//! each commit and before it is acknowledged. The next start compares: if less is there, the store is damaged, unless a
+//! power cut explains it. There are two slots, written alternately, each with a checksum.
 
 mod file;
 mod found;

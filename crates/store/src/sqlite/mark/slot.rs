@@ -1,35 +1,35 @@
-//! What a mark says, and its bytes. Pure.
+//! The content of a mark, and its encoding. Pure.
 
 use crate::sqlite::seal::RowChecksum;
 use crate::sqlite::wal::WalGeneration;
 use uuid::Uuid;
 
-/// How far apart the two slots are: a torn write of one leaves the other alone.
+/// Distance between the two slots: a torn write of one does not affect the other.
 pub(in crate::sqlite) const SLOT_STRIDE: usize = 4_096;
 
-/// A slot's bytes: what it says and a checksum.
+/// Size of a slot: its content and a checksum.
 pub(in crate::sqlite) const SLOT_BYTES: usize = 144;
 
 const MAGIC: [u8; 8] = *b"AIRLMARK";
 
-/// Raised when the layout changes. A slot of another version is as good as none.
+/// Incremented when the layout changes. A slot of another version counts as missing.
 const VERSION: u32 = 1;
 
-/// Names a run of the kernel. What was written and not synced survives within one, and no further.
+/// Identifies a run of the kernel. Data that was written and not synced survives only within one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootId(pub [u8; 16]);
 
 impl BootId {
-    /// Where the kernel does not say: equal to no other.
+    /// The kernel does not report one: equal to no other.
     pub const UNKNOWN: Self = Self([0; 16]);
 
-    /// The present one.
+    /// The present run.
     pub fn current() -> Self {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Uuid::parse_str(text.trim()).map_or(Self::UNKNOWN, |id| Self(id.into_bytes()))
     }
 
-    /// Whether what one run wrote, the other must find.
+    /// Whether data written in one run must be present in the other.
     pub(in crate::sqlite) fn is_same_as(self, other: Self) -> bool {
         self == other && self != Self::UNKNOWN
     }
@@ -39,30 +39,30 @@ impl BootId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct MarkState {
     pub(in crate::sqlite) boot: BootId,
-    /// Names the history that this directory holds; a restored copy goes on as another one.
+    /// Identifies the history in this directory; a restored copy continues under another one.
     pub(in crate::sqlite) history: Uuid,
-    /// Rises each time the store is opened and closed. The database holds it too.
+    /// Incremented each time the store is opened and closed. The database contains it too.
     pub(in crate::sqlite) epoch: u64,
     /// When it was written, in milliseconds since 1970.
     pub(in crate::sqlite) at: i64,
-    /// `None` while the log is empty.
+    /// The position in the log; `None` while the log is empty.
     pub(in crate::sqlite) log: Option<LogPosition>,
-    /// How long the database was when it was synced last, with the log copied into it.
+    /// The length of the database at its last sync, with the log copied into it.
     pub(in crate::sqlite) main_bytes: u64,
     pub(in crate::sqlite) tails: [TailPosition; 2],
 }
 
-/// How far the log had come, in frames.
+/// The end of the log, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct LogPosition {
     pub(in crate::sqlite) generation: WalGeneration,
     pub(in crate::sqlite) written: u32,
     pub(in crate::sqlite) synced: u32,
-    /// Copied into the database, and synced there.
+    /// Frames that were copied into the database, and synced there.
     pub(in crate::sqlite) checkpointed: u32,
 }
 
-/// How far one of the tail's files had come. An `end` of 0: nothing in it is needed.
+/// The end of an append file. An `end` of 0: nothing in it is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::sqlite) struct TailPosition {
     pub(in crate::sqlite) time: u64,
@@ -70,7 +70,7 @@ pub(in crate::sqlite) struct TailPosition {
 }
 
 impl MarkState {
-    /// The slot that says this; of two slots the one with the higher `sequence` counts.
+    /// Encodes the slot; of two slots the one with the higher `sequence` is valid.
     pub(in crate::sqlite) fn to_bytes(self, sequence: u64) -> [u8; SLOT_BYTES] {
         let mut out = SlotWriter { bytes: [0; SLOT_BYTES], at: 0 };
         let log = self.log.unwrap_or(LogPosition {
@@ -101,7 +101,7 @@ impl MarkState {
         out.bytes
     }
 
-    /// What a slot says, and its sequence number; `None` where it is damaged or was never written.
+    /// Decodes a slot and its sequence number; `None` if it is damaged or was never written.
     pub(in crate::sqlite) fn from_bytes(bytes: &[u8]) -> Option<(u64, Self)> {
         let (said, sealed) = bytes.get(..SLOT_BYTES)?.split_at(SLOT_BYTES - 8);
         let sealed = i64::from_le_bytes(sealed.try_into().ok()?);
@@ -126,7 +126,7 @@ impl MarkState {
         Some((sequence, Self { boot, history, epoch, at, log, main_bytes, tails }))
     }
 
-    /// What the newer of the sound slots of a file says.
+    /// The newer valid slot of a file.
     pub(in crate::sqlite) fn newest(file: &[u8]) -> Option<(u64, Self)> {
         let slots = [file.get(..SLOT_BYTES), file.get(SLOT_STRIDE..SLOT_STRIDE + SLOT_BYTES)];
         slots

@@ -1,4 +1,4 @@
-//! The rules of the mark for any history: no false alarm after a kill or a power cut, and no silence after damage.
+//! The rules of the mark for arbitrary histories: no false alarm after a kill or a power cut, and every damage is detected.
 
 use super::slot::{SLOT_BYTES, SLOT_STRIDE};
 use super::verdict::StoreShortfall;
@@ -75,7 +75,7 @@ fn in_the_same_boot_everything_written_must_be_there() {
     check(log(9, 4, 0), BOOT, found(9), None);
     check(log(9, 4, 0), BOOT, found(12), None);
     check(log(9, 4, 0), BOOT, found(8), Some(StoreShortfall::Log { found: 8, needed: 9 }));
-    // The frames that are left hide newer pages of the database.
+    // The remaining frames hide newer pages of the database.
     check(log(9, 9, 9), BOOT, found(8), Some(StoreShortfall::Log { found: 8, needed: 9 }));
     check(log(9, 4, 8), BOOT, FoundLog::Empty, Some(StoreShortfall::LogGone { needed: 9 }));
     check(log(9, 9, 9), BOOT, FoundLog::Empty, None);
@@ -140,13 +140,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A log and its mark, as the store treats them.
+/// A log and its mark, with the store's rules.
 struct Model {
     mark: MarkState,
     /// Every state of the mark that may be on the disk.
     marks: Vec<MarkState>,
     number: u32,
-    /// Frames, those of them that are synced, and those that are copied.
+    /// The number of frames, of synced ones, and of copied ones.
     log: Option<(u32, u32, u32)>,
 }
 

@@ -1,13 +1,14 @@
-//! Whether a directory holds everything that was acknowledged. Pure: the mark, what was found, and the boot go in.
+//! Decides whether a directory holds everything that was acknowledged. Pure: a function of the mark, the files, and the
+//! boot.
 //!
-//! Within one run of the kernel everything *written* must be there: it was in the page cache at least. After another boot
-//! only what was *synced* must be: of what was only written, any blocks may have reached the disk, in any order.
+//! Within one run of the kernel everything *written* must be present: it was at least in the page cache. After another
+//! boot only what was *synced* must be: of what was only written, any blocks may have reached the disk, in any order.
 
 use super::slot::{BootId, LogPosition, MarkState, TailPosition};
 use crate::sqlite::wal::WalGeneration;
 use std::fmt;
 
-/// What the files hold.
+/// The extent of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct FoundFiles {
     pub(in crate::sqlite) log: FoundLog,
@@ -15,32 +16,32 @@ pub(in crate::sqlite) struct FoundFiles {
     pub(in crate::sqlite) tails: [FoundTail; 2],
 }
 
-/// What SQLite will find in its log.
+/// The log as SQLite will read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum FoundLog {
-    /// There is none, or its header is damaged, or not one transaction in it is whole.
+    /// There is none, or its header is damaged, or it contains no complete transaction.
     Empty,
-    /// The log of this generation, with whole transactions up to this frame.
+    /// The log of this generation, with complete transactions up to this frame.
     Frames(WalGeneration, u32),
 }
 
-/// The executions that a file of the tail begins with: of which time, and where they end.
+/// The executions at the beginning of an append file: its generation, and their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::sqlite) struct FoundTail {
     pub(in crate::sqlite) time: Option<u64>,
     pub(in crate::sqlite) end: u64,
 }
 
-/// Something acknowledged that is not there.
+/// Something acknowledged that is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum StoreShortfall {
     /// The log ends too early.
     Log { found: u32, needed: u32 },
-    /// The log is missing, or another one is in its place.
+    /// The log is missing, or was replaced by another one.
     LogGone { needed: u32 },
     /// The database is shorter than it was.
     Main { found: u64, needed: u64 },
-    /// A file of the tail ends too early.
+    /// An append file ends too early.
     Tail { which: usize, found: u64, needed: u64 },
 }
 
@@ -82,7 +83,7 @@ pub(in crate::sqlite) fn shortfalls(
 fn log_shortfall(log: LogPosition, found: FoundLog, is_same_boot: bool) -> Option<StoreShortfall> {
     let needed = if is_same_boot { log.written } else { log.synced };
     match found {
-        // A log that is readable in part hides what the database has: that it was copied does not help.
+        // A partially readable log hides newer pages of the database, even if it was copied.
         FoundLog::Frames(generation, frames) if generation == log.generation => {
             (frames < needed).then_some(StoreShortfall::Log { found: frames, needed })
         }

@@ -1,10 +1,10 @@
-//! Whatever is appended in whatever order, the journal is what a list of lists would be.
+//! For any sequence of appends, the journal equals a list of lists.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// One append: whose, how many entries, how far off from the right place, whether to wait for it.
+/// One append: its execution, the number of entries, the offset from the correct seq, and whether to wait for it.
 type Step = (u8, u8, i8, bool);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

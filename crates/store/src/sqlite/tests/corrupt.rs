@@ -1,9 +1,9 @@
-//! The campaign `corrupt`: every file of a data directory is damaged at random, or loses blocks with the power. Whatever was
+//! The campaign `corrupt`: every file of a data directory is damaged at random, or loses blocks in a power cut. Everything
 //! acknowledged before is equal afterwards, or the damage is reported.
 //!
 //! Small in the daily test. `cargo xtask soak corrupt` runs 2,000 cases in slices; a case is a seed.
 
-// The one reader of a campaign's environment; the tests of `airlock` have it as a module of their own.
+// The only reader of a campaign's environment; the tests of `airlock` contain it as a separate module.
 #[path = "../../../../airlock/tests/campaign/mod.rs"]
 mod campaign;
 
@@ -21,7 +21,7 @@ const BLOCK_BYTES: usize = 512;
 
 const OTHER_BOOT: BootId = BootId([9; 16]);
 
-/// Numbers that depend on a seed alone.
+/// Random numbers of a seed.
 struct Random(u64);
 
 impl Random {
@@ -36,13 +36,13 @@ impl Random {
 /// What was acknowledged.
 type Acknowledged = BTreeMap<u128, Vec<Entry>>;
 
-/// A directory in the middle of its life.
+/// A directory during use.
 struct Life {
-    /// What a kill would leave.
+    /// The files after a kill.
     now: Image,
     acknowledged: Acknowledged,
     n_records: usize,
-    /// What a power cut leaves at least, and what was acknowledged with it.
+    /// The minimum that remains after a power cut, and what was acknowledged with it.
     durable: Image,
     survives: Acknowledged,
 }
@@ -52,7 +52,7 @@ async fn append_synced(store: &SqliteStore, append: JournalAppend) {
     store.append(append).await.unwrap();
 }
 
-/// Lives for a while: appends of each kind, records, restarts.
+/// Uses a store for a while: appends of each kind, records, restarts.
 async fn lived(random: &mut Random) -> Life {
     let temp = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::open(temp.path()).unwrap();
@@ -107,7 +107,7 @@ async fn lived(random: &mut Random) -> Life {
             }
         }
         if let Some(synced) = synced {
-            // What the tail holds is never synced: what was sorted in is.
+            // The append files are never synced; inserted executions are.
             let sorted: Vec<StoredRecord> = store.all("none").await.unwrap();
             assert_eq!(sorted, []);
             n_barriers += 1;
@@ -125,15 +125,15 @@ async fn lived(random: &mut Random) -> Life {
 /// What reached the disk for certain.
 #[derive(Clone, Copy)]
 enum Synced {
-    /// The log, and the database as far as the log does not have it.
+    /// The log, and the part of the database that the log does not contain.
     Log,
     /// The mark, too.
     All,
 }
 
 impl Synced {
-    /// What a power cut leaves from here on, where it left `before` until now. The mark is synced at its own times and the
-    /// tail never: both may still be those of earlier.
+    /// What remains after a power cut from here on, if `before` remained until now. The mark is synced at its own times
+    /// and the append files never: both may still be earlier versions.
     fn durable(self, before: Image, now: Image, random: &mut Random) -> Image {
         let mut durable = now;
         for (name, earlier) in before {
@@ -149,7 +149,7 @@ impl Synced {
     }
 }
 
-/// Damages one file, and says how.
+/// Damages one file, and describes how.
 fn damage(image: &mut Image, random: &mut Random) -> String {
     let names: Vec<_> = image.keys().filter(|name| !name.ends_with("-shm")).cloned().collect();
     let name = names[random.below(names.len())].clone();
@@ -185,10 +185,10 @@ fn cut_power(life: &Life, random: &mut Random) -> Image {
     life.now.iter().map(left).collect()
 }
 
-/// Of what changed since the last sync, each block is there or not, and so is the new length.
+/// Of what changed since the last sync, each block is present or not, and so is the new length.
 ///
-/// A block that the synced file fills in part is one block on the disk. It is written again as a whole when the file grows,
-/// and both of its versions hold the synced bytes.
+/// A block that the synced file fills in part is one block on the disk. It is written again completely when the file
+/// grows, and both of its versions hold the synced bytes.
 fn file_after_power_cut(before: &[u8], now: &[u8], random: &mut Random) -> Vec<u8> {
     let padded = |bytes: &[u8]| {
         let mut padded = bytes.to_vec();
@@ -206,7 +206,7 @@ fn file_after_power_cut(before: &[u8], now: &[u8], random: &mut Random) -> Vec<u
     left
 }
 
-/// The sums of a campaign.
+/// The totals of a campaign.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
     cases: usize,
@@ -234,7 +234,7 @@ impl Sums {
     }
 }
 
-/// Everything acknowledged, as the store has it; none where it reports damage.
+/// Everything acknowledged, as the store returns it; none if it reports damage.
 async fn shown(store: &SqliteStore, acknowledged: &Acknowledged, n_records: usize) -> Option<bool> {
     let mut is_equal = true;
     for (n, entries) in acknowledged {

@@ -1,4 +1,4 @@
-//! Files that are not ours, are newer than we are, or were damaged: refused, and left as they are.
+//! Files that belong to another program, are newer, or were damaged: rejected, and not changed.
 
 use super::*;
 use crate::sqlite::OpenError;
@@ -150,7 +150,7 @@ async fn a_damaged_byte_is_refused_or_noticed_or_does_no_harm() {
     let mark = std::fs::read(temp.path().join(mark::FILE)).unwrap();
 
     let (mut n_refused, mut n_noticed) = (0, 0);
-    // The whole of the first header, and a sieve over all pages.
+    // The complete first header, and a sample of all pages.
     for at in (0..100).chain((100..whole.len()).step_by(41)) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x15;
@@ -193,7 +193,7 @@ async fn a_file_cut_short_is_refused_or_noticed_or_does_no_harm() {
         let refused = refused_untouched(temp.path());
         assert!(refused.to_string().contains("nothing was changed"), "{length}: {refused}");
     }
-    // SQLite takes what is missing of a last page for zeroes.
+    // SQLite treats the missing part of a last page as zeros.
     std::fs::write(temp.path().join(format::FILE), &whole[..whole.len() - 1]).unwrap();
     match SqliteStore::open(temp.path()) {
         Ok(store) => {

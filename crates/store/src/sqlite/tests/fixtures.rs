@@ -85,7 +85,7 @@ async fn check(store: &SqliteStore, format: usize) {
     for (n, entries) in [(1, paused()), (2, ended.clone()), (3, ended), (4, vec![])] {
         let mut found = all(store, n).await;
         for entry in &mut found {
-            // What the defaults were then is theirs.
+            // Old stores contain the defaults of their time.
             if let Event::Started { limits, .. } = &mut entry.event {
                 *limits = lifecycle::ExecutionLimits::default();
             }
@@ -116,7 +116,7 @@ async fn check(store: &SqliteStore, format: usize) {
     assert_eq!(store.all("token").await.unwrap(), [token], "format {format}");
     let notes: &[&str] = if format < FIRST_WITH_NOTES { &[] } else { &["two", "one"] };
     assert_eq!(store.newest("calls", 9).await.unwrap(), notes, "format {format}");
-    // Format 1 did not remember what it forgot.
+    // Format 1 did not record deleted executions.
     assert_eq!(store.was_forgotten(id(4)).await.unwrap(), format > 1, "format {format}");
     let loss = store.data_loss().await.unwrap().map(|loss| DataLoss { found: CREATED, ..loss });
     let restored = DataLoss {

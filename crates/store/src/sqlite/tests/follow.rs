@@ -1,4 +1,4 @@
-//! Followers hear each entry once, in order, however they and the writer interleave.
+//! Followers receive each entry once, in order, regardless of how they and the writer interleave.
 
 use super::*;
 use futures_util::StreamExt;
@@ -44,7 +44,7 @@ async fn many_followers_that_come_at_any_time_hear_everything_once() {
         let phase = if seq == LAST { ExecutionPhase::Finished } else { ExecutionPhase::Running };
         let written = store.append(append(1, vec![entry], standing(phase, "ann", None)));
         if seq % 10 == 0 {
-            // Follows while that append is under way.
+            // Follows while that append is in progress.
             let mut follower = store.follow(id(1), Seq(seq / 2));
             followers.spawn(async move {
                 let mut heard = Vec::new();

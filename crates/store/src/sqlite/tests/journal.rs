@@ -1,4 +1,4 @@
-//! Append, read, list, due times, leases, forgetting.
+//! Append, read, list, due times, leases, deletion.
 
 use super::*;
 use crate::sqlite::format;
@@ -67,7 +67,7 @@ async fn a_synced_append_and_a_large_one_are_written_in_order() {
     drop(store.append(append(1, vec![line(2, &"large".repeat(20_000))], running())));
     let synced = append(1, vec![line(3, "b")], running());
     let synced = store.append(JournalAppend { strength: WriteStrength::Synced, ..synced });
-    // Both before it may still wait; if it were written first it would be a conflict.
+    // Both earlier appends may still wait; writing this one first would be a conflict.
     store.append(append(1, vec![line(4, "c")], running())).await.unwrap();
     synced.await.unwrap();
     assert_eq!(all(&store, 1).await.len(), 4);
@@ -78,7 +78,7 @@ async fn a_long_log_is_moved_into_the_file_also_where_nothing_ever_waits() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
     let text = "x".repeat(30 << 10);
-    // More than twice what the log may hold, in appends that are each small.
+    // More than twice the maximum of the log, in small appends.
     for seq in 1..=5_000 {
         write(&store, 1, vec![line(seq, &text)]).await.unwrap();
     }
@@ -98,7 +98,7 @@ async fn a_long_log_is_moved_into_the_file_beside_the_writer() {
         seq += 1;
         write(&store, 1, vec![line(seq, &text)]).await.unwrap();
     }
-    // The writer has nothing more to do, and would not have done it before the log is three times as long.
+    // The writer is idle, and would otherwise not checkpoint before the log is three times as long.
     let before = std::time::Instant::now();
     while length(&path) < 8 << 20 {
         assert!(before.elapsed().as_secs() < 60, "nothing is moved");
@@ -258,7 +258,7 @@ async fn only_a_finished_execution_is_forgotten_and_then_wholly() {
     assert_eq!(store.asked_by(question(7)).await.unwrap(), None);
     let filter = ListFilter { phases: vec![], caller: None, after: None, n_max: 9 };
     assert_eq!(ids(&store.list_executions(filter.clone()).await.unwrap()), [id(2)]);
-    // It stood where its name says, and the list goes on behind it.
+    // Its position follows from its id, and the list continues behind it.
     let named_at = |ms: u128| Some(id(ms << 80));
     for (after, rest) in [(named_at(1_000), vec![id(2)]), (named_at(0), vec![])] {
         let filter = ListFilter { after, ..filter.clone() };

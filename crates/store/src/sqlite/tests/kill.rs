@@ -1,4 +1,4 @@
-//! `kill -9`: whatever was reported as written is there afterwards.
+//! `kill -9`: everything that was acknowledged is present afterwards.
 
 use super::*;
 use std::io::{BufRead, BufReader, Write as _};
@@ -11,7 +11,7 @@ const WRITERS: u128 = 4;
 /// The names of executions that end as they begin follow this one's.
 const WHOLE: u128 = 1_000;
 
-/// Not a rule of its own: the child's half of the test below, and nothing when run by itself.
+/// Not a test by itself: the child's half of the test below; does nothing when run alone.
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 async fn child_appends_and_reports_until_killed() {
@@ -70,7 +70,7 @@ async fn what_was_reported_before_a_kill_is_there_after_it() {
         };
         assert_eq!(reports.by_ref().filter_map(&mut hear).take(n_reports).count(), n_reports);
         child.kill().unwrap();
-        // What it said before it died counts too.
+        // Reports that it wrote before its death count too.
         reports.filter_map(hear).for_each(drop);
         child.wait().unwrap();
 

@@ -1,4 +1,4 @@
-//! A store that holds less than it acknowledged is refused; one that was killed, lost its power or is a copy is not.
+//! A store that holds less than it acknowledged is rejected; one that was killed, lost power or is a copy is not.
 
 use super::*;
 use crate::sqlite::{BootId, OpenError, format, mark};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The files of a data directory, as a kill of the process would leave them.
 pub(super) type Image = BTreeMap<String, Vec<u8>>;
 
-/// All files at one moment: they are read until two readings are equal, as the store may be writing meanwhile.
+/// All files at one moment: they are read until two readings are equal, as the store may write meanwhile.
 pub(super) fn image(dir: &Path) -> Image {
     let mut image = read_files(dir);
     loop {
@@ -38,7 +38,7 @@ pub(super) fn lay_out(image: &Image) -> tempfile::TempDir {
     dir
 }
 
-/// Where files are made and removed by the thousand.
+/// A folder in which thousands of files are created and removed.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -65,7 +65,7 @@ fn refused(image: &Image, what: &str) {
     assert!(after == before, "something was changed");
 }
 
-/// Executions that were acknowledged one after the other, by all ways there are, and an image after each.
+/// Executions that were acknowledged one after the other on all paths, and an image after each.
 async fn lived() -> Vec<Image> {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
@@ -121,13 +121,13 @@ async fn a_flipped_bit_a_cut_or_zeros_in_the_log_are_refused() {
 async fn a_damaged_tail_or_a_database_cut_short_is_refused() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
-    // The log is in the database: only what comes now is beside it.
+    // The log is in the database: only later commits are beside it.
     store.close().await;
     let store = SqliteStore::open(temp.path()).unwrap();
     for n in 1..=2 {
         store.append(whole(n)).await.unwrap();
     }
-    // What was sorted in since is in the log; either way it must be there.
+    // Inserted executions are in the log; either way they must be present.
     let mut image = image(temp.path());
     let is_in_tail = |image: &Image| {
         let mark = mark::MarkState::newest(&image["store.mark"]).unwrap().1;
@@ -179,7 +179,7 @@ async fn a_log_that_started_over_is_no_damage() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
     write(&store, 1, vec![line(1, "a")]).await.unwrap();
-    // Something from outside copies the log, and the mark does not know.
+    // Another process checkpoints the log, and the mark does not know.
     let outside = rusqlite::Connection::open(temp.path().join(format::FILE)).unwrap();
     outside.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).unwrap();
     for seq in 2..=9 {

@@ -1,4 +1,4 @@
-//! The store as a whole: what is promised when all is well, when the disk is not, and after a crash.
+//! Tests of the whole store: its guarantees in normal operation, with a failing disk, and after a crash.
 
 mod against_a_list;
 mod corrupt;
@@ -70,7 +70,7 @@ fn asks(seq: u64, n: u128) -> Entry {
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed()), event }
 }
 
-/// An append of `entries` where their numbers say they belong.
+/// An append of `entries` at the place that their numbers indicate.
 fn append(n: u128, entries: Vec<Entry>, standing: ExecutionSummary) -> JournalAppend {
     let expected = Seq(entries[0].seq.0 - 1);
     JournalAppend {
@@ -82,7 +82,7 @@ fn append(n: u128, entries: Vec<Entry>, standing: ExecutionSummary) -> JournalAp
     }
 }
 
-/// An execution that ends in the append that begins it.
+/// An execution that ends in its first append.
 fn whole(n: u128) -> JournalAppend {
     append(n, vec![line(1, "a"), end(2)], standing(ExecutionPhase::Finished, "ann", None))
 }

@@ -1,4 +1,4 @@
-//! Readers of long journals share the threads: each read is bounded, and nobody waits for all that others read.
+//! Readers of long journals share the threads: each read is bounded, and no reader waits for all reads of the others.
 
 use super::*;
 use crate::sqlite::query::PageMax;
@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a follower fetches at once, as `follow` says.
+/// The page size of a follower, as in `follow`.
 const PAGE_ENTRIES: usize = 256;
 
 async fn write_lines(store: &SqliteStore, n: u128, n_lines: u64, text: &str) {
@@ -35,7 +35,7 @@ async fn a_read_is_bounded_in_bytes_and_goes_on_where_it_ended() {
         after = last.seq;
     }
     assert_eq!(lengths, [4, 4, 4, 0]);
-    // A single entry that is larger than a read is read all the same.
+    // A single entry that exceeds the size of a read is read nevertheless.
     write(&store, 2, vec![line(1, &"x".repeat(2 * READ_BYTES_MAX)), line(2, "y")]).await.unwrap();
     assert_eq!(Journal::read(&store, id(2), Seq(0), usize::MAX).await.unwrap().len(), 1);
 }
@@ -72,15 +72,15 @@ async fn callers_are_counted_by_phase() {
     assert_eq!(store.count_by_caller(ExecutionPhase::Parked).await.unwrap(), []);
 }
 
-/// Each reader asks for one page at a time, and pages are served in the order in which they are asked for: after each
-/// page of one reader, every other reader that waits gets one.
+/// Each reader requests one page at a time, and requests are served in order: after each page of one reader, every
+/// other waiting reader receives one.
 #[tokio::test]
 async fn readers_of_one_journal_take_turns() {
     const N_READERS: usize = 5;
     const N_PAGES: usize = 8;
     let store = SqliteStore::temporary().unwrap();
     write_lines(&store, 1, (N_PAGES * PAGE_ENTRIES) as u64, "x").await;
-    // What was written last is in memory, and its readers need not wait: this displaces it.
+    // The newest entries are cached, and their readers would not wait: this evicts them.
     write(&store, 2, vec![line(1, &"x".repeat(1 << 20))]).await.unwrap();
     let progress: Arc<[AtomicUsize]> = (0..N_READERS).map(|_| AtomicUsize::new(0)).collect();
     let mut readers = tokio::task::JoinSet::new();
@@ -103,7 +103,7 @@ async fn readers_of_one_journal_take_turns() {
     assert!(most_ahead <= 2, "one reader was {most_ahead} pages ahead of another");
 }
 
-/// The thread of pages is held up, and as many followers as there can be wait for it.
+/// The page thread is blocked, and as many followers as possible wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_status_waits_for_no_follower() {
     let store = SqliteStore::temporary().unwrap();
@@ -150,7 +150,7 @@ async fn a_page_of_a_follower_is_bounded() {
     assert_eq!((page.entries.len(), page.full), (63, true));
 }
 
-/// A plan that sorts would look at all that is paused whenever something pauses.
+/// A plan that sorts would read all paused executions at every pause.
 #[tokio::test]
 async fn what_is_due_next_is_found_in_its_index_however_many_are_paused() {
     let store = SqliteStore::temporary().unwrap();

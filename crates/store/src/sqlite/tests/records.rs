@@ -1,4 +1,4 @@
-//! Records change only for those who know what they change.
+//! Records change only with the correct version.
 
 use super::*;
 use crate::{BlobStore, RecordStore, StoredRecord};
@@ -48,7 +48,7 @@ async fn whoever_reads_after_a_change_reads_the_change() {
     let store = SqliteStore::temporary().unwrap();
     let value = async || store.get("k", "x").await.unwrap().map(|record| record.value);
     for version in 0..50 {
-        // Some that were asked for before the change and come back after it.
+        // Some reads that were requested before the change and return after it.
         let early: Vec<_> = (0..8).map(|_| store.get("k", "x")).collect();
         let put = store.put("k", "x", version.to_string(), version);
         for read in early {

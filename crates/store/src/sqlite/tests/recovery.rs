@@ -1,4 +1,4 @@
-//! `store recover`: what a damaged directory holds is saved, it opens again, and the loss is on record.
+//! `store recover`: the content of a damaged directory is saved, it opens again, and the loss is recorded.
 
 use super::mark::{Image, image, lay_out};
 use super::*;
@@ -9,7 +9,7 @@ use std::path::Path;
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 const N: u128 = 12;
 
-/// A directory as a kill would leave it: half of it in the database, half in the log.
+/// A directory after a kill: half of it in the database, half in the log.
 async fn killed() -> Image {
     let temp = tempfile::tempdir().unwrap();
     for range in [1..=N / 2, N / 2 + 1..=N] {
@@ -110,7 +110,7 @@ async fn a_damaged_database_leaves_the_rows_that_can_be_read() {
         image.get_mut("store.db").unwrap()[page * 2_048..][..2_048].fill(0);
         let dir = lay_out(&image);
         if let Ok(store) = SqliteStore::open(dir.path()) {
-            store.close().await; // a page that nothing is in
+            store.close().await; // a free page
             continue;
         }
         let report = match SqliteStore::recover(dir.path(), NOW) {
@@ -144,7 +144,7 @@ async fn a_directory_that_is_not_there_or_in_use_is_left_alone() {
     assert!(SqliteStore::check_directory(temp.path()).unwrap().is_sound());
 }
 
-/// The first cell of the root of a table, which lies in the closed database of a directory; the root has children.
+/// The first cell of the root of a table, in the closed database of a directory; the root has children.
 fn first_cell_of_root<'a>(dir: &Path, table: &str, image: &'a mut Image) -> &'a mut [u8] {
     const PAGE_BYTES: usize = 2_048;
     const INNER_PAGES: [u8; 2] = [2, 5];
@@ -168,7 +168,7 @@ async fn a_search_that_leads_back_neither_stops_a_recovery_nor_loses_a_row() {
     }
     store.close().await;
     let mut image = image(temp.path());
-    // Behind the number of a child: whoever searches for what lies behind that child now ends in it.
+    // After the number of a child: a search for rows behind that child now ends in it.
     let number = &mut first_cell_of_root(temp.path(), "executions", &mut image)[4];
     assert!(*number < 100, "one byte is the number");
     *number = 127;

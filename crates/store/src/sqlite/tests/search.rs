@@ -1,4 +1,4 @@
-//! Searches by outcome, tool and time, whole and page by page.
+//! Searches by outcome, tool and time, complete and page by page.
 
 use super::*;
 use crate::{ExecutionSearch, ListFilter, OutcomeFilter, OutcomeKind, SearchPage};
@@ -22,7 +22,7 @@ fn failed(seq: u64) -> Entry {
     Entry { seq: Seq(seq), at: Timestamp(seq.cast_signed() + 40), event }
 }
 
-/// 1 to 4 end in the append that begins them, 5 grows entry by entry, 6 runs.
+/// 1 to 4 end in their first append, 5 grows entry by entry, 6 runs.
 async fn filled() -> SqliteStore {
     let store = SqliteStore::temporary().unwrap();
     let finished = |caller: &str| standing(ExecutionPhase::Finished, caller, None);

@@ -1,4 +1,5 @@
-//! Executions that ended in the append that began them: told at once, sorted in a little later, never lost and never twice.
+//! Executions that ended in their first append: acknowledged immediately, inserted a little later, never lost and never
+//! duplicated.
 
 use super::*;
 use crate::sqlite::format;
@@ -20,7 +21,7 @@ async fn listed(store: &SqliteStore) -> Vec<ExecutionId> {
     ids
 }
 
-/// What lies in the directory beside the tables, to be put back later.
+/// The append files of a directory, to be restored later.
 fn tails(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let names = ["store.tail-0", "store.tail-1"].map(|name| dir.join(name));
     names.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
@@ -54,7 +55,7 @@ async fn what_was_not_sorted_in_is_when_the_store_is_opened_again_and_only_once(
     store.append(whole(1)).await.unwrap();
     let kept = tails(temp.path());
     store.close().await;
-    // As if the process had ended before, and then between sorting in and beginning the file anew.
+    // As if the process had crashed before, and then between the insertion and the restart of the file.
     let other = tempfile::tempdir().unwrap();
     SqliteStore::open(other.path()).unwrap().close().await;
     for dir in [other.path(), other.path(), temp.path()] {
@@ -100,7 +101,7 @@ async fn it_is_read_in_pages_and_is_over() {
     assert!(matches!(more, Err(StoreError::Conflict)), "{more:?}");
 }
 
-/// As the format before this one left it: a row for each entry.
+/// As the previous format stored it: a row for each entry.
 #[tokio::test]
 async fn what_an_earlier_format_holds_is_found_beside_what_comes() {
     let temp = tempfile::tempdir().unwrap();
@@ -139,7 +140,7 @@ async fn what_was_forgotten_does_not_come_back() {
 async fn a_full_disk_delays_what_was_told_and_takes_nothing_more() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
-    // Nothing is told before this has happened.
+    // Nothing is acknowledged before this has happened.
     drop(store.write(Ok(TableWrite::Trouble("PRAGMA query_only = ON")), drop).await);
     store.append(whole(1)).await.unwrap();
     assert_eq!(listed(&store).await, [], "it cannot be sorted in");

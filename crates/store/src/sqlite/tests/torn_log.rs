@@ -1,4 +1,4 @@
-//! A crash may cut the log anywhere: what is left is a prefix of whole appends.
+//! A crash may cut the log anywhere: a prefix of complete appends remains.
 
 use super::*;
 use crate::sqlite::format::{self, CheckExtent, DurabilityMode, STEPS};
@@ -11,7 +11,7 @@ const PER_APPEND: u64 = 3;
 const HEADER: usize = 32;
 const FRAME: usize = 24 + 2_048;
 
-/// How many entries a database shows that has this log beside it.
+/// The number of entries of a database with this log beside it.
 fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     let path = dir.join(format::FILE);
     std::fs::write(&path, db).unwrap();
@@ -30,7 +30,7 @@ fn n_entries_with(dir: &Path, db: &[u8], log: &[u8]) -> u64 {
     entries.len() as u64
 }
 
-/// Where files are made and removed by the thousand.
+/// A folder in which thousands of files are created and removed.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -49,8 +49,8 @@ async fn a_log_cut_anywhere_shows_a_prefix_of_whole_appends() {
     let log = std::fs::read(format::log_of(&temp.path().join(format::FILE))).unwrap();
     store.close().await;
 
-    // Every byte at full size; otherwise every byte of the headers and around a page's ends, and a
-    // sieve in between.
+    // Every byte in the full campaign; otherwise every byte of the headers and around a page's ends, and a
+    // sample in between.
     let every = std::env::var_os("AIRLOCK_SOAK").is_some();
     let near_a_border = |at: usize| {
         let within = at.saturating_sub(HEADER) % FRAME;
@@ -79,7 +79,7 @@ async fn what_is_synced_finds_room_in_the_log_and_the_room_is_no_part_of_it() {
         store.append(JournalAppend { strength: WriteStrength::Synced, ..append }).await.unwrap();
     };
     write(1).await;
-    // It is made when whoever waited has been told, and before the next is written.
+    // Preallocation happens after the acknowledgement, and before the next write.
     write(2).await;
     let with_room = length();
     assert!(with_room > 256 << 10, "no room is made");

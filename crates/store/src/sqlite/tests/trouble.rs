@@ -1,4 +1,4 @@
-//! A disk in trouble: nothing earlier is lost, the trouble has a name, and all goes on when it is over.
+//! A failing disk: nothing earlier is lost, the error has a name, and the store continues when the disk works again.
 
 use super::*;
 use crate::BlobStore;
@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use std::path::Path;
 
 async fn tell_sqlite(store: &SqliteStore, pragma: &'static str) {
-    // The transaction that brings the news may be the first to suffer from it.
+    // The transaction with this statement may be the first to fail.
     drop(store.write(Ok(TableWrite::Trouble(pragma)), drop).await);
 }
 
@@ -26,7 +26,7 @@ async fn a_full_disk_loses_nothing_and_is_forgiven() {
     full_by_decree().await;
 }
 
-/// SQLite itself says that there is no room.
+/// SQLite itself reports a full disk.
 async fn full_by_decree() {
     let temp = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(temp.path()).unwrap();
@@ -34,7 +34,7 @@ async fn full_by_decree() {
     let (last, why) = fill(&store).await;
     assert!(matches!(why, StoreError::Full), "{why:?}");
 
-    // What builds on an append that failed fails too.
+    // An append that follows a failed one fails too.
     let large = store.append(append(1, vec![line(last + 1, &"x".repeat(500_000))], running()));
     let builds_on_it = store.append(append(1, vec![line(last + 2, "y")], running()));
     assert!(matches!(large.await, Err(StoreError::Full)));
@@ -87,7 +87,7 @@ async fn a_writer_from_outside_is_in_the_way_only_while_it_is() {
     write(&store, 1, vec![line(2, "b")]).await.unwrap();
 }
 
-/// A file system of two megabytes, where this machine lets us have one.
+/// A file system of two megabytes, if this machine allows one.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
