@@ -7,7 +7,6 @@ use std::{env, fs};
 /// The line by which a file says that it is a verb.
 const MARK: &str = "impl CommandVerb for Args {";
 
-#[expect(clippy::print_stdout, reason = "a build script speaks to cargo on its standard output")]
 fn main() {
     println!("cargo::rerun-if-changed=src");
     let modules = fs::read_to_string("src/lib.rs").expect("read src/lib.rs");

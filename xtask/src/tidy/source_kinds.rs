@@ -19,8 +19,8 @@ pub(super) fn check_files(files: &[SourceFile]) -> Vec<TidyFinding> {
         let is_in_kind = |name: &&str| path.starts_with(&format!("{FOLDER}{name}/"));
         path.ends_with(".rs")
             && !path.ends_with("/tests.rs")
-            && CRATES.iter().any(|name| is_source(name))
-            && !names.iter().any(|name| is_in_kind(name))
+            && CRATES.iter().any(is_source)
+            && !names.iter().any(is_in_kind)
     };
     files.iter().filter(is_checked).flat_map(|file| lines_with_kinds(file, &names)).collect()
 }

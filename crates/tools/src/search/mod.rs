@@ -94,7 +94,7 @@ impl CatalogueSnapshot {
                 let mut add = |postings: &[index::WordPosting], factor: f32| {
                     for posting in postings {
                         let part = worth * factor * posting.weight / (SATURATION + posting.weight);
-                        found.from_tool_idx(posting.tool_idx).take(word_idx, part);
+                        found.score_at(posting.tool_idx).take(word_idx, part);
                     }
                 };
                 add(index.with(word), 1.0);
@@ -180,7 +180,7 @@ impl SourceScores {
         Self { all: vec![ToolScore::default(); n_tools], hits: vec![] }
     }
 
-    fn from_tool_idx(&mut self, tool_idx: u32) -> &mut ToolScore {
+    fn score_at(&mut self, tool_idx: u32) -> &mut ToolScore {
         let score = &mut self.all[tool_idx as usize];
         if score.seen == 0 {
             self.hits.push(tool_idx);

@@ -161,8 +161,7 @@ fn client_json(kept: &RegisteredClient) -> Value {
 
 /// Converts a source error into a response with a tag that clients know.
 pub(super) fn said(error: impl Into<SourceError>, tag: &'static str) -> RequestError {
-    match error.into() {
-        SourceError::Wrong(why) => RequestError::tagged(tag, why),
-        error => error.into(),
-    }
+    let error = error.into();
+    let SourceError::Wrong(why) = error else { return error.into() };
+    RequestError::tagged(tag, why)
 }

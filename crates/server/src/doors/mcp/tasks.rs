@@ -26,7 +26,7 @@ pub(super) async fn created(
     visit: &McpRequestContext,
     execution: ExecutionId,
 ) -> Result<CreateTaskResult, RequestError> {
-    let narration = caught_up(&visit, execution).await?;
+    let narration = caught_up(visit, execution).await?;
     Ok(CreateTaskResult::new(task(execution, &narration)))
 }
 
@@ -101,7 +101,7 @@ async fn found(
     id: &str,
 ) -> Result<(ExecutionId, Arc<McpExecutionView>), ErrorData> {
     let execution: ExecutionId = id.parse().map_err(|_| unknown_task(id))?;
-    let narration = caught_up(&visit, execution).await.map_err(|_| unknown_task(id))?;
+    let narration = caught_up(visit, execution).await.map_err(|_| unknown_task(id))?;
     let account = &narration.account;
     let seen = answer::see(visit, account.owner(), account.has_asked(), id);
     seen.map_err(|_| unknown_task(id))?;
