@@ -559,3 +559,43 @@ async fn every_socket_answers_a_close_frame() {
         assert!(is_close_answered(socket).await, "{path}");
     }
 }
+
+/// The code of the Close frame that ends a socket: 1005 for one without a code, none where it is cut off.
+async fn close_code(mut socket: Socket) -> Option<u16> {
+    while let Some(Ok(message)) = socket.next().await {
+        if let Message::Close(frame) = message {
+            return Some(frame.map_or(1005, |frame| frame.code.into()));
+        }
+    }
+    None
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_closes_every_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &["--exec"]);
+    let body = json!({"name":"sockets","scopes":["run","process"]}).to_string();
+    let minted: Value =
+        serde_json::from_str(&served.client("admin").post("/api/tokens", &body).body).unwrap();
+    let token = minted["secret"].as_str().unwrap();
+    let mut sockets = vec![];
+    for path in ["/enclave/ws", "/execbox", "/repl", "/exec"] {
+        let mut socket = socket_at(&served, path, token).await;
+        if path == "/repl" {
+            socket.next().await.unwrap().expect("the handshake: its session has the client");
+        }
+        sockets.push((path, close_code(socket)));
+    }
+    served.signal("-TERM");
+    let mut codes = vec![];
+    for (path, code) in sockets {
+        codes.push((path, code.await));
+    }
+    let expected = [
+        ("/enclave/ws", Some(1001)),
+        ("/execbox", Some(1001)),
+        ("/repl", Some(1000)),
+        ("/exec", Some(1005)),
+    ];
+    assert_eq!(codes, expected);
+}
