@@ -87,7 +87,7 @@ impl Server {
         config.policies = Arc::new(policies);
         config.clock = clock;
         config.sandbox.program =
-            sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
+            sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_children-for-tests").into());
         config.sandbox.warm_runners = 1;
         Self { engine: Engine::start(config).await.unwrap(), store, processes }
     }
@@ -103,7 +103,7 @@ impl Server {
 
 /// Lets programs run commands.
 fn commands(catalogue: &Catalogue) -> ProcessSpawner {
-    let program = processes::SelfProgram::At(env!("CARGO_BIN_EXE_airlock").into());
+    let program = processes::SelfProgram::At(env!("CARGO_BIN_EXE_children-for-tests").into());
     let processes =
         ProcessSpawner::start(&processes::Config { program, ..Default::default() }).unwrap();
     let run = sources::config::ProcessRun::default();

@@ -34,7 +34,8 @@ fn check(response: &str, status: u16, body: &str) {
 async fn the_door_of_the_documentation_answers() {
     let store = SqliteStore::temporary().unwrap();
     let mut config = Config::new(store.clone(), Catalogue::new(vec![]).unwrap());
-    config.sandbox.program = sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_airlock").into());
+    config.sandbox.program =
+        sandbox::RunnerProgramPath::At(env!("CARGO_BIN_EXE_children-for-tests").into());
     let engine = Engine::start(config).await.unwrap();
     let door = tally::open_door(&DoorSettings::default()).unwrap();
     assert_eq!(door.permissions().len(), 1);
