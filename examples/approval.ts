@@ -1,4 +1,4 @@
-// A person decides. The call is held until somebody answers; the other call does not wait for that.
+// A person decides. The call is held until a person answers; the other call does not wait for the answer.
 //
 //     cargo run --release -- run examples/approval.ts
 
@@ -15,7 +15,7 @@ try {
   const { approved, text }: Approval = await asked;
   return { approved, text, sum };
 } catch (refusal) {
-  // Saying no is an outcome, not an accident: the program hears it and may carry on.
+  // A refusal is an ordinary outcome: the program receives it as an exception and may continue.
   console.warn(`not approved: ${(refusal as Error).message}`);
   return { approved: false, sum };
 }

@@ -1,4 +1,4 @@
-// The smallest useful program: types are stripped, tools are called, a value is returned.
+// A minimal program: types are stripped, a tool is called, a value is returned.
 //
 //     cargo run --release -- run examples/hello.ts
 

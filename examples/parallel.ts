@@ -1,4 +1,4 @@
-// Calls run side by side. Results may arrive in any order; the order in which they did is recorded,
+// Calls run concurrently. Results may arrive in any order; the order of their arrival is recorded,
 // so that a replay of this program takes the same path.
 //
 //     cargo run --release -- run examples/parallel.ts
@@ -21,7 +21,7 @@ async function nap({ name, ms }: Nap): Promise<number> {
 
 const slept: number[] = await Promise.all(naps.map(nap));
 
-// A failing tool is an ordinary exception; the others are not disturbed by it.
+// A failing tool throws an ordinary exception; the other calls are not affected.
 const settled = await Promise.allSettled([
   tools.demo.echo({ message: "still here" }),
   tools.demo.fail({ message: "as asked" }),

@@ -1,4 +1,4 @@
-//! Prints what a model is told: how to find, read and call tools, and which connections there are.
+//! Prints the description for a model: how to find, read and call tools, and which connections exist.
 
 use engine::{Config, Engine};
 use serde_json::{Value, json};

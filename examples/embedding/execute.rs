@@ -1,4 +1,4 @@
-//! Runs a program to its end; a closure answers what it asks.
+//! Runs a program to its end; a closure answers its questions.
 
 use engine::{Config, Engine};
 use lifecycle::{Answer, ExecutionOutcome, ToolPath};

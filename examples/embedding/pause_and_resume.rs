@@ -1,4 +1,4 @@
-//! Stops at a question, throws the engine away, and resumes on another one that knows the journal alone.
+//! Pauses at a question, drops the engine, and resumes on a new engine that has only the journal.
 
 use engine::{Config, EmbeddedProgress, Engine};
 use lifecycle::{Answer, ExecutionOutcome, Json, ToolPath};

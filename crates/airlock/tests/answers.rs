@@ -1,4 +1,5 @@
-//! Who may answer: the agent's own attempts over MCP, HTTP and `autoApprove`, under each value and with each scope.
+//! Which callers may answer a question: an agent's attempts over MCP, HTTP and `autoApprove`, under each value of the
+//! setting and with each scope.
 
 use crate::server_fixture::{self, Client, Served, airlock};
 use serde_json::{Value, json};
@@ -11,12 +12,12 @@ const ASK: &str = "return await tools.demo.ask({ text: 'x' })";
 const FORM: &str = "return await tools.demo.form({ message: 'Who?', schema: { type: 'object', \
                     properties: { name: { type: 'string' } }, required: ['name'] } })";
 
-/// `airlock mcp` with a client that says yes to every dialog, as some agents' clients do.
+/// `airlock mcp` with a client that accepts every dialog, as some agents' clients do.
 struct Agent {
     child: Child,
     says: ChildStdin,
     hears: Lines<BufReader<ChildStdout>>,
-    /// Every dialog that the server wanted shown.
+    /// Every dialog that the server asked the client to show.
     dialogs: Vec<Value>,
     n_sent: u64,
 }
@@ -97,7 +98,7 @@ fn mint(served: &Served, name: &str, scopes: &[&str], answers: &str) -> Client {
     served.client_with(minted.json()["secret"].as_str().unwrap())
 }
 
-/// As whom each answer of an execution was given; a person's entry names nobody.
+/// The identity under which each answer of an execution was given. A person's entry has no name.
 fn answered_as(served: &Served, id: &str) -> Vec<(String, Option<String>)> {
     let events = served.client("admin").get(&format!("/api/executions/{id}/events?type=answer"));
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -105,7 +106,7 @@ fn answered_as(served: &Served, id: &str) -> Vec<(String, Option<String>)> {
     events.iter().map(|event| (text(&event["by"]).unwrap(), text(&event["as"]))).collect()
 }
 
-/// What a reader must not find who may not answer.
+/// Asserts that a text contains no hint on how to answer, for readers who may not.
 #[track_caller]
 fn advises_nothing(text: &str) {
     for hint in ["\"accept\"", "`accept`", "\\\"accept\\\"", "airlock resume", "#code="] {
@@ -117,7 +118,7 @@ fn advises_nothing(text: &str) {
 fn by_default_an_agent_cannot_approve_its_own_write() {
     let dir = tempfile::tempdir().unwrap();
     let served = Served::start(dir.path(), &[]);
-    // The token is tokens/run of the data directory, as where nothing is said.
+    // Without options, the token is `tokens/run` of the data directory.
     let mut command = airlock(&["mcp", "--wait", "300", "--data-dir"]);
     let command = command.arg(dir.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut agent = Agent::start(command, &json!({}));
@@ -237,7 +238,7 @@ fn a_token_answers_as_far_as_its_value_and_the_servers_permit() {
                     served.client("admin").resume(id, "cancel");
                 }
                 agent.close();
-                // By a request of the token's own, the scope answer is enough.
+                // Over HTTP with the token itself, the scope `answer` is enough.
                 let paused = token.execute(ASK);
                 let told = token.resume(&paused.question(), "accept");
                 assert_eq!(
@@ -318,7 +319,7 @@ fn whoever_may_not_answer_reads_nothing_that_answers() {
         let told = run.execute(code).body;
         advises_nothing(&told);
         assert!(told.contains("https://airlock.example/resume/"), "{told}");
-        // The person who decides sees the link, and what to do.
+        // The person who decides sees the link and the instructions.
         let shown = served.client("admin").get(&format!("/api/executions/{id}")).body;
         assert!(shown.contains("\\\"accept\\\""), "{shown}");
         assert_eq!(shown.contains("x.example/?s=exec_"), code == link);
@@ -381,7 +382,7 @@ fn tokens_show_their_value_and_can_be_changed() {
     assert_eq!(String::from_utf8_lossy(&set.stdout), "agent\trun\tperson\n", "{set:?}");
 }
 
-/// A request of the revision that has tasks, and what comes back.
+/// A request in the protocol revision that has tasks, and its response.
 fn task_request(client: &Client, method: &str, mut params: Value) -> Value {
     let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
     let capabilities =
@@ -425,7 +426,7 @@ fn what_a_tasks_client_brings_answers_nothing_under_person() {
         assert_eq!(asked["params"]["mode"] == "url", !counts, "{needed}");
         let mut update = named();
         update["inputResponses"] = json!({ id: { "action": "accept", "content": {} } });
-        // Under person the client was asked to show the page's address, and says that it did.
+        // Under `person`, the client was asked to show the page's address and confirms that it did.
         let updated = task_request(&token, "tasks/update", update);
         assert!(updated["error"].is_null(), "{updated}");
         let execution = task.as_str().unwrap();

@@ -1,4 +1,5 @@
-//! Tools that the caller runs: outstanding under one id until the first result, whatever becomes of the server.
+//! Tools that the caller runs: a call stays outstanding under one id until the first result, also if the server dies
+//! meanwhile.
 
 use crate::engine_fixture::{House, me, value};
 use engine::{Clock, Error, ExecutionStart, ManualClock};
@@ -54,7 +55,7 @@ async fn a_cancel_that_overtakes_the_start_ends_it_as_cancelled() {
         let outcome = house.engine.outcome(id(n)).await.unwrap();
         assert!(matches!(outcome, ExecutionOutcome::Cancelled { .. }), "{outcome:?}");
     }
-    // What nobody knows yet cannot be cancelled, and can be started all the same.
+    // An execution that does not exist yet cannot be cancelled, and can still be started.
     for n in 21..=40 {
         let cancelling = house.engine.cancel(id(n), me());
         let (cancelled, started) =
@@ -143,7 +144,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
     at_rest(&house, execution).await;
     clock.advance(Duration::from_secs(20));
     while house.engine.n_live() > 0 {
-        tokio::task::yield_now().await; // the runner's warm pause is over
+        tokio::task::yield_now().await; // the runner's warm pause has ended
     }
     clock.advance(Duration::from_secs(50));
     let outcome = house.engine.outcome(execution).await.unwrap();

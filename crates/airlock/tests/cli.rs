@@ -1,4 +1,4 @@
-//! The verbs in a pipe, as scripts use them: in text and as JSON, with a server and without.
+//! The verbs in a pipe, as scripts use them: text and JSON, with a server and without.
 
 use crate::server_fixture::{Served, airlock};
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-/// The exit code of what waits for an answer.
+/// The exit code of a verb whose program waits for an answer.
 const PAUSED: i32 = 6;
 
-/// What a verb did.
+/// How a verb ended and what it printed.
 #[derive(Debug)]
 struct Done {
     code: Option<i32>,
@@ -21,7 +21,7 @@ struct Done {
 }
 
 impl Done {
-    /// What it printed, which must be one value, of a verb that went well.
+    /// The printed output of a verb that succeeded, which must be one JSON value.
     #[track_caller]
     fn json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -35,7 +35,7 @@ fn fresh() -> (tempfile::TempDir, Served) {
     (dir, served)
 }
 
-/// A verb of somebody whose home and data are in this directory.
+/// A verb whose home and data are in this directory.
 fn verb(data_dir: &Path, words: &[&str]) -> Command {
     let mut command = airlock(words);
     command.env_remove("AIRLOCK_URL").env("AIRLOCK_DATA_DIR", data_dir).env("HOME", data_dir);
@@ -363,7 +363,7 @@ fn a_server_with_a_name_is_reached_by_it() {
     assert_eq!(told(&["server", "add", "a.b", url]).code, Some(1));
 }
 
-/// A webhook that fails the first time: the body, timestamp and signature of each request.
+/// A webhook that fails the first request: the body, timestamp and signature of each request.
 fn webhook() -> (String, std::sync::mpsc::Receiver<[String; 3]>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -427,7 +427,7 @@ fn people_hear_of_questions_by_a_program_and_by_a_webhook_that_failed_once() {
     }
 }
 
-/// The server of a data directory that nobody started by hand. Ended when it goes out of scope.
+/// A server that a verb started implicitly in a data directory. It ends when this goes out of scope.
 struct Started<'a>(&'a Path);
 
 impl Drop for Started<'_> {
@@ -436,7 +436,7 @@ impl Drop for Started<'_> {
         let note = fs::read_to_string(self.0.join("owner.lock")).unwrap_or_default();
         if let Some(pid) = note.lines().next() {
             let _ = Command::new("kill").arg(pid).status();
-            // Nobody's child: gone when its lock is.
+            // It is not this process's child: it is gone when its lock is.
             while store::sqlite::owner_of(self.0).is_some() {
                 thread::yield_now();
             }
@@ -450,7 +450,7 @@ fn without_a_server_one_is_started_once_and_on_a_free_port() {
     let config = "[sources.text.tools.count]\nargv = [\"wc\", \"-c\"]\nread_only = true\n";
     fs::write(dir.path().join("airlock.toml"), config).unwrap();
     let _started = Started(dir.path());
-    // Taken by us, or by somebody else: either way it is busy.
+    // Bound by this test or by another process: the port is busy in both cases.
     let _busy = TcpListener::bind("127.0.0.1:4788");
     let calling: Vec<_> = (0..6)
         .map(|n| {

@@ -1,5 +1,5 @@
-//! `airlock resume` and `airlock executions` against a real server. Proves that the wires are connected;
-//! the rules are tested where they live.
+//! `airlock resume` and `airlock executions` against a real server. These tests prove that the parts are connected; the
+//! rules are tested in their own crates.
 
 use crate::server_fixture::{Served, airlock};
 use std::io::{self, BufRead as _, BufReader};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a verb did.
+/// How a verb ended and what it printed.
 #[derive(Debug)]
 struct Done {
     code: Option<i32>,
@@ -23,7 +23,7 @@ fn fresh() -> (tempfile::TempDir, Served) {
     (dir, served)
 }
 
-/// A verb that finds its server by the data directory.
+/// A verb that finds its server through the data directory.
 fn verb(words: &[&str], data_dir: &Path) -> Command {
     let mut command = airlock(words);
     command.env_remove("AIRLOCK_URL").arg("--data-dir").arg(data_dir);
@@ -146,7 +146,7 @@ fn executions_are_listed_shown_and_cancelled() {
     assert_eq!(followed.code, Some(130), "{followed:?}");
 }
 
-/// Passes connections on to a server that may be another one the next time.
+/// Forwards each connection to the current server, which may be another one the next time.
 fn forward(to: &Arc<Mutex<String>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -154,7 +154,7 @@ fn forward(to: &Arc<Mutex<String>>) -> String {
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let target = to.lock().unwrap().clone();
-            // Where nobody listens the client is hung up on, as a proxy does.
+            // If no server listens there, the client's connection is closed, as a proxy does.
             if let Ok(server) = TcpStream::connect(target) {
                 couple(&client, &server);
                 couple(&server, &client);
@@ -172,12 +172,12 @@ fn couple(from: &TcpStream, to: &TcpStream) {
     });
 }
 
-/// A verb that runs beside the test. Dropping it kills it.
+/// A verb that runs in the background. Dropping it kills it.
 struct Beside(Child);
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // It is gone already where it ended by itself.
+        // It may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -189,7 +189,7 @@ fn a_follower_hears_each_event_once_although_the_server_is_killed_in_between() {
     let address = |served: &Served| served.url.strip_prefix("http://").unwrap().to_owned();
     let target = Arc::new(Mutex::new(String::new()));
     let url = forward(&target);
-    // A client sends its token through a relay only where the server says that it is found there.
+    // A client sends its token through a relay only if the server itself announces the relay's address.
     let served = Served::start(&dir.path().join("data"), &["--public-url", &url]);
     *target.lock().unwrap() = address(&served);
     let code = "console.log('a'); await tools.demo.ask({ text: 'x' }); return 'b'";

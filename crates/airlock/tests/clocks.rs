@@ -14,7 +14,7 @@ const DAY_MS: i64 = 24 * 3_600_000;
 
 const SLEEPS: &str = "await new Promise((done) => setTimeout(done, 4_000)); return 'slept'";
 
-/// Waits for a person and for a timer: it is paused, and only the list of executions says when it is due.
+/// Waits for a person and for a timer. It is paused, so only the list of executions shows when the timer is due.
 const RACES: &str = "const late = new Promise((done) => setTimeout(done, 4_000, 'late'));
     return await Promise.race([late, tools.demo.ask({ text: 'in time?' })])";
 
@@ -27,8 +27,8 @@ async fn has_fired(house: &House, execution: ExecutionId) -> bool {
     entries.iter().any(|entry| matches!(entry.event, Event::TimerFired { .. }))
 }
 
-/// Starts a program, lets a second pass, stops the server, does something to the machine's clock, and starts another
-/// server. Returns the milliseconds that pass until the timer fires.
+/// Starts a program, lets a second pass, stops the server, changes the machine's clock, and starts another server.
+/// Returns the milliseconds until the timer fires.
 async fn slept_ms(source: &str, phase: ExecutionPhase, to_the_clock: fn(&ManualClock)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let machine = ManualClock::starting_at(Timestamp(START));
@@ -53,7 +53,7 @@ async fn slept_ms(source: &str, phase: ExecutionPhase, to_the_clock: fn(&ManualC
                     break;
                 }
             }
-            // Long enough for what is due to be noticed; a busy machine only makes this larger.
+            // Long enough for the server to notice a due timer. On a busy machine the result only becomes larger.
             () = tokio::time::sleep(Duration::from_millis(50)) => {
                 assert!(passed_ms < 3_600_000, "it sleeps too long");
                 let ms = if passed_ms < 10_000 { 500 } else { 60_000 };
@@ -87,7 +87,7 @@ async fn a_timer_counts_elapsed_time_over_a_restart_whatever_the_clock_shows() {
         for (source, phase) in [(SLEEPS, ExecutionPhase::Running), (RACES, ExecutionPhase::Paused)]
         {
             let slept_ms = slept_ms(source, phase, change).await;
-            // The second that passed before the stop is noted there, so that also a new boot knows it.
+            // The second before the stop is recorded, so that a server after a new boot counts it too.
             assert!((3_000..3_600_000).contains(&slept_ms), "{name}, {phase:?}: {slept_ms}");
         }
     }
@@ -109,7 +109,7 @@ async fn a_clock_that_is_set_while_a_server_runs_moves_no_timer() {
     house.close().await;
 }
 
-/// A folder with one execution that has ended, and its machine, on which a second server begins 400 days later by the wall clock.
+/// A folder with one finished execution, and its machine. A second server starts 400 days later by the wall clock.
 async fn one_ended(folder: &Path) -> (ManualClock, ExecutionId) {
     let machine = ManualClock::starting_at(Timestamp(START));
     let house = open(folder, &machine).await;
@@ -135,7 +135,7 @@ async fn a_clock_that_is_set_forward_deletes_no_history_in_the_first_hour() {
     assert!(!house.engine.was_forgotten(execution).await.unwrap());
     house.close().await;
 
-    // A restart does not begin the hour anew, and does not end it.
+    // A restart neither restarts the hour nor ends it.
     let clock = clock.next_process();
     let house = open(folder.path(), &clock).await;
     clock.advance(Duration::from_mins(29));
@@ -184,7 +184,7 @@ async fn a_clock_that_goes_back_begins_a_generation_and_what_is_noted_is_written
     }
     house.close().await;
     let (generation, version) = noted().await;
-    // 20 minutes: two notes at most, besides those of the start and the end.
+    // In 20 minutes at most two records are written, besides those of the start and the end.
     assert!(generation == 1 && (4..=6).contains(&version), "{generation} {version}");
 }
 

@@ -1,12 +1,12 @@
-//! Commands that programs run, under the real binary: who agrees, what they find, what is heard of them, and that
-//! nothing of them is left, whatever happens.
+//! Commands that programs run, under the real binary: the approval, their environment, their output, and that no
+//! process of theirs remains in any case.
 
 use crate::server_fixture::{airlock, wait_for};
 use crate::source_fixture::House;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A server whose programs may run commands in a folder of their own, without asking where `asks` is false.
+/// A server whose programs may run commands in a folder of their own; without a question if `asks` is false.
 fn house(more: &str, asks: bool) -> (House, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let approve = "[[policies]]\npattern = 'process.run'\naction = 'approve'\n";
@@ -26,7 +26,7 @@ fn shell(script: &str) -> Value {
     json!({ "argv": ["sh", "-c", script] })
 }
 
-/// What a command that went as usual is told as.
+/// The result of a command that ended normally.
 fn done(exit_code: i32, stdout: &str, stderr: &str) -> Value {
     json!({
         "exitCode": exit_code, "stdout": stdout, "stderr": stderr,
@@ -34,7 +34,7 @@ fn done(exit_code: i32, stdout: &str, stderr: &str) -> Value {
     })
 }
 
-/// Starts a program and does not wait for it; its id.
+/// Starts a program without waiting for it, and returns its execution's id.
 fn begin(house: &House, code: &str) -> String {
     let body = json!({ "code": code }).to_string();
     let told = house.admin().post("/api/executions?wait=0", &body).json();
@@ -46,13 +46,13 @@ fn events(house: &House, execution: &str, kind: &str) -> Vec<Value> {
     house.admin().get(&path).json()["events"].as_array().unwrap().clone()
 }
 
-/// All that its calls have said so far.
+/// All progress that its calls have reported so far.
 fn progress(house: &House, execution: &str) -> String {
     let words = events(house, execution, "progress");
     words.iter().map(|event| event["text"].as_str().unwrap()).collect()
 }
 
-/// The number that a command has written to a file, once its line is whole.
+/// The number that a command has written to a file, once its line is complete.
 fn number_in(file: &Path) -> i32 {
     wait_for(|| {
         let text = std::fs::read_to_string(file).ok()?;
@@ -171,7 +171,7 @@ fn a_command_that_takes_too_long_is_killed_with_all_that_it_started() {
     assert_eq!((&told["timedOut"], &told["exitCode"]), (&json!(true), &json!(137)), "{told}");
     assert_eq!(told["stdout"], "began\n");
     gone(number_in(&folder.path().join("pid")));
-    // What a command leaves behind when it ends is nobody's either.
+    // A background process that a command leaves behind is killed too.
     let told = house.run(&run(&shell("sleep 1000 & echo $! > pid")));
     assert_eq!(told["exitCode"], 0, "{told}");
     gone(number_in(&folder.path().join("pid")));

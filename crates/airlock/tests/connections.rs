@@ -1,5 +1,5 @@
-//! Connections in a network of the test's own, and by a clock that is wound by hand. Who speaks from the internet sends
-//! nobody into our own networks: here 127.0.0.2 is the internet, and 127.0.0.1 is ours.
+//! Connections in a simulated network and with a manual clock. A server on the internet must not direct requests into
+//! internal networks: here 127.0.0.2 is the internet, and 127.0.0.1 is internal.
 
 use crate::engine_fixture::{House, value};
 use credentials::{
@@ -26,7 +26,7 @@ use tools::{
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OURS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A network where the internet is near.
+/// A resolver for a network whose internet is 127.0.0.2.
 #[derive(Debug, Default)]
 struct Near {
     n_rebound: AtomicUsize,
@@ -53,10 +53,10 @@ impl NameResolver for Near {
     }
 }
 
-/// What is said at one path: a document, or an address to go to.
+/// The response at each path: a document, or the address of a redirect.
 type Pages = Arc<Mutex<Vec<(String, Result<Value, String>)>>>;
 
-/// A server that counts who comes. It ends with the process: it holds nothing but a port.
+/// A server that counts its connections. It ends with the process: it holds nothing but a port.
 struct Web {
     port: u16,
     pages: Pages,
@@ -107,7 +107,8 @@ impl Web {
     }
 }
 
-/// The same port on the internet and with us: whoever is misled knocks at ours.
+/// Servers on the same port on the internet and on the internal address. A misdirected request reaches the internal
+/// one.
 fn both() -> (Web, Web) {
     for _ in 0..100 {
         let ours = Web::start(OURS, 0);
@@ -150,7 +151,7 @@ async fn place(network: &Arc<dyn NameResolver>, clock: Clock) -> Place {
 }
 
 impl Place {
-    /// Adds a source on the internet, described at `/<slug>/openapi.json`, with a connection that gets tokens.
+    /// Adds a source on the internet, described at `/<slug>/openapi.json`, with a connection that obtains tokens.
     async fn add(&self, slug: &str, port: u16, oauth: OAuthConfig) {
         let url = format!("http://api.example.test:{port}/{slug}/openapi.json");
         let spec = SourceConfig {
@@ -164,7 +165,7 @@ impl Place {
         self.sources.connect(&slug, "main", connection).await.unwrap();
     }
 
-    /// Why a program's call fails.
+    /// The error with which a program's call fails.
     async fn fails(&self, slug: &str) -> String {
         let code = format!(
             "const told = await tools.{slug}.org.main.t.list({{}}); return told.error.code + ': ' + told.error.message"
@@ -187,7 +188,7 @@ fn machine() -> OAuthConfig {
     oauth
 }
 
-/// Where nobody from outside may lead us. At the first eight somebody of ours listens.
+/// Internal addresses to which no external document may lead. An internal server listens at the first eight.
 fn inside(port: u16) -> Vec<String> {
     let hosts = [
         "127.0.0.1",
@@ -206,7 +207,7 @@ fn inside(port: u16) -> Vec<String> {
     hosts.iter().map(|host| format!("http://{host}:{port}")).collect()
 }
 
-/// A network where the internet is near, and what is in it.
+/// The simulated network with its servers.
 struct World {
     public: Web,
     ours: Web,
@@ -228,7 +229,7 @@ impl World {
         self.place.add(slug, self.public.port, oauth).await;
     }
 
-    /// The same, guarded by `issuer` as it says itself.
+    /// The same, protected by `issuer` according to its own metadata.
     async fn guarded(&self, slug: &str, issuer: &str, oauth: OAuthConfig) {
         let server = format!("{}/{slug}", self.api);
         let about = json!({ "resource": server, "authorization_servers": [issuer] });
@@ -241,7 +242,7 @@ impl World {
         assert!(why.starts_with(with), "{at}: {why}");
     }
 
-    /// Nobody knocked at ours, and whoever does is heard.
+    /// Asserts that no request reached the internal server, and that a direct request to it would have been counted.
     async fn nobody_came(self) {
         assert!(self.public.n_heard() > 0, "what is public was asked");
         assert_eq!(self.ours.n_heard(), 0, "nobody knocked at ours");
@@ -281,7 +282,7 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
         world.guarded(&slug, at, OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
 
-        // What a public one says about itself: where tokens are, and where one introduces oneself.
+        // The metadata of a public authorization server: its token endpoint and its registration endpoint.
         let (slug, issuer) = (format!("token{n}"), format!("{auth}/token{n}"));
         let about = json!({ "issuer": issuer, "authorization_endpoint": format!("{auth}/agree"),
             "token_endpoint": format!("{at}/token"), "registration_endpoint": format!("{at}/register") });
@@ -311,7 +312,7 @@ async fn nothing_that_a_public_source_or_server_publishes_leads_inside() {
 async fn nothing_that_a_public_description_names_leads_inside() {
     let world = World::new().await;
     for (n, at) in inside(world.public.port).iter().enumerate() {
-        // Where tokens come from, and where somebody says so.
+        // The token endpoint, and the document that names it.
         let flow =
             json!({ "clientCredentials": { "tokenUrl": format!("{at}/token"), "scopes": {} } });
         let schemes = json!({ "s": { "type": "oauth2", "flows": flow } });
@@ -324,7 +325,7 @@ async fn nothing_that_a_public_description_names_leads_inside() {
         world.add(&slug, &world.api, schemes, machine()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
 
-        // Where calls go: neither they, nor a look at their health, nor at who guards them.
+        // The API's own address: calls, health checks and the discovery of its authorization server all fail.
         let slug = format!("server{n}");
         world.add(&slug, at, json!({}), OAuthConfig::default()).await;
         world.fails(&slug, "oauth_discovery_failed", at).await;
@@ -365,7 +366,7 @@ async fn a_name_that_changes_its_mind_leads_to_the_address_that_was_judged() {
     assert_eq!((n_answered, ours.n_heard()), (10, 0));
 }
 
-/// How long a person may take.
+/// The time within which a person must complete a sign-in.
 const VISIT: Duration = Duration::from_secs(30 * 60);
 
 #[tokio::test(flavor = "multi_thread")]

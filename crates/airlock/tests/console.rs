@@ -1,4 +1,4 @@
-//! The page where a decision is made, in a real browser.
+//! The page on which a person decides, in a real browser.
 
 use crate::browser::Browser;
 use crate::echo::Echo;
@@ -13,7 +13,7 @@ fn fresh() -> (TempDir, Served) {
     (dir, served)
 }
 
-/// Where the inbox, or one question, signs a browser in.
+/// A link that signs a browser in and opens the inbox or one question.
 fn link(served: &Served, id: Option<&str>) -> String {
     let mut command = airlock(&["open", "--print", "--data-dir"]);
     command.arg(&served.data_dir).args(id);
@@ -22,7 +22,7 @@ fn link(served: &Served, id: Option<&str>) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Starts a program without waiting for it; its `run_…` id.
+/// Starts a program without waiting for it, and returns its `run_…` id.
 fn start(served: &Served, code: &str) -> String {
     let body = json!({ "code": code }).to_string();
     let answer = served.client("run").post("/api/executions?wait=0", &body);
@@ -68,7 +68,7 @@ async fn a_person_approves_in_the_browser_and_the_program_goes_on() {
     browser.sees("Approved by admin").await;
     assert_eq!(appended(&served), "hello\n");
 
-    // Whoever comes later is told who decided.
+    // A later visitor sees who decided.
     browser.goto(&format!("{}/resume/{question}", served.url)).await;
     browser.sees("Approved by admin").await;
     browser.close().await;
@@ -132,7 +132,7 @@ async fn a_person_declines_or_cancels_and_the_program_hears_of_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
     let (_dir, served) = fresh();
-    // In the order of the page, which is the order of the text.
+    // The fields are in the page's order, which is the order of the text.
     let schema = r#"{
         "type": "object",
         "required": ["name", "mail", "level", "tags", "count"],
@@ -156,7 +156,7 @@ async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
     let browser = Browser::open(1200, 1400).await;
     browser.goto(&link(&served, Some(&execution))).await;
     browser.sees("Fill this in").await;
-    // The fields say what is wanted: the schema, which the tool was called with, is folded below them.
+    // The fields describe the input. The schema with which the tool was called is folded below them.
     let titles =
         "return [...document.querySelectorAll('article.card h3')].map((it) => it.textContent)";
     assert_eq!(browser.run(titles).await, json!([]));
@@ -170,7 +170,7 @@ async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
     assert_eq!(browser.run(indented).await, json!(true), "what is nested is laid out");
 
     browser.click("button.yes").await;
-    browser.sees("Your name:").await; // required and empty: told here, nothing was sent
+    browser.sees("Your name:").await; // required and empty: reported here, nothing was sent
     browser.fill("input[name=name]", "Ann").await;
     browser.fill("input[name=mail]", "not an address").await;
     browser.click("button.yes").await;
@@ -254,7 +254,7 @@ async fn the_inbox_changes_by_itself_and_needs_a_token_that_may_answer() {
     served.client("admin").post(&format!("/api/executions/{question}/resume"), body);
     browser.sees("Nothing waits for you.").await;
 
-    // The link was good for one browser, once.
+    // The link signs in one browser, once.
     browser.goto("about:blank").await;
     browser.goto(&once).await;
     browser.sees("This link has been used").await;
@@ -270,7 +270,7 @@ async fn ages_are_by_the_clock_of_the_server() {
     let browser = Browser::open(1200, 900).await;
     browser.goto(&link(&served, None)).await;
     browser.find("time").await;
-    // The browser's clock is two days ahead from here on.
+    // From here on the browser's clock is two days ahead.
     let script = "const real = Date.now;\
                   Date.now = () => real() + 2 * 86400000;\
                   return Promise.all([import('/console/session.js'), import('/console/dom.js')])\
@@ -341,7 +341,7 @@ async fn hostile_and_long_scripts_are_text_and_nothing_else() {
     browser.close().await;
 }
 
-/// Keeps a picture for the documentation where `AIRLOCK_PICTURES` names a folder.
+/// Stores a screenshot for the documentation if `AIRLOCK_PICTURES` names a folder.
 async fn picture(browser: &Browser, name: &str) {
     let png = browser.client.screenshot().await.unwrap();
     assert!(png.len() > 5_000, "a page that shows something");
@@ -365,7 +365,7 @@ async fn phones_and_screen_readers_are_served() {
         browser.goto(&link(&served, Some(&execution))).await;
         browser.find("button.yes").await;
         browser.sees("placing an order").await;
-        // What is marked is a line like the others: it takes as much room, and so do those below it.
+        // A marked line has the same height as the others, and does not shift those below it.
         let heights = "const [numbers, lines] = ['.numbers', '.lines'].map((name) => document.querySelector(name).clientHeight); \
                        return Math.abs(numbers - lines) <= 1";
         browser.until(heights, "lines beside their numbers").await;
@@ -384,7 +384,7 @@ async fn phones_and_screen_readers_are_served() {
     }
 }
 
-/// What keeps people from using the page that a browser shows.
+/// The accessibility problems of the page that a browser shows.
 async fn violations(browser: &Browser) -> Value {
     let axe = std::fs::read_to_string(axe()).expect("axe-core is installed by cargo xtask test");
     browser.client.execute(&axe, vec![]).await.unwrap();
@@ -393,7 +393,7 @@ async fn violations(browser: &Browser) -> Value {
     browser.client.execute_async(check, vec![]).await.unwrap()
 }
 
-/// Where `cargo xtask test` puts the accessibility checker.
+/// The path at which `cargo xtask test` installs the accessibility checker.
 fn axe() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("target/npm/node_modules/axe-core/axe.min.js")
@@ -412,7 +412,7 @@ async fn a_person_enters_a_secret_that_no_agent_sees() {
     let paused = agent.execute(
         "const said = await tools.things.org.main.t.list({}); console.log(said); return said",
     );
-    // The link holds the code that completes it, so the agent gets the page where a person decides.
+    // The link contains the code that completes it, so the agent receives only the page on which a person decides.
     let link =
         |shown: &Value| shown["structured"]["interaction"]["url"].as_str().map(str::to_owned);
     assert_eq!(link(&paused.json()).filter(|url| url.contains("#")), None, "{paused:?}");
@@ -427,7 +427,7 @@ async fn a_person_enters_a_secret_that_no_agent_sees() {
     assert_eq!(page.header("x-frame-options"), Some("DENY"));
 
     let browser = Browser::open(400, 860).await;
-    // Nobody shows it inside a page of their own, and catches what is typed.
+    // Another site cannot embed the page in a frame and capture what is typed.
     browser
         .goto(&format!(
             "data:text/html,<title>t</title><iframe src=\"{}/connect\"></iframe>",
@@ -467,7 +467,7 @@ async fn a_person_enters_a_secret_that_no_agent_sees() {
     for told in [paused, ended, journal] {
         assert!(!told.body.contains(secret) && !told.body.contains(&sent), "{told:?}");
     }
-    // The link was good once.
+    // The link is valid once.
     browser.goto("about:blank").await;
     browser.goto(&url).await;
     browser.sees("Nobody waits for a secret here any more.").await;

@@ -1,11 +1,11 @@
-//! A server whose data directory lost something: it refuses, and goes on after `airlock store recover` without sending anything
-//! twice. The real binary.
+//! A server whose data directory lost data: it refuses to start, and continues after `airlock store recover` without
+//! sending anything twice. These tests use the real binary.
 
 use crate::server_fixture::{self, Served, airlock};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Runs a verb on a data directory: its exit code and what it printed.
+/// Runs a verb on a data directory. Returns its exit code and its output.
 fn verb(words: &[&str], data_dir: &Path) -> (Option<i32>, String) {
     let output = airlock(words).arg("--data-dir").arg(data_dir).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -65,7 +65,7 @@ fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_per
         assert_eq!(refused.status, 409, "{refused:?}");
         let continued = admin.post("/api/executions/continue", "{}");
         assert_eq!(continued.json(), json!({ "continued": 1 }));
-        // The approval is accepted, and the call asks once more: it may have run.
+        // The approval is accepted, and the call asks again, because it may already have run.
         let asked = admin.resume(&question, "accept").json();
         assert_eq!(asked["status"], "paused", "{asked}");
         assert!(asked.to_string().contains("may or may not have run"), "{asked}");
@@ -73,7 +73,7 @@ fn a_damaged_directory_is_refused_or_unharmed_and_continues_by_the_word_of_a_per
     }
 }
 
-/// Overwrites a text wherever the database has it.
+/// Overwrites a text everywhere in the database.
 fn overwrite(data_dir: &Path, text: &str) {
     let path = data_dir.join("store.db");
     let mut bytes = std::fs::read(&path).unwrap();

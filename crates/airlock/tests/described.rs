@@ -1,4 +1,5 @@
-//! The description of the API at `/api/openapi.json`: what it lists is served, and what is served fits it.
+//! The description of the API at `/api/openapi.json`: every listed operation is served, and every response matches its
+//! description.
 
 use crate::server_fixture::{Answer, Client, Served};
 use lifecycle::Json;
@@ -10,7 +11,7 @@ struct Described {
 }
 
 impl Described {
-    /// Sends a request and holds the answer against what is described for it.
+    /// Sends a request and validates the answer against its description.
     #[track_caller]
     fn check(&self, method: &str, route: &str, path: &str, body: &Value) -> Answer {
         let operation = &self.document["paths"][route][method];

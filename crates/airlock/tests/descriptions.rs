@@ -1,5 +1,5 @@
-//! Sources after a restart of the real server: their stored descriptions, calls that wait for a source, and accepts
-//! that are refused while it is not available.
+//! Sources after a restart of the real server: their stored descriptions, calls that wait for a source, and answers
+//! that are refused while the source is unavailable.
 
 use crate::server_fixture::{Answer, wait_for};
 use crate::source_fixture::House;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-/// What the API says about its tool that makes things, before it changes.
+/// The description of the tool that creates things, before it changes.
 const ABOUT: &str = "Makes a thing";
 
 /// How the API's description is served.
@@ -31,7 +31,7 @@ struct ApiState {
     n_calls: BTreeMap<String, u32>,
 }
 
-/// An API with its description at `/openapi.json`, which can be slow, dead or changed while calls work.
+/// An API with its description at `/openapi.json`, which can be slow, dead or changed while calls still work.
 #[derive(Clone)]
 struct Api {
     url: String,
@@ -63,7 +63,7 @@ impl Api {
         self.state.1.notify_all();
     }
 
-    /// Describes the tool that makes things otherwise, and adds one that drops them.
+    /// Changes the description of the tool that creates things, and adds a tool that deletes them.
     fn change(&self, about: &'static str) {
         self.state.0.lock().unwrap().about = about;
     }
@@ -129,7 +129,7 @@ fn ready(house: &House) -> String {
     answer.body
 }
 
-/// Runs a program that makes one thing, up to its question.
+/// Runs a program that creates one thing, up to its question.
 #[track_caller]
 fn ask(house: &House, key: &str) -> String {
     let code = format!("return await tools.things.org.main.t.make({{ key: '{key}' }})");
@@ -138,7 +138,7 @@ fn ask(house: &House, key: &str) -> String {
     paused.question()
 }
 
-/// Questions that are open, by id.
+/// The ids of the open questions.
 fn open_questions(house: &House) -> Vec<String> {
     let told = house.admin().get("/api/questions").json();
     let id = |question: &Value| question["executionId"].as_str().map(str::to_owned);
@@ -179,7 +179,7 @@ fn programs_midway_go_on_after_a_restart_while_the_description_is_slow() {
     let house = house.again_after(|_| api.set(Mode::Slow));
     assert_eq!(ready(&house), "ok\nloading: things");
 
-    // The description stays slow until every program is over.
+    // The description stays slow until every program has ended.
     for (n, execution) in executions.iter().enumerate() {
         let told = wait_for(|| {
             let shown = house.admin().get(&format!("/api/executions/{execution}"));
@@ -305,7 +305,7 @@ fn a_source_that_was_removed_while_the_server_was_down_does_not_come_back() {
     assert_eq!(call["error"]["code"], "tool_not_found", "{call}");
     is_unavailable(&house.admin().resume(&question, "accept"));
 
-    // What is configured anew is read anew.
+    // A source that is reconfigured is read again.
     api.set(Mode::Dead);
     house.configure(&api.configured());
     wait_for(|| (ready(&house) == "ok\nunavailable: things").then_some(()));
@@ -368,12 +368,12 @@ fn an_approved_call_of_a_server_that_is_lost_asks_again_and_is_made_once() {
         text.lines().count()
     };
 
-    // After the restart its tools are known, and its program does not start.
+    // After the restart its tools are listed, although its program does not start.
     let house = house.again_after(|_| std::fs::write(&script, "exit 1\n").unwrap());
     let listed = house.admin().get("/api/tools?integration=shell").json();
     assert_eq!(listed[0]["address"], "tools.shell.org.main.mark", "{listed}");
     let answer = house.admin().resume(&question, "accept");
-    // The accept may come before the server has noticed: then the call asks again.
+    // The answer may arrive before the server has noticed the failure. Then the call asks again.
     if answer.status == 409 {
         is_unavailable(&answer);
     } else {

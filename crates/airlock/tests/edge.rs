@@ -1,4 +1,4 @@
-//! The edge of the real binary: who gets a connection, and where requests to others go.
+//! The network edge of the real binary: which connections are accepted, and where outgoing requests may go.
 
 use crate::server_fixture::{self, Answer, Client, Served, airlock};
 use serde_json::json;
@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A server with this configuration.
+/// A server with the given configuration.
 fn configured(dir: &Path, text: &str, more: &[&str], variables: &[(&str, &str)]) -> Served {
     let file = dir.join("named.toml");
     std::fs::write(&file, text).unwrap();
@@ -17,7 +17,7 @@ fn configured(dir: &Path, text: &str, more: &[&str], variables: &[(&str, &str)])
     Served::start_with_variables(&dir.join("data"), &more, Stdio::null(), variables)
 }
 
-/// Opens a stream of events, or is refused: the head of the answer and the connection.
+/// Opens a stream of events, or is refused. Returns the head of the answer and the connection.
 fn stream(client: &Client, more: &str) -> (String, TcpStream) {
     let mut stream = TcpStream::connect(&client.address).unwrap();
     let (host, secret) = (&client.address, &client.secret);
@@ -52,7 +52,7 @@ fn one_callers_streams_leave_places_for_others_and_metrics_count_them() {
     rest.read_to_string(&mut body).unwrap();
     assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
     assert!(body.contains("has 3 WebSockets and event streams open, the most"), "{body}");
-    // Another request of the same caller is no stream, and another caller has streams of its own.
+    // Another request of the same caller is not a stream, and streams are counted per caller.
     assert_eq!(run.get("/api/questions").status, 200);
     let other = stream(&admin, "");
     assert!(is_open(&other));
@@ -100,7 +100,7 @@ fn health_is_answered_where_there_are_fewer_descriptors_than_half_sent_heads() {
     assert_eq!(served.stop(), Some(0));
 }
 
-/// A listener that counts who comes, and answers each with 404.
+/// A listener that counts its connections and answers each with 404.
 fn counting() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
@@ -109,7 +109,7 @@ fn counting() -> (u16, Arc<AtomicUsize>) {
         for stream in listener.incoming() {
             counted.fetch_add(1, Ordering::SeqCst);
             let mut stream = stream.unwrap();
-            // What it asks for makes no difference.
+            // The request's content makes no difference.
             let _ = stream.read(&mut [0; 4_096]);
             let _ = stream.write_all(
                 b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -119,13 +119,13 @@ fn counting() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-/// Adds a source at an address of which nothing else is known.
+/// Adds a source by its address alone.
 fn add(admin: &Client, url: &str) -> Answer {
     let body = json!({ "slug": "api", "source": { "url": url } });
     admin.post("/api/sources", &body.to_string())
 }
 
-/// Why an address is no source.
+/// The reason why an address is refused as a source.
 fn refusal(admin: &Client, url: &str) -> String {
     let answer = add(admin, url);
     assert_ne!(answer.status, 200, "{answer:?}");

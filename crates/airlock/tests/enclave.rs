@@ -1,4 +1,4 @@
-//! The enclave door of the real server: every event, every limit, every "no".
+//! The enclave door of the real server: every event, every limit, every refusal.
 
 use crate::enclave_reader::{Lines, events, kinds, last, run, start, start_with_tools};
 use crate::server_fixture::{Answer, Client, Served};
@@ -526,7 +526,7 @@ fn messages_that_clients_match_on_begin_with_upstreams_words() {
     assert!(message.starts_with(words), "{message}");
 }
 
-/// How many sessions wait for their caller beside each other; the soak asks for more.
+/// The number of sessions that wait for their caller concurrently; the soak requests more.
 fn n_waiting() -> usize {
     if std::env::var_os("AIRLOCK_SOAK").is_some() { 2_000 } else { 40 }
 }
@@ -557,7 +557,7 @@ fn sessions_that_wait_for_their_caller_go_on_however_many_they_are() {
     for (id, lines, call) in &mut waiting {
         answer(id, call, json!(2));
         let end = lines.until("final");
-        // What a session says that failed is all that can tell why.
+        // Only the journal of a failed session shows the reason.
         let journal = || client.get(&format!("/sessions/{id}/stream")).body;
         assert_eq!(end["payload"]["result"], json!([1, 2]), "{}", journal());
     }
@@ -626,7 +626,7 @@ fn a_session_survives_a_restart_and_the_broken_stream_is_found_again() {
         } else {
             served.signal("-TERM");
         }
-        // Broken, not closed: a body that ends well ends with a line that says 0.
+        // The stream is broken, not closed: a body that ends properly ends with a chunk of size 0.
         let mut rest = String::new();
         loop {
             let mut line = String::new();
@@ -639,7 +639,7 @@ fn a_session_survives_a_restart_and_the_broken_stream_is_found_again() {
         drop(lines);
 
         let served = loop {
-            // The other one may need a moment to leave.
+            // The previous server may need a moment to exit.
             if let Ok(served) = std::panic::catch_unwind(|| Served::start(folder.path(), &[])) {
                 break served;
             }

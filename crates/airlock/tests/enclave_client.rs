@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 const NEVER: usize = usize::MAX;
 
-/// Stands between client and server and breaks the next connection after so many bytes of the answer.
+/// Forwards between client and server, and breaks the next connection after the given number of bytes of the answer.
 struct Proxy {
     url: String,
     cut: Arc<AtomicUsize>,
@@ -168,7 +168,8 @@ async fn a_sealed_session_started_through_breaking_connections_is_heard_whole() 
     let proxy = Proxy::start(&served).await;
     let options = Options { encryption: EncryptionMode::Required { pinned: None }, ..quick() };
     let client = connect(&proxy.url, &served, options);
-    // Every few bytes of the start, of the stream and of the results: a prime, so that no boundary is spared.
+    // Break points through the start, the stream and the results. The step is prime, so that no boundary is skipped
+    // systematically.
     for n in (0..4_000).step_by(67) {
         proxy.cut_next_after(n);
         let request = SessionRequest::new("console.log('a'); [await callTool('t', {}), 1]")
@@ -206,7 +207,7 @@ async fn nobody_in_between_reads_a_sealed_session_and_only_the_pinned_server_is_
     let ended = client.execute(request).await.unwrap();
     assert_eq!(ended.result, Some(json!(["TOLD by the tool", "SECRET of the program"])));
     let raw = run.get("/sessions/s_sealed/stream").body;
-    // With blanks in it: no base64 of any length says that by chance.
+    // These texts contain spaces, so base64 cannot contain them by chance.
     assert!(!raw.contains("SECRET of") && !raw.contains("TOLD by"), "told in clear");
     let kinds: Vec<Value> = raw
         .lines()
@@ -349,7 +350,7 @@ async fn heard_first(mut session: EnclaveSession) -> Result<Value, EnclaveError>
     session.next().await.unwrap()
 }
 
-/// The first lines of a stream that goes on; `None` where there is no such session yet.
+/// The first lines of a stream that continues; `None` if the session does not exist yet.
 async fn first_lines(
     mut stream: TcpStream,
     client: &server_fixture::Client,
@@ -430,7 +431,7 @@ async fn a_sealed_session_is_cancelled_over_a_socket_under_seal_and_not_in_clear
 
 type Socket = tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>>;
 
-/// A socket of enclave's door.
+/// A WebSocket to the enclave door.
 async fn socket(served: &Served) -> Socket {
     socket_at(served, "/enclave/ws", &token(served)).await
 }
@@ -532,11 +533,11 @@ async fn a_close_frame_is_answered() {
     assert!(is_close_answered(socket).await, "/enclave/ws");
 }
 
-/// Closes a socket and says whether a Close frame comes back before the connection ends.
+/// Closes a socket and reports whether a Close frame arrives before the connection ends.
 async fn is_close_answered(mut socket: Socket) -> bool {
     socket.close(None).await.unwrap();
     while let Some(message) = socket.next().await {
-        // A connection that ends without an answer is an error here, and code 1006 in a browser.
+        // A connection that ends without a Close frame is an error here, and code 1006 in a browser.
         match message {
             Ok(message) if message.is_close() => return true,
             Ok(_) => {}

@@ -1,5 +1,5 @@
-//! Requests that were recorded at upstream's own server, sent to ours: the same answers, except where ours are better.
-//! And the real client, where npm has it.
+//! Requests that were recorded with the upstream server, sent to ours: the answers are the same, except where ours are
+//! better. The real client runs too, where npm can install it.
 
 use crate::server_fixture::Served;
 use serde_json::{Value, json};
@@ -7,24 +7,24 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where ours answers otherwise on purpose: the status, and the code of a refusal or the types of the events.
+/// Cases whose answer deliberately differs: the status, and the code of a refusal or the types of the events.
 const BETTER: &[(&str, u16, &[&str])] = &[
-    // Errors are JSON with a code, also of those requests that never reach upstream's handler.
+    // Errors are JSON with a code, also for requests that never reach upstream's handler.
     ("bad-json", 400, &["INVALID_REQUEST"]),
     ("cancel-route", 404, &["NOT_FOUND"]),
     ("tool-result-route", 404, &["NOT_FOUND"]),
-    // What the caller got wrong is no fault of the server's.
+    // A mistake of the caller is not reported as a fault of the server.
     ("config-garbage", 400, &["INVALID_REQUEST"]),
-    // A name serves once, and must be one that the client does not drop.
+    // An id is valid once, and must be one that the client does not drop.
     ("dup-id", 409, &["SESSION_EXISTS"]),
     ("id-number", 400, &["INVALID_REQUEST"]),
     ("id-without-prefix", 400, &["INVALID_REQUEST"]),
-    // Nothing is told in clear that must be sealed.
+    // Data that must be sealed is never sent in clear.
     ("encryption-required-ignored-", 400, &["ENCRYPTION_HANDSHAKE_FAILED"]),
-    // Both names of the route, any type of content.
+    // Both names of the route and any content type are accepted.
     ("execute", 200, &["session_init", "final"]),
     ("text-plain", 200, &["session_init", "final"]),
-    // Filters: the last event always comes, the seed's dialect is understood, nonsense is refused.
+    // Filters: the last event is always delivered, the seed's dialect is understood, invalid filters are refused.
     ("filter-alwaysAllow-", 200, &["session_init", "final"]),
     ("filter-invalid-regex", 400, &["INVALID_FILTER"]),
     ("filter-unknown-mode", 400, &["INVALID_FILTER"]),
@@ -42,11 +42,11 @@ const BETTER: &[(&str, u16, &[&str])] = &[
     ),
     ("filter-seed-types", 200, &["session_init", "final"]),
     ("replay-seed-filter", 200, &["session_init", "final"]),
-    // `from` and `Last-Event-ID` count, and whoever asks for more hears the end.
+    // `from` and `Last-Event-ID` are honoured, and a position past the end still receives the last event.
     ("replay-from-2", 200, &["final"]),
     ("replay-Last-Event-ID-1", 200, &["final"]),
     ("replay-fromSeq-99", 200, &["final"]),
-    // Limits hold.
+    // Limits are enforced.
     (
         "maxExecutionMs-200-vs-1-2s-work",
         200,
@@ -70,12 +70,12 @@ const BETTER: &[(&str, u16, &[&str])] = &[
         ],
     ),
     ("put-sessions", 405, &["METHOD_NOT_ALLOWED"]),
-    // Pages of others may not call; those of the server's own names may.
+    // Pages of other origins may not call; those of the server's own names may.
     ("options-cancel", 403, &["FORBIDDEN"]),
     ("options-sessions", 403, &["FORBIDDEN"]),
 ];
 
-/// Parts of longer conversations; `enclave.rs` has these.
+/// Parts of longer conversations, which `enclave.rs` covers.
 const ELSEWHERE: &[&str] = &[
     "delete-running",
     "stream-of-deleted",
@@ -121,7 +121,7 @@ fn recorded_requests_are_answered_as_recorded_or_better() {
             }
         };
         *if better.is_some() { &mut n_better } else { &mut n_same } += 1;
-        // Where upstream's answer says nothing that could be compared, the status does.
+        // If upstream's answer has nothing to compare, the status is compared.
         if answer.status != status
             || (told != expected && !(better.is_none() && expected.is_empty()))
         {
@@ -133,7 +133,7 @@ fn recorded_requests_are_answered_as_recorded_or_better() {
     assert!(n_same >= 25, "{n_same}");
 }
 
-/// The types of events, or the code of a refusal.
+/// The types of the events, or the code of a refusal.
 fn told(body: &str) -> Vec<String> {
     let lines: Vec<Value> = body.lines().flat_map(serde_json::from_str).collect();
     let word = |value: &Value| value.as_str().map(str::to_owned);
@@ -158,14 +158,14 @@ fn as_recorded(record: &Value) -> Vec<&str> {
     if types.is_empty() { record["answer"]["code"].as_str().into_iter().collect() } else { types }
 }
 
-/// What upstream publishes its client as.
+/// The name under which upstream publishes its client.
 const CLIENT: &str = "@enclave-vm/client";
 
 #[test]
 fn the_real_client_runs_a_program() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("enclave-node");
     if let Err(why) = install(&folder) {
-        // Past what hides the output of passing tests: a skipped check must not look like a passed one.
+        // Bypasses the capture of passing tests' output: a skipped check must not look like a passed one.
         let said = format!("SKIPPED, NOT PASSED: npm does not install {CLIENT}: {why}\n");
         std::io::stderr().write_all(said.as_bytes()).unwrap();
         return;

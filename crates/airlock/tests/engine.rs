@@ -1,4 +1,4 @@
-//! What the engine promises when things go wrong: disks, servers, replays, and people who are slow.
+//! The engine's guarantees under failures: disks, servers, replays, and slow people.
 
 use crate::engine_fixture::journal::Mischief;
 use crate::engine_fixture::{House, me, value};
@@ -90,7 +90,7 @@ async fn a_full_disk_loses_nothing_and_work_goes_on_when_it_is_emptied() {
     house.close().await;
 }
 
-/// A tool that does harm when it is called twice, and waits until it is let go.
+/// A tool that must not be called twice, and whose call waits until it is released.
 fn bell(rung: &Arc<AtomicU32>, let_go: &Arc<Notify>) -> FunctionSource {
     let (rung, let_go) = (Arc::clone(rung), Arc::clone(let_go));
     FunctionSource::new("bell")
@@ -121,7 +121,7 @@ async fn a_call_whose_result_was_lost_becomes_a_question() {
         house.until(execution, |event| matches!(event, Event::CallDispatched { .. })).await;
         house.mischief.full.store(true, Ordering::SeqCst);
         let_go.notify_one();
-        // Its result cannot be written; the journal still says that it is under way.
+        // Its result cannot be written, so the journal still records the call as under way.
         while house.engine.n_live() > 0 {
             tokio::task::yield_now().await;
         }
@@ -148,7 +148,7 @@ async fn a_program_that_calls_nothing_is_written_once_and_one_that_takes_long_is
     let before = house.mischief.n_appends.load(Ordering::SeqCst);
     assert_eq!(value(&house.run("return 1", ExecutionLimits::default()).await), "1");
     assert_eq!(house.mischief.n_appends.load(Ordering::SeqCst), before + 1);
-    // It says nothing, not even that it began.
+    // The program never reports anything, not even that it began.
     let engine = house.engine.clone();
     let mut submitting = std::pin::pin!(engine.run("[].sort.call({ length: 2 ** 53 - 1 })"));
     let silent = loop {
@@ -172,14 +172,15 @@ async fn what_a_program_prints_is_there_although_nothing_else_happens() {
     house.close().await;
 }
 
-/// How far the runners of an engine have stepped back: the nice value of each.
+/// The nice value of each runner of an engine.
 fn stepped_back(house: &House) -> Vec<i64> {
     let zygote = i64::from(house.engine.sandbox().zygote_pid().unwrap());
     let mut known = vec![];
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = process.file_name().to_string_lossy().parse::<i64>() else { continue };
         let Ok(told) = std::fs::read_to_string(process.path().join("stat")) else { continue };
-        // After the name, which may hold anything: the parent is second, the nice value seventeenth.
+        // The name may contain anything, so parse after it: the parent is the second field, the nice value the
+        // seventeenth.
         let words: Vec<&str> = told.rsplit_once(')').unwrap().1.split_whitespace().collect();
         known.push((pid, words[1].parse::<i64>().unwrap(), words[16].parse::<i64>().unwrap()));
     }
@@ -314,12 +315,12 @@ async fn what_a_kept_runner_used_for_earlier_programs_is_not_held_against_the_ne
     let folder = tempfile::tempdir().unwrap();
     let house = House::open(folder.path(), |config| config.sandbox.reuse = true).await;
     let limits = ExecutionLimits { cpu_ms_max: 300, ..ExecutionLimits::default() };
-    // Together more than one may use, and none of them for so long that its runner is not kept.
+    // Together they use more than one may, but each one is short enough for its runner to be reused.
     let busy = "let n = 0; while (n < 2_500_000) n++; return n";
     for _ in 0..25 {
         assert_eq!(value(&house.run(busy, limits).await), "2500000");
     }
-    // Long enough for somebody to look at the clock.
+    // Long enough for the watchdog to check the clock.
     let waits = "await new Promise((wake) => setTimeout(wake, 900)); return 'fine'";
     assert_eq!(value(&house.run(waits, limits).await), "\"fine\"");
     house.close().await;

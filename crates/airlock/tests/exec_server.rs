@@ -1,4 +1,4 @@
-//! `airlock exec-server` as its clients meet it: the recorded scenarios, the real codex, our own client.
+//! `airlock exec-server` with its clients: the recorded scenarios, the real codex, and our own client.
 
 use crate::exec_server_fixture::{
     self, AIRLOCK, Proxy, Raw, Served, Sites, Stdio, conformance, heard, node,
@@ -12,7 +12,7 @@ use client::exec_server::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Scenarios that wait half a minute for a limit are for the full size.
+/// Scenarios that wait half a minute for a limit run only in the full campaign.
 const SLOW: [&str; 2] = ["18c", "31"];
 
 fn compare_facts(dialect: &str) {
@@ -22,7 +22,7 @@ fn compare_facts(dialect: &str) {
     let names = all.lines().filter_map(|line| line.strip_prefix("def(\"")?.split('"').next());
     let chosen: Vec<&str> =
         names.filter(|name| is_full || !SLOW.iter().any(|slow| name.starts_with(slow))).collect();
-    // The codex that was recorded retained detached sessions and ended processes for 30 seconds.
+    // The codex of the recordings retained detached sessions and ended processes for 30 seconds.
     let retention = "--detached-seconds 30 --ended-seconds 30";
     let server =
         format!("{AIRLOCK} exec-server --no-auth {retention} --dialect {dialect} --listen");
@@ -99,7 +99,7 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     let server = Served::start(&[]);
     let client = exec_server_fixture::connected(&server).await;
     let mut events = client.events();
-    // As many subreapers as ever do wait for another program afterwards.
+    // As many subreapers as the server ever retains wait for another program afterwards.
     for n in 0..processes::SPARES_MAX {
         let mut params = exec_params(&format!("w{n}"), &["cat"], "/tmp");
         params.pipe_stdin = true;
@@ -121,7 +121,7 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
     for opened in futures_util::future::join_all(open).await {
         opened.unwrap();
     }
-    // Sixteen at a time, and more than a session remembers.
+    // Sixteen at a time, and more in total than a session remembers.
     let (mut n_begun, mut n_ended) = (0, 0);
     while n_ended < n_starts {
         while n_begun < n_starts && n_begun < n_ended + 16 {
@@ -142,7 +142,7 @@ async fn a_client_of_many_processes_leaves_nothing_behind() {
         let (said, code) = heard(&mut events, &name).await;
         assert_eq!((String::from_utf8(said).unwrap(), code), (echoed, 0));
     }
-    // The last ones may still be on their way out.
+    // The last processes may still be exiting.
     for _ in 0..3_000 {
         if server.descriptors_and_children() == before {
             return;
@@ -175,7 +175,7 @@ fn a_listener_says_where_it_is_on_both_streams_and_is_open_to_nobody_else() {
     let said = announced.lines().last().unwrap();
     assert!(url.starts_with("ws://127.0.0.1:"), "{url}");
     assert_eq!(said, format!("codex-exec-server listening on {url}"));
-    // Elsewhere than on loopback everybody needs a token.
+    // A listener outside loopback requires a token from every client.
     let refused =
         server_fixture::airlock(&["exec-server", "--no-auth", "--listen", "ws://0.0.0.0:0"])
             .output();
@@ -250,7 +250,7 @@ fn requests_go_out_from_here_with_and_without_tls() {
     for (url, expected) in [
         (format!("{}/echo", sites.https), seen("https", json!("Bearer s3cret"))),
         (format!("{}/home", sites.https), seen("https", json!("Bearer s3cret"))),
-        // Another server is not told.
+        // A redirect to another server does not carry the token.
         (format!("{}/away", sites.https), seen("http", json!(null))),
         (format!("{}/echo", sites.http), seen("http", json!("Bearer s3cret"))),
     ] {
@@ -277,7 +277,7 @@ fn requests_go_out_from_here_with_and_without_tls() {
         }
     }
     assert_eq!(text, b"onetwothree");
-    // Certificates that nobody vouches for are not taken.
+    // Certificates without a trusted issuer are refused.
     let mut strict = Stdio::greeted(&[("NO_PROXY", "127.0.0.1")]);
     let refused = strict.ask("http/request", request(&sites.https, json!([]))).unwrap_err();
     assert_eq!((refused.0, refused.1.contains("certificate")), (-32603, true), "{refused:?}");
@@ -296,7 +296,7 @@ fn files_are_written_piece_by_piece_and_missing_ones_are_watched_for() {
     assert_eq!(server.ask("fs/watchMissing", watch(2, &["replaced"], None)), watching(true));
     assert_eq!(server.ask("fs/watchMissing", watch(3, &["new"], Some("old"))), watching(true));
     assert_eq!(server.ask("fs/watchMissing", watch(3, &["new"], None)), watching(false));
-    // The last one counts.
+    // The last value counts.
     std::fs::write(at("replaced"), "").unwrap();
     let open = json!({"handleId": "h", "path": uri("new"), "mode": "replace"});
     server.ask("fs/open", open.clone()).unwrap();
@@ -308,12 +308,12 @@ fn files_are_written_piece_by_piece_and_missing_ones_are_watched_for() {
     assert_eq!(std::fs::read(at("new")).unwrap(), b"hello world");
     server.ask("fs/open", open).unwrap();
     assert_eq!(std::fs::read(at("new")).unwrap(), b"");
-    // What is open to be written is not read, and the other way round.
+    // A handle that is open for writing cannot be read, and the reverse.
     let read = json!({"handleId": "h", "offset": 0, "len": 10});
     assert_eq!(server.ask("fs/readBlock", read).unwrap_err().0, -32603);
     server.ask("fs/open", json!({"handleId": "h", "path": uri("old")})).unwrap();
     assert_eq!(server.ask("fs/writeBlock", block(0, "x")).unwrap_err().0, -32603);
-    // A file that changes is told of, too.
+    // A changed file is reported, too.
     assert_eq!(server.ask("fs/watchMissing", watch(4, &["none"], Some("old"))), watching(true));
     std::fs::write(at("old"), "changed").unwrap();
     assert_eq!(server.note(), json!({"method": "fs/missingChanged", "params": {"watchId": 4}}));
@@ -390,7 +390,7 @@ async fn a_malformed_message_is_answered_to_nobody_and_the_connection_lives_on()
                 "{nonsense}"
             );
         }
-        // Far more values than anybody needs are malformed, too.
+        // A request with far too many values is malformed, too.
         client
             .send(&format!(
                 r#"{{"id": 1, "method": "process/list", "params": [{}0]}}"#,
@@ -399,23 +399,24 @@ async fn a_malformed_message_is_answered_to_nobody_and_the_connection_lives_on()
             .await;
         assert_eq!(client.next().await.unwrap()["id"], -1);
         assert_eq!(client.ask("process/list", json!({})).await, json!({"processes": []}));
-        // What nobody asked for ends the conversation.
+        // A response without a request ends the conversation.
         client.send(r#"{"id": 9, "result": {}}"#).await;
         assert_eq!(client.next().await, None);
     }
 }
 
-/// How often a scripted model may come too late on a busy machine, or ask codex before codex has asked us.
+/// How often a test repeats because the scripted model was too slow on a busy machine, or because it called codex
+/// before codex had connected to our server.
 const MODEL_STARTS_MAX: usize = 5;
 
-/// What codex tells a model while it is not yet connected.
+/// The error that codex reports to a model while it is not yet connected.
 const NOT_CONNECTED: &str = "No usable execution environment is available.";
 
 #[test]
 fn the_real_codex_runs_its_commands_here_over_both_transports() {
     let Some(codex) = exec_server_fixture::codex() else { return };
     let folder = tempfile::tempdir().unwrap();
-    // Where the script looks for its picture: beside the folder of each run.
+    // The script reads its picture from this path beside the folder of each run.
     let picture = folder.path().join("peers/codex/e2e-img.png");
     std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
     std::fs::write(picture, PICTURE).unwrap();
@@ -426,7 +427,8 @@ fn the_real_codex_runs_its_commands_here_over_both_transports() {
         let (out_text, script) =
             (out.to_str().unwrap().to_owned(), conformance(&format!("e2e/{script}.json")));
         let script = script.to_str().unwrap();
-        // The script gives its model half a second to listen. Where that was too short, nobody has been asked anything.
+        // The script gives its model half a second to listen. If that was too short, the run made no requests and is
+        // repeated.
         for _ in 0..MODEL_STARTS_MAX {
             let _ = std::fs::remove_dir_all(&out);
             match transport {
@@ -459,10 +461,10 @@ fn the_real_codex_runs_its_commands_here_over_both_transports() {
     });
 }
 
-/// A picture of one dot.
+/// A picture of one pixel.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\0\0\0\x0cIDATx\x9cc\xf8\xcf\xc0\0\0\x03\x01\x01\0\xc9\xfe\x92\xef\0\0\0\0IEND\xaeB`\x82";
 
-/// What each scripted call brought the model.
+/// The output that each scripted call returned to the model.
 fn outputs(out: &std::path::Path) -> Vec<String> {
     let log = std::fs::read_to_string(out.join("model.jsonl")).unwrap();
     let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -473,7 +475,8 @@ fn outputs(out: &std::path::Path) -> Vec<String> {
     entries.filter_map(last).collect()
 }
 
-/// A terminal that is written to and interrupted, a pipe that is, much output, a patch, a signal, a picture, no folder.
+/// A terminal that is written to and interrupted, a pipe that is written to, much output, a patch, a signal, a picture,
+/// a missing folder.
 fn check_full(said: &[String]) {
     let has =
         |idx: usize, text: &str| assert!(said[idx].contains(text), "{idx}: {text} in {said:?}");
@@ -500,7 +503,7 @@ async fn how_long_ended_processes_and_those_of_a_lost_client_are_retained_can_be
     let start = |id: &str, argv: Value| json!({"processId": id, "argv": argv, "cwd": "/tmp", "env": {"PATH": "/usr/bin:/bin"}, "tty": false});
     client.ask("process/start", start("ended", json!(["true"]))).await;
     while client.note().await["method"] != "process/closed" {}
-    // An id can be used again when its process is forgotten.
+    // An id can be used again once its process is forgotten.
     while client.ask("process/list", json!({})).await["processes"] != json!([]) {}
     client.ask("process/start", start("ended", json!(["true"]))).await;
     client.ask("process/start", start("runs", json!(["sleep", "1000"]))).await;

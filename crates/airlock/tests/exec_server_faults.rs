@@ -1,5 +1,5 @@
-//! What other exec-servers were seen to do wrong, one test each: none of it happens here. Some more is in
-//! `crates/processes/tests`, where processes are steered without a protocol.
+//! Faults that were observed in other exec-servers, one test each: none occurs here. `crates/processes/tests` has more,
+//! where processes are controlled without a protocol.
 
 use crate::exec_server_fixture::{self, AIRLOCK, Raw, Served, connected, heard};
 use client::exec_server::{
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// Nothing takes this long, except what waits for ever.
+/// Nothing takes this long unless it waits for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn read_after(process_id: &str, after: u64, wait_ms: u64) -> ReadParams {
@@ -74,15 +74,15 @@ async fn a_child_that_does_not_read_holds_up_nothing() {
         let writes = (0..300).map(|_| client.write(&deaf.process_id, vec![b'y'; 8 << 10]));
         let mut writes = Box::pin(futures_util::future::join_all(writes));
         tokio::select! {
-            // Those that fit are accepted; whether all do is for the room there is.
+            // Writes that fit are accepted; whether all of them do depends on the free buffer space.
             _ = &mut writes => {}
             answer = client.terminate(&deaf.process_id) => assert!(answer.unwrap().running),
         }
         client.terminate(&deaf.process_id).await.unwrap();
         assert_eq!(client.wait(&deaf.process_id).await.unwrap().exit_code, Some(137));
     }
-    // Nor does one that is still there hold up others: neither this client nor the next. It has a pipe: a terminal would
-    // throw away what nobody reads, and at last take everything.
+    // A process that still runs and does not read blocks no other client, and not its own client either. It has a pipe:
+    // a terminal would discard unread input, and so accept everything in the end.
     (deaf.tty, deaf.pipe_stdin) = (false, true);
     deaf.process_id = "still deaf".into();
     client.exec(deaf.clone()).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_child_that_does_not_read_holds_up_nothing() {
     }
 }
 
-/// Another client of the server is served within the time that anything may take.
+/// Another client of the server is served within the usual time.
 async fn expect_served(server: &Served) {
     let quick = async {
         let other = connected(server).await;
@@ -142,7 +142,7 @@ async fn a_terminal_that_its_program_leaves_with_input_waiting_freezes_nothing()
     }
 }
 
-/// The client stops reading its socket, with more to be sent than sockets hold, and closes one direction of it.
+/// The client stops reading its socket while more output is due than sockets buffer, and closes one direction.
 #[tokio::test]
 async fn a_socket_that_its_client_does_not_read_freezes_nothing() {
     let server = Served::start(&[]);
@@ -163,7 +163,7 @@ async fn a_socket_that_its_client_does_not_read_freezes_nothing() {
     }
 }
 
-/// A greeted client with a program that reads nothing, or only when its input begins to end.
+/// A greeted client with a program that reads nothing, or only once its input begins to end.
 async fn with_program(server: &Served, script: &str) -> Raw {
     let mut client = Raw::connect(&server.url).await;
     client.greet(json!({"clientName": "t", "resumeSessionId": null})).await;
@@ -175,7 +175,7 @@ async fn with_program(server: &Served, script: &str) -> Raw {
     client
 }
 
-/// Asks for something without waiting for the answer.
+/// Sends a request without waiting for the answer.
 async fn ask_ahead(client: &mut Raw, id: i64, method: &str, params: Value) {
     client.send(&json!({"id": id, "method": method, "params": params}).to_string()).await;
 }
@@ -184,7 +184,7 @@ fn write_of(n_bytes: usize, write_id: i64) -> Value {
     json!({"processId": "p", "chunk": ByteChunk(vec![b'y'; n_bytes]), "writeId": write_id.to_string()})
 }
 
-/// The ids of requests that were answered, by what they were answered.
+/// The ids of answered requests, grouped by their answer.
 async fn answers(client: &mut Raw, n: usize) -> BTreeMap<String, Vec<i64>> {
     let mut answers: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     while answers.values().map(Vec::len).sum::<usize>() < n {
@@ -212,7 +212,7 @@ async fn however_much_waits_for_a_child_that_does_not_read_its_connection_answer
         ask_ahead(&mut client, id, "process/write", write_of(1, id)).await;
     }
     assert_eq!(client.ask("environment/status", json!({})).await, json!({"status": "ready"}));
-    // Eight are on their way, 128 wait, and the others hear why they do not.
+    // Eight are being written, 128 wait, and the others are refused with the reason.
     let full =
         "too much is waiting to be read by process p: 128 writes or 16 MiB; wait for an answer";
     let told = BTreeMap::from([
@@ -220,7 +220,7 @@ async fn however_much_waits_for_a_child_that_does_not_read_its_connection_answer
         (full.to_owned(), (1_137..=2_109).collect()),
     ]);
     assert_eq!(answers(&mut client, 8 + 973).await, told);
-    // A write that was refused was not done: it can be tried again, and is refused again.
+    // A refused write had no effect: it can be retried, and is refused again.
     ask_ahead(&mut client, 3_000, "process/write", write_of(1, 2_109)).await;
     let told = BTreeMap::from([(full.to_owned(), vec![3_000])]);
     assert_eq!(answers(&mut client, 1).await, told);
@@ -263,7 +263,7 @@ async fn the_end_of_input_comes_after_all_that_was_written_before_it() {
         ask_ahead(&mut client, id, "process/write", write_of(1 << 20, id)).await;
     }
     ask_ahead(&mut client, 1_013, "process/closeStdin", json!({"processId": "p"})).await;
-    // After the end nothing more is taken, and what was taken is not taken twice.
+    // After the end no further write is accepted, and a repeated write is not applied twice.
     ask_ahead(&mut client, 1_014, "process/write", write_of(1, 1_014)).await;
     ask_ahead(&mut client, 1_015, "process/write", write_of(1 << 20, 1_012)).await;
     let told = BTreeMap::from([
@@ -299,7 +299,7 @@ async fn a_long_poll_holds_up_nothing() {
         started = client.exec(exec_params("other", &["true"], "/tmp")) => drop(started.unwrap()),
     }
     client.terminate("quiet").await.unwrap();
-    // The poll sees the end at once.
+    // The poll receives the end immediately.
     let page = poll.await.unwrap();
     assert_eq!(page.exit_code, Some(137));
 }
@@ -330,11 +330,11 @@ async fn what_is_said_while_nobody_listens_waits_for_whoever_comes_back() {
         "processId": "p", "argv": ["/bin/sh", "-c", "seq 1000000"], "cwd": "/tmp", "env": {}, "tty": false,
     });
     first.ask("process/start", params).await;
-    // Cut off before it has heard anything; the program says five times what is kept.
+    // The connection breaks before the first event; the program prints five times what the server retains.
     drop(first);
     let mut second = Raw::connect(&server.url).await;
     second.greet_again(json!({"clientName": "t", "resumeSessionId": session})).await;
-    // As today's clients do: what was missed is read, the rest is told.
+    // As today's clients do: the client reads the missed output, and receives the rest as notifications.
     let params = json!({"processId": "p", "afterSeq": 0, "maxBytes": null, "waitMs": 0});
     let page = second.ask("process/read", params).await;
     assert_eq!(page["droppedBytes"], 0, "{page}");
@@ -351,7 +351,7 @@ async fn what_is_said_while_nobody_listens_waits_for_whoever_comes_back() {
             _ => {}
         }
     };
-    // All but the exit and the end.
+    // All events except the exit and the end.
     assert_eq!(pieces.len() as u64, n_events - 2);
     let said: Vec<u8> = pieces.into_values().flatten().collect();
     let expected: String = (1..=1_000_000).map(|n| format!("{n}\n")).collect();
@@ -485,7 +485,7 @@ async fn a_read_that_waits_sleeps_through_nothing() {
     client.exec(cat).await.unwrap();
     let mut after = 0;
     for _ in 0..500 {
-        // Both at once: the answer may come before, between and after the reader's look and its wait.
+        // Concurrently: the write may come before, between and after the reader's check and its wait.
         let both = async {
             tokio::join!(client.read(read_after("cat", after, 600_000)), client.write("cat", "x"))
         };
@@ -511,7 +511,7 @@ async fn a_server_that_is_killed_takes_everything_along() {
         let Some(ExecServerEvent::OutputDelta(said)) = said else { panic!("it talks") };
         let left = String::from_utf8(said.chunk.0).unwrap();
         let pid: i32 = left.trim().strip_prefix("left=").unwrap().parse().unwrap();
-        // Killed, not asked.
+        // Killed, without a chance to shut down.
         drop(server);
         exec_server_fixture::gone(pid).await;
     }

@@ -1,4 +1,4 @@
-//! `airlock exec` as a person uses it: typed into a real terminal, which is tmux's.
+//! `airlock exec` as a person uses it: typed into a real terminal, which tmux provides.
 
 use crate::exec_server_fixture::{AIRLOCK, Raw, Served, connected};
 use crate::tmux::{Tmux, has};
@@ -8,7 +8,7 @@ use client::exec_server::{
 use serde_json::json;
 use std::io::{BufRead as _, Read as _, Write as _};
 
-/// A shell in tmux whose prompt is a dollar, and where `exec` is the verb.
+/// A shell in tmux whose prompt is a dollar sign, and in which `exec` is the verb.
 fn shell(rows: u16, columns: u16) -> Tmux {
     let tmux = Tmux::start(rows, columns, "PS1='$ ' exec sh -i");
     tmux.sees("$");
@@ -41,7 +41,7 @@ async fn keys_sizes_signals_and_exit_codes_pass_through() {
     tmux.resizes(30, 90);
     tmux.enters("stty size");
     tmux.sees("30 90");
-    // Ctrl-C ends what runs there, not the verb; Ctrl-Z stops it there.
+    // Ctrl-C interrupts the remote program, not the verb; Ctrl-Z stops the program there.
     tmux.enters("sh -c 'echo go$((0 + 1)); exec sleep 1000'");
     tmux.sees("go1");
     tmux.types(&["C-c"]);
@@ -53,7 +53,7 @@ async fn keys_sizes_signals_and_exit_codes_pass_through() {
     tmux.sees("Stopped");
     tmux.enters("disown -a; exit 7");
     tmux.sees("code=7");
-    // Its terminal is as it was: what is typed is echoed again.
+    // The terminal's mode is restored: typed text is echoed again.
     tmux.enters("echo back=$((1 + 1))");
     tmux.sees("back=2");
 }
@@ -90,7 +90,7 @@ async fn a_terminal_is_left_and_come_back_to_by_its_name() {
     tmux.sees("hello from vim");
     tmux.types(&["C-]"]);
     tmux.sees("left; the terminal goes on");
-    // It runs on without anybody, and is shown as it is.
+    // The program runs on without a client, and its screen is shown again unchanged.
     let client = connected(&server).await;
     let listed = client.terminals().await.unwrap().terminals;
     assert_eq!((listed.len(), listed[0].name.as_str(), listed[0].exited), (1, "work", false));
@@ -124,19 +124,19 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
         answers_queries: false,
         size: Some(TerminalSize { rows: 20, cols: 60 }),
     };
-    // One who only looks: it cannot type, and its window does not count.
+    // A viewer that only watches: it cannot type, and its window size does not count.
     let looking = connected(&server).await;
     let attached = looking.attach(&attach("seen", true)).await.unwrap();
     assert_eq!(attached.size, TerminalSize { rows: 24, cols: 80 });
     let refused = looking.write("seen", "x").await.unwrap_err().to_string();
     assert!(refused.contains("process seen is only looked at"), "{refused}");
-    // One who types and reads nothing at all for a while: more is said than all that is on the way to it can hold.
+    // A viewer that types and does not read for a while: the output exceeds all buffers on the way to it.
     let slow = connected(&server).await;
     let mut unread = slow.events();
     let attached = slow.attach(&attach("slow", false)).await.unwrap();
     assert_eq!(attached.size, TerminalSize { rows: 20, cols: 60 });
     slow.write("slow", "seq 1 6000000; echo the-end\r").await.unwrap();
-    // Others see its end although the slow one does not read.
+    // Others see its end although the slow viewer does not read.
     let wanted = WaitForParams {
         process_id: "seen".into(),
         regex: Some("^the-end$".into()),
@@ -145,7 +145,7 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
     };
     let answer = looking.wait_for(&wanted).await.unwrap();
     assert_eq!(answer.reason, WaitForReason::Regex);
-    // The slow one is shown the screen as it is now, in one piece, and goes on from there.
+    // The slow viewer receives the present screen in one piece, and continues from there.
     owner.write("mine", "exit 5\r").await.unwrap();
     let (mut n_repaints, mut code) = (0, None);
     while code.is_none() {
@@ -160,7 +160,7 @@ async fn of_two_viewers_one_only_looks_and_one_is_slow_and_neither_harms_the_oth
     assert_eq!(json!(looking.wait("seen").await.unwrap().exit_code), json!(5));
 }
 
-/// Asks its terminal where the cursor is, and counts the answers until none has come for a while.
+/// Asks its terminal for the cursor's position, and counts the answers until none has arrived for a while.
 const ASKS: &str = "stty -icanon -echo min 0 time 30; printf '\\033[6n'; \
                     n=$(dd bs=1 count=64 2>/dev/null | tr -dc R | wc -c); echo answers=$((n)).";
 
@@ -188,7 +188,7 @@ async fn what_a_program_asks_its_terminal_is_answered_once_by_the_server_or_by_t
         assert_eq!((id, answer.reason), (id, WaitForReason::Text));
     }
     if let Some(tmux) = &tmux {
-        // It answers by itself, and the server knows that.
+        // tmux's terminal answers by itself, and the server takes that into account.
         tmux.sees("\nanswers=1.");
     }
 }
@@ -207,7 +207,7 @@ async fn a_window_that_was_left_does_not_keep_a_terminal_small_and_is_back_with_
     let viewers = async || other.terminals().await.unwrap().terminals[0].viewers;
     assert_eq!(viewers().await, 1);
     drop(first);
-    // Its session is still kept.
+    // Its session is still retained.
     while viewers().await > 0 {
         tokio::task::yield_now().await;
     }
@@ -220,7 +220,7 @@ async fn a_window_that_was_left_does_not_keep_a_terminal_small_and_is_back_with_
     };
     let attached = other.attach(&attach).await.unwrap();
     assert_eq!((attached.size, viewers().await), (TerminalSize { rows: 40, cols: 120 }, 1));
-    // Whoever comes back to its session has its window again.
+    // A client that returns to its session has its window again.
     let mut second = Raw::connect(&server.url).await;
     let session = &hello["sessionId"];
     second.greet_again(json!({"clientName": "t", "resumeSessionId": session})).await;
@@ -267,7 +267,7 @@ fn a_command_that_talks_and_does_not_read_is_heard_although_more_comes_in_than_f
     let server = Served::start(&[]);
     let mut child = piped(&server, &["--", "sh", "-c", "yes | head -c 5000000; exit 5"]);
     let mut stdin = child.stdin.take().unwrap();
-    // More than all that waits for the command on the way; the rest is nobody's.
+    // More than all buffers on the way to the command can hold; the rest is discarded.
     let pouring = std::thread::spawn(move || drop(stdin.write_all(&vec![0; 20_000_000])));
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.stdout.len(), output.status.code()), (5_000_000, Some(5)));
@@ -303,7 +303,7 @@ fn a_command_that_nobody_listens_to_any_more_is_ended() {
     drop(said);
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(!is_there(&pid));
-    // Nor does one go on that nobody listens to yet, when the verb is told to end twice.
+    // A program without a reader ends too, when the verb is asked to end twice.
     let mut child = piped(&server, &["--", "sh", "-c", "trap '' TERM; echo $$ >&2; exec yes"]);
     let mut complained = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut pid = String::new();
@@ -319,7 +319,7 @@ fn a_command_that_nobody_listens_to_any_more_is_ended() {
 #[test]
 fn errors_are_heard_although_nobody_reads_the_output() {
     let server = Served::start(&[]);
-    // Twice what a pipe holds; the errors follow it.
+    // Twice the capacity of a pipe; the errors follow it.
     let script = "head -c 131072 /dev/zero; echo heard >&2; cat";
     let mut child = piped(&server, &["--", "sh", "-c", script]);
     let mut complained = String::new();
@@ -360,7 +360,7 @@ async fn keys_reach_a_command_that_talks_without_end() {
     let server = Served::start(&[]);
     let tmux = shell(24, 100);
     tmux.enters(&line(&server, "-- seq -f =%.0f= 1 1000000000; echo code=$?"));
-    // Two lines of it: until then a key is for the verb itself.
+    // Two lines of it: before that, a key is for the verb itself.
     tmux.sees("=\n=");
     tmux.types(&["C-c"]);
     tmux.sees("code=130");

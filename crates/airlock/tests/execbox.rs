@@ -1,4 +1,4 @@
-//! `airlock runner` and `/execbox` as execbox hosts meet them.
+//! `airlock runner` and `/execbox` with execbox hosts.
 
 #[path = "../../client/examples/execbox_host.rs"]
 #[expect(dead_code, reason = "its main is for a shell")]
@@ -24,7 +24,7 @@ fn node(words: &[&str]) -> std::io::Result<std::process::Output> {
     Command::new("node").args(words).stdin(Stdio::null()).output()
 }
 
-/// What makes this node speak WebSocket, which old ones do only if told to; `None` where there is no node.
+/// The flag that makes this node support WebSocket, which old versions need; `None` if node is not installed.
 fn websocket_flag() -> Option<&'static [&'static str]> {
     let version = String::from_utf8(node(&["--version"]).ok()?.stdout).ok()?;
     let major: u32 = version.strip_prefix('v')?.split('.').next()?.parse().ok()?;
@@ -44,7 +44,7 @@ async fn the_example_of_a_host_does_what_it_says() {
     assert_eq!(result, expected);
 }
 
-/// Runs the wire check: no rule of "must" or "should" may be broken.
+/// Runs the wire check: no rule of "must" or "should" may be violated.
 fn wire_check(target: &[&str]) {
     let Some(flag) = websocket_flag() else {
         #[expect(clippy::print_stderr, reason = "a skipped check must not look like a passed one")]
@@ -123,7 +123,7 @@ fn the_wire_check_passes_over_tcp_on_loopback() {
     wire_check(&["--target", &listening.url]);
 }
 
-/// What a host gets that has this sum done: the sum, or the words with which it was turned away.
+/// The result for a host that orders this sum: the sum, or the message of the refusal.
 async fn sum(at: impl ConnectRunner) -> Result<String, String> {
     let result = OneShot::new(at).execute(ExecboxProgram::new("20 + 22")).await;
     let value = result.outcome.map_err(|failure| failure.message)?;
@@ -175,7 +175,7 @@ async fn a_token_from_the_environment_opens_the_door_and_is_not_printed() {
     }
 }
 
-/// How the command ends that is asked to listen there, and what it says about it.
+/// How the command ends when it is asked to listen there, and its error message.
 fn refused(words: &[&str]) -> (Option<i32>, String) {
     let output = execbox_fixture::airlock(&["runner", "--listen"]).args(words).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -223,20 +223,20 @@ fn the_door_opens_only_to_those_who_may_run_and_come_from_here() {
     assert_eq!(status(&server.client_with("alk_wrong"), &[]), "401");
 }
 
-/// Whether this may truthfully be said of an attack. `ends` is how it would end if it had all the time there is; where that
-/// takes longer than it has, its time is over first.
+/// Whether `done` is a truthful outcome of an attack. `ends` is how it would end with unlimited time; if that takes
+/// longer than its limit, it times out first.
 fn is_truthful(ends: &str, done: &Value) -> bool {
     match (done["error"]["code"].as_str(), ends) {
         (None, "ok") => done["ok"] == true,
         (None, _) => false,
         (Some("timeout"), _) => true,
-        // Some would end well, had they the memory.
+        // Some would succeed with enough memory.
         (Some("memory_limit"), "ok") => true,
         (Some(code), ends) => code == ends,
     }
 }
 
-/// An attack ends soon after the time it was given, not after seconds of native code.
+/// An attack ends soon after its time limit, not after seconds of native code.
 const ATTACK_MS: u64 = 300;
 const LATE_MS: u64 = 3_000;
 
@@ -275,7 +275,7 @@ fn every_attack_ends_on_time_with_a_truthful_code_while_a_neighbour_goes_on() {
     assert_eq!(host.attend("after")["result"], 2);
 }
 
-/// Native code that never looks up.
+/// Native code that never checks for interruption.
 const NEVER_YIELDS: &str = "[].sort.call({ length: 2 ** 53 - 1 })";
 
 /// Far longer than any test waits.
@@ -330,7 +330,7 @@ fn a_host_that_asks_for_it_runs_several_programs_on_one_channel() {
     let a = host.until("tool_call");
     host.execute("b", "await tools.hang('b')", &options);
     let b = host.until("tool_call");
-    // The same name again, and a host that forgets to ask, are refused.
+    // An id that is in use, and a host that omits a required member, are refused.
     host.execute("a", "1", &options);
     host.execute("c", "1", &json!({}));
     for id in ["a", "c"] {
@@ -341,7 +341,7 @@ fn a_host_that_asks_for_it_runs_several_programs_on_one_channel() {
             (&json!(id), &json!(0), &json!("internal_error"))
         );
     }
-    // A program that never yields does not hold the others up.
+    // A program that never yields does not block the others.
     host.execute("d", NEVER_YIELDS, &options);
     for (call, id) in [(b, "b"), (a, "a")] {
         host.send(
@@ -364,14 +364,14 @@ fn a_channel_refuses_more_programs_at_a_time_than_the_page_says() {
     for n in 0..=limit {
         host.execute(&n.to_string(), "await tools.hang()", &options);
     }
-    // Those before it have started or wait for memory; none has ended.
+    // The earlier ones have started or wait for memory; none has ended.
     let refused = host.until("done");
     assert_eq!(refused["id"], limit.to_string(), "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.contains(&format!("at most {limit} executions")), "{refused}");
 }
 
-/// Memory for guests that hold some copies of a large message.
+/// Enough memory for guests that hold several copies of a large message.
 fn roomy() -> Value {
     json!({"timeoutMs": 60_000, "memoryLimitBytes": 1_u64 << 30})
 }
@@ -379,11 +379,11 @@ fn roomy() -> Value {
 #[test]
 fn messages_of_twenty_megabytes_pass_in_all_four_directions() {
     let host = Host::start();
-    // A call, its result and the end of the program; `raw` gives back what it is given.
+    // A call, its result and the end of the program; `raw` returns its argument.
     host.execute("a", "(await tools.raw('x'.repeat(20 << 20))) + 'y'", &roomy());
     let done = host.attend("a");
     assert_eq!(done["result"].as_str().map(str::len), Some((20 << 20) + 1), "{}", done["error"]);
-    // And an order.
+    // And an order for a program.
     let types = " ".repeat(20 << 20);
     let providers = json!([{"name": "tools", "tools": {}, "types": types}]);
     let options = json!({"timeoutMs": 5_000, "memoryLimitBytes": 64 << 20, "maxLogChars": 1, "maxLogLines": 1});
@@ -500,13 +500,14 @@ fn programs_beside_each_other_use_the_runners_of_those_before_them() {
         }
         processes
     };
-    // A process that grew in its first program is replaced once; those that stay serve one pass after another.
+    // A process that grew in its first program is replaced once; the remaining ones serve one pass after another.
     let mut before = pass(0);
     let is_served_again = (1..20).any(|n| {
         let now = pass(n);
         let n_both = before.intersection(&now).count();
         before = now;
-        // Beside the eight runners there are at most five: those that fork, and those that wait for a first program.
+        // Beside the eight runners there are at most five processes: those that fork, and those that wait for a first
+        // program.
         n_both >= 11
     });
     assert!(is_served_again, "no pass found the processes of the one before it");

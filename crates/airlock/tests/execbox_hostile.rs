@@ -1,9 +1,10 @@
-//! Hostile guests of an execbox host, by name: each ends truthfully, and a neighbour on the same channel notices nothing.
+//! Hostile guests of an execbox host, by name: each ends truthfully, and a neighbour on the same channel is not
+//! disturbed.
 
 use crate::execbox_fixture::Host;
 use serde_json::{Value, json};
 
-/// Runs an attack beside a neighbour that waits for a tool; both are the host's, on one channel. The attack's `done`.
+/// Runs an attack while a neighbour on the same channel waits for a tool. Returns the attack's `done`.
 fn attacked(host: &Host, code: &str, options: &Value) -> Value {
     let mut all = json!({"multiplex": true, "timeoutMs": 1_000});
     for (name, value) in options.as_object().unwrap() {
@@ -106,7 +107,7 @@ fn text_that_closes_the_wrapper_is_no_program() {
     }
 }
 
-/// Every process below this one, with the most memory it ever had.
+/// The peak memory of every process below this one.
 fn peaks_below(root: u32) -> Vec<u64> {
     let (mut below, mut peaks) = (vec![root], vec![]);
     while let Some(pid) = below.pop() {
@@ -134,7 +135,7 @@ fn two_hundred_megabytes_of_log_text_take_hardly_any_memory() {
     let code = "const line = 'x'.repeat(100000); for (let n = 0; n < 2000; n++) console.log(line, n); await tools.hang()";
     host.execute("flood", code, &options);
     host.until("tool_call");
-    // It has printed all of it and still lives.
+    // The program has printed everything and still runs.
     let peaks = peaks_below(host.pid());
     assert!(peaks.len() >= 4 && peaks.iter().all(|peak| *peak < LIMIT), "{peaks:?}");
     let call_id = &call["callId"];

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One recorded program. Members are read one by one: an outcome may hold a text that only JavaScript can.
+/// One recorded program. Members are parsed one by one, because an outcome may contain a text that only JavaScript can
+/// represent.
 struct Case(BTreeMap<String, Box<RawValue>>);
 
 impl Case {
@@ -21,7 +22,7 @@ impl Case {
         parts.remove("cases").unwrap().into_iter().map(Self).collect()
     }
 
-    /// A member, `null` if it is absent.
+    /// A member; `null` if it is absent.
     fn member(&self, name: &str) -> Value {
         self.0.get(name).map_or(Value::Null, |raw| serde_json::from_str(raw.get()).unwrap())
     }
@@ -43,7 +44,7 @@ impl Case {
         providers.iter().cloned().fold(execution, ExecboxProgram::provider)
     }
 
-    /// What is wrong with `result`, if anything.
+    /// The difference between `result` and the record, if there is one.
     fn complaint(&self, result: &ExecuteResult) -> Option<String> {
         let (id, seen, want) = (self.text("id"), shown(result), self.member("want"));
         let is_good = match self.text("compare").as_str() {
@@ -69,11 +70,12 @@ impl Case {
     }
 }
 
-/// Seven methods that execbox's console lacks and ours has, but one: a clock that stands still measures nothing.
+/// The types of seven methods that execbox's console lacks. Ours has all but one, because a clock that never advances
+/// measures nothing.
 const RICHER_CONSOLE: [&str; 7] =
     ["function", "function", "function", "function", "undefined", "function", "function"];
 
-/// JSON has no undefined: over any wire, an argument that was left out arrives as null.
+/// JSON has no undefined: over any wire, an omitted argument arrives as null.
 const NULL_FOR_NOTHING: [&str; 2] = ["tool/no-argument", "tool/undefined-argument"];
 
 fn is_wanted(want: &Value, seen: &Value) -> bool {
@@ -83,7 +85,7 @@ fn is_wanted(want: &Value, seen: &Value) -> bool {
     seen["ok"] == want["ok"] && is_value && is_failure
 }
 
-/// The result as the record writes it: without its duration, and undefined said aloud.
+/// The result in the record's form: without its duration, and with undefined marked explicitly.
 fn shown(result: &ExecuteResult) -> Value {
     let mut shown: Value = serde_json::from_str(result.to_json().as_text()).unwrap();
     let members = shown.as_object_mut().unwrap();
@@ -116,7 +118,7 @@ async fn recorded_programs_end_the_same_on_a_fresh_runner() {
     let providers = conformance_tools::providers();
     let executor = OneShot::new(runner());
     let mut complaints = vec![];
-    // Some of each kind: only the start differs.
+    // A sample of each kind is enough, because only the start differs.
     for case in Case::all().into_iter().step_by(8) {
         let result = executor.execute(case.execution(&providers)).await;
         complaints.extend(case.complaint(&result));

@@ -1,6 +1,7 @@
 //! The published `executor` 1.5.9 from npm, driven through its own command line against our server.
 //!
-//! It is installed below the target directory, once. Where npm cannot, the test says so and shows nothing.
+//! It is installed below the target directory, once. If npm cannot install it, the test reports that and proves
+//! nothing.
 #![expect(
     clippy::disallowed_methods,
     reason = "a test that cannot go on should stop; it owns and awaits its children"
@@ -40,7 +41,7 @@ fn the_published_command_line_calls_pauses_and_resumes() {
     let resume =
         |id: &str, action: &str| cli.says(&["resume", "--execution-id", id, "--action", action]);
     for action in ["accept", "decline"] {
-        // The second answer changes nothing: what followed the first is told again.
+        // A second answer changes nothing: it receives the outcome of the first again.
         let (code, told, _) = resume(&asked, action);
         assert_eq!((code, serde_json::from_str(&told).ok()), (Some(0), Some(approved.clone())));
     }
@@ -72,7 +73,7 @@ fn the_published_command_line_prints_a_result_over_a_megabyte() {
     let added = server.client().post("/api/openapi/specs", &body.to_string());
     assert_eq!(added.status, 200, "{added:?}");
     let cli = Cli { binary, home: folder.path().join("home"), url: server.url.clone() };
-    // Into a file: this client loses bytes of what it prints where they do not fit into a pipe at once.
+    // The output goes into a file, because this client loses bytes that do not fit into a pipe in one write.
     let file = folder.path().join("told.json");
     let mut command = cli.command(&["call", "big", "org", "main", "t", "get", "{}"]);
     let status = command.stdout(std::fs::File::create(&file).unwrap()).status().unwrap();
@@ -102,7 +103,7 @@ fn the_published_command_line_browses_tools() {
     assert!(leaf.contains("Tool: demo.add") && leaf.contains("a: number"), "{leaf}");
 }
 
-/// The same words under the name `executor` and at the published binary: what is printed, and how it ends.
+/// The same commands for our binary under the name `executor` and for the published one: same output, same exit code.
 #[test]
 fn a_link_named_executor_prints_and_exits_as_the_published_command_line() {
     let Some(binary) = installed() else { return };
@@ -341,7 +342,7 @@ fn a_link_to_the_page_names_the_mcp_session_and_resume_waits_for_the_decision() 
         ];
         admin.send("POST", "/mcp?elicitation_mode=browser", &headers, &message.to_string())
     };
-    // Outside native mode there are no sessions. A client that names one finds the name in the links.
+    // Outside native mode there are no sessions. If a client names one, its links contain that name.
     let session = "session-of-the-client";
     let call = |id: u32, tool: &str, args: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -406,7 +407,7 @@ fn connections_say_which_source_is_missing_and_take_one_value() {
     let names = || house.admin().get("/api/connections?integration=things").json();
     assert_eq!(names().as_array().map(Vec::len), Some(1), "nothing was left behind");
     assert_eq!(connect(json!({ "template": "none", "value": "" })).status, 200);
-    // An empty object of values says nothing.
+    // An empty object of values is ignored.
     let bearer = json!({ "name": "third", "template": "bearer", "value": "v", "values": {} });
     assert_eq!(connect(bearer).status, 200);
     let path = "/api/connections/org/things/third";
@@ -439,7 +440,8 @@ fn large_and_bad_descriptions_are_answered_as_executor_does() {
         assert_eq!(refused.status, 400, "{why}");
         assert!(why.contains("has 33554432 bytes at most"), "{why}");
     }
-    // The largest takes a debug build a minute; it takes the same path as this one, which no record of the store can hold.
+    // The largest takes a debug build a minute. It takes the same path as this one, which no record of the store can
+    // hold.
     let soaks = std::env::var_os("AIRLOCK_SOAK").is_some();
     let large = described_in(if soaks { DESCRIPTION_BYTES_MAX } else { 7_000_000 });
     let added = add_spec(&house, "large", &large);
@@ -516,7 +518,7 @@ fn the_tools_of_executor_itself_answer_in_its_members() {
     };
     assert_eq!(approved("policies.list({})"), json!({ "policies": [] }));
 
-    // What such a tool refuses is a value, as what it returns.
+    // A refusal of such a tool is a value, like its results.
     let error = |call: &str| core(call)["error"].clone();
     let unknown = error("connections.lst({})");
     assert_eq!(unknown["code"], "tool_not_found");
@@ -561,10 +563,10 @@ fn add_spec(house: &House, slug: &str, text: &str) -> server_fixture::Answer {
     house.admin().post("/api/openapi/specs", &body.to_string())
 }
 
-/// Largest description that is taken as text.
+/// The largest description that is accepted as text.
 const DESCRIPTION_BYTES_MAX: usize = 32 << 20;
 
-/// A description of so many bytes.
+/// A description of this many bytes.
 fn described_in(n_bytes: usize) -> String {
     let mut spec: Value = serde_json::from_str(&api(&[("get", "/x", "x")])).unwrap();
     spec["info"]["x-notes"] = "ä".into();
@@ -573,7 +575,7 @@ fn described_in(n_bytes: usize) -> String {
     spec.to_string()
 }
 
-/// An API that is never reached.
+/// An API to which no request is ever sent.
 fn add_things(house: &House) {
     let added = add_spec(house, "things", &api(&[("get", "/things/{id}", "get")]));
     assert_eq!(added.status, 200, "{added:?}");
@@ -594,7 +596,7 @@ struct Cli {
 }
 
 impl Cli {
-    /// How it ends and what it prints.
+    /// Runs the command. Returns its exit code and its output.
     fn says(&self, words: &[&str]) -> (Option<i32>, String, String) {
         let output = self.command(words).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -620,7 +622,7 @@ impl Cli {
         assert_eq!((ended, told.as_str()), (Some(code), printed), "{error}");
     }
 
-    /// Calls what asks, and returns the id to resume.
+    /// Makes a call that asks, and returns the id to resume.
     #[track_caller]
     fn pauses(&self, words: &[&str]) -> String {
         let (code, told, error) = self.says(words);
@@ -630,7 +632,7 @@ impl Cli {
     }
 }
 
-/// A server on a loopback address that this client does not take for its own daemon's.
+/// A server on a loopback address that this client does not mistake for its own daemon.
 struct Server {
     child: Child,
     url: String,
@@ -651,7 +653,7 @@ impl Server {
         Self { child, url }
     }
 
-    /// Whether it answers what the client asks first.
+    /// Whether it answers the client's first request.
     fn is_found(&self) -> bool {
         self.client().get("/api/integrations").status == 200
     }
@@ -669,7 +671,7 @@ impl Drop for Server {
     }
 }
 
-/// The published binary. Tests run side by side, in processes of their own: one of them installs it, and the others wait.
+/// The published binary. Tests run concurrently, in separate processes: one of them installs it, and the others wait.
 fn installed() -> Option<PathBuf> {
     let exe = std::env::current_exe().unwrap();
     let folder = exe.ancestors().nth(3).unwrap().join(format!("executor-{VERSION}"));

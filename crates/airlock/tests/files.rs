@@ -1,5 +1,5 @@
-//! Files through the real server: a program downloads bytes, uploads the same bytes, emits them and returns them, and has no
-//! base64 in it. Through every protocol that runs programs.
+//! Files through the real server: a program downloads bytes, uploads the same bytes, emits them and returns them, and
+//! contains no base64. This holds for every protocol that runs programs.
 
 use crate::repl_client::{self, Spoken};
 use crate::server_fixture::Client;
@@ -12,15 +12,15 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A picture by its first bytes, then every byte that there is.
+/// A picture by its signature, followed by every byte value.
 fn picture() -> Vec<u8> {
     b"\x89PNG\r\n\x1a\n".iter().copied().chain(0..=255).collect()
 }
 
-/// What was uploaded: the path, the media type and the bytes.
+/// The uploads: the path, the media type and the bytes.
 type Uploads = Arc<Mutex<Vec<(String, String, Vec<u8>)>>>;
 
-/// An API that gives one picture and takes any. It ends with the process.
+/// An API that serves one picture and accepts any. It ends with the process.
 struct Pictures {
     url: String,
     uploads: Uploads,
@@ -90,11 +90,11 @@ fn serve(stream: TcpStream, url: &str, uploads: &Uploads) {
         answer.len()
     );
     let mut stream = reader.into_inner();
-    // A client that left does not matter here.
+    // A client that disconnected does not matter here.
     drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&answer)));
 }
 
-/// Downloads, changes a copy, uploads three times, emits, and returns what it saw as the last expression.
+/// Downloads, changes a copy, uploads three times, emits, and returns what it received as the last expression.
 const PROGRAM: &str = "const api = tools.pictures.org.main.p;
 const file = (await api.read({})).data;
 const bytes = file.bytes();
@@ -180,7 +180,7 @@ async fn bytes_come_in_go_out_and_are_shown_without_base64_in_the_program() {
     check_uploads(&pictures);
 }
 
-/// An MCP server of a few lines of shell. Its tool gives a picture, and a resource with bytes.
+/// An MCP server of a few lines of shell. Its tool returns a picture, and a resource with bytes.
 const SCRIPT: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')

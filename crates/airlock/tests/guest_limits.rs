@@ -1,4 +1,4 @@
-//! What fits a program, through the real binary: frames, levels of JSON, memory, and limits that requests set.
+//! The limits on programs, through the real binary: frames, levels of JSON, memory, and limits that requests set.
 
 use crate::server_fixture::{self, Client, Served};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn run(directory: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Starts a program with limits of its own.
+/// Starts a program with the given limits.
 fn within(client: &Client, code: &str, limits: &Value) -> server_fixture::Answer {
     client.post("/api/executions", &json!({ "code": code, "limits": limits }).to_string())
 }
@@ -23,7 +23,7 @@ fn error_of(answer: &server_fixture::Answer) -> String {
     answer.json()["structured"]["error"].as_str().unwrap().to_owned()
 }
 
-/// A program's text that builds a value with so many levels of JSON, and the value.
+/// The source of a program that builds a value with this many levels of JSON, and the value.
 fn nested(levels: usize) -> (String, String) {
     let half = levels / 2;
     let build = format!("let deep = 1; for (let n = 0; n < {half}; n++) deep = {{ a: [deep] }};");

@@ -1,4 +1,5 @@
-//! Files of a server that its processes must not use: nobody who may start processes becomes an administrator by reading.
+//! Files of a server that its processes must not use: a caller that may start processes cannot become an administrator
+//! by reading them.
 
 use crate::exec_server_fixture::{self, heard};
 use crate::server_fixture::{self, Served, airlock, wait_for};
@@ -6,7 +7,7 @@ use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs, exec_pa
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A server with a vault key outside of its data directory, and a file of its own for configuration.
+/// A server with a vault key outside of its data directory, and with a configuration file.
 struct Guarded {
     server: server_fixture::Served,
     folder: tempfile::TempDir,
@@ -41,7 +42,7 @@ impl Guarded {
         ExecServerClient::connect_websocket_with(args, Some(token)).await.unwrap()
     }
 
-    /// Reads and changes whatever it can.
+    /// A script that reads and changes everything it can.
     fn script(&self) -> String {
         let root = self.root.display();
         format!(
@@ -70,7 +71,7 @@ impl Guarded {
     }
 }
 
-/// Without a sandbox, and with one that allows everything it can.
+/// Without a sandbox, and with one that allows as much as possible.
 const SANDBOXES: [&str; 2] = ["", "[processes.sandbox]\nwritable = ['/']\n"];
 
 #[tokio::test]
@@ -94,8 +95,8 @@ async fn no_process_of_a_client_reads_the_token_of_an_administrator() {
         let listed: Value = client.call("process/list", &json!({}), true).await.unwrap();
         let pid = listed["processes"].as_array().unwrap().iter().find(|p| p["processId"] == "pid");
         let pid = pid.unwrap()["pid"].as_i64().unwrap();
-        // It is the number that counts outside.
-        // The kernel fills it in a moment after the program is entered.
+        // It is the process id outside of the namespace. The kernel fills in the command line a moment after the
+        // program is entered.
         let words = wait_for(|| {
             let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
             (!words.is_empty()).then_some(words)
@@ -116,7 +117,7 @@ fn no_command_of_a_program_reads_the_token_of_an_administrator() {
     }
 }
 
-/// What the server does itself for a client is kept to the same.
+/// Requests that the server performs itself for a client have the same restrictions.
 #[tokio::test]
 async fn no_request_about_files_reads_or_changes_them() {
     for sandbox in SANDBOXES {
@@ -150,7 +151,7 @@ async fn no_request_about_files_reads_or_changes_them() {
         let shown = format!("{key:?}");
         assert!(key.is_err() || shown.contains("\"dataBase64\": String(\"\")"), "{shown}");
         guarded.expect_unchanged();
-        // All else goes on as usual.
+        // Everything else works as usual.
         let own = format!("{root}/work/own");
         ask("fs/writeFile", json!({"path": own, "dataBase64": "eHk="})).await.unwrap();
         let read = ask("fs/readFile", json!({"path": own})).await.unwrap();
@@ -190,7 +191,7 @@ fn a_server_whose_processes_can_read_its_files_says_so() {
     assert_eq!(served.stop(), Some(0));
 }
 
-/// The variables that hold a server's own secrets are not passed on.
+/// The variables that contain a server's own secrets are not passed on.
 #[test]
 fn no_process_finds_a_secret_of_its_server_in_its_environment() {
     let secret = "a-secret-of-more-than-thirty-two-characters";
@@ -263,7 +264,7 @@ fn the_doctor_says_whether_files_can_be_hidden_here() {
     assert_eq!(is_hidden, can_hide(folder.path()), "{told}");
 }
 
-/// Whether this machine lets us mount, or a user namespace do so.
+/// Whether this machine lets us mount, directly or in a user namespace.
 fn can_hide(folder: &Path) -> bool {
     let script = format!("mount -t tmpfs none {}", folder.display());
     let tried = |words: &[&str]| {

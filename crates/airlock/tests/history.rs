@@ -1,4 +1,4 @@
-//! What is over stays readable for a while and within a size, and can be lived through again.
+//! Finished executions stay readable for a limited time and within a limited size, and can be replayed.
 
 use crate::engine_fixture::{House, value};
 use crate::server_fixture;
@@ -6,7 +6,7 @@ use engine::RetentionPolicy;
 use lifecycle::{ExecutionId, ExecutionLimits, Rejection};
 use std::time::Duration;
 
-/// Waits until an execution is forgotten; the sweep is a task of its own.
+/// Waits until an execution is forgotten; a separate task removes it.
 async fn forgotten(house: &House, execution: ExecutionId) {
     let gone = async {
         while house.engine.look_up(execution).await.is_ok() {
@@ -40,7 +40,7 @@ async fn what_is_over_is_forgotten_after_its_time_and_what_waits_is_not() {
     assert_eq!(value(&house.engine.outcome(waits).await.unwrap()), "\"x\"");
     clock.advance(Duration::from_secs(700));
     forgotten(&house, old).await;
-    // It began before the forgotten one: what counts is its end.
+    // It began before the forgotten one: the order is that of the ends.
     assert_eq!(value(&house.engine.outcome(waits).await.unwrap()), "\"x\"");
     assert_eq!(value(&house.engine.outcome(young).await.unwrap()), "2");
     clock.advance(Duration::from_secs(3_000));
@@ -89,7 +89,7 @@ async fn a_runner_that_is_kept_for_its_caller_remembers_nothing() {
     house.close().await;
 }
 
-/// What the binary prints about a data directory, and how it exits.
+/// Runs the binary on a data directory. Returns its exit code and its output.
 fn said(dir: &std::path::Path, words: &[&str]) -> (Option<i32>, String) {
     let output = server_fixture::airlock(words).arg("--data-dir").arg(dir).output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap().trim().to_owned())

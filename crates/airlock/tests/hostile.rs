@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// On an ordinary run, one program in so many goes through every door; the others only through the first one.
+/// On an ordinary run, one program in this many goes through every door; the others only through the first one.
 const SAMPLE_EVERY: usize = 15;
 
 /// Programs that run at the same time.
@@ -22,7 +22,7 @@ struct Job<'a> {
     door: &'static str,
 }
 
-/// What all jobs together came to.
+/// The sums of all jobs together.
 #[derive(Default)]
 struct Findings {
     wrong: Mutex<Vec<String>>,
@@ -62,7 +62,7 @@ fn jobs(attacks: &[Attack]) -> Vec<Job<'_>> {
     jobs
 }
 
-/// Takes jobs until there are none. Each lane has doors of its own, so that it knows whose answer it reads.
+/// Takes jobs until there are none. Each lane has its own doors, so that it can attribute each answer.
 fn run_lane(
     lane: usize,
     jobs: &[Job<'_>],
@@ -84,7 +84,7 @@ fn run_lane(
     }
 }
 
-/// What is wrong with how a program ended, or with what came after it.
+/// What is wrong with how a program ended, or with the program after it.
 fn misbehaviour(job: &Job<'_>, door: &mut dyn Door, target: &Target) -> Option<String> {
     let code = job.attack.code(job.door, target);
     let (outcome, answer) = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The REPL as its clients meet it: the conformance harness, who gets in, evaluating, watches, limits.
+//! The REPL with its clients: the conformance harness, access, evaluation, watches, limits.
 
 use crate::repl_client::{Spoken, conformance, repl_url, spoken, token};
 use crate::server_fixture::Served;
@@ -21,7 +21,7 @@ fn python(words: &[&str]) -> std::process::Output {
     Command::new(python).args(words).output().unwrap()
 }
 
-/// Everything that the harness checks must hold, with nothing skipped.
+/// Every check of the harness must pass, with nothing skipped.
 fn conforms(query: &str, profile: &str) {
     let folder = tempfile::tempdir().unwrap();
     let server = Served::start(&folder.path().join("data"), &["--no-auth"]);
@@ -59,7 +59,7 @@ fn every_check_passes_for_clients_of_later_revisions() {
     conforms("?values=native", "v4");
 }
 
-// ---- Who gets in ----
+// ---- Access ----
 
 #[tokio::test]
 async fn a_page_of_another_origin_and_a_client_without_a_token_are_refused_at_the_upgrade() {
@@ -97,7 +97,7 @@ async fn a_session_is_held_by_one_client_and_others_are_not_disturbed() {
     assert_eq!(named.value("who").await, "named");
 }
 
-// ---- Evaluating ----
+// ---- Evaluation ----
 
 #[tokio::test]
 async fn definitions_stay_and_can_be_made_again() {
@@ -115,7 +115,7 @@ async fn definitions_stay_and_can_be_made_again() {
     let failed = repl.eval("console.log('before');\nnull.x").await;
     assert_eq!(failed["error"]["details"]["line"], 2);
     assert_eq!(failed["error"]["details"]["stdout"], "before\n");
-    // What was not awaited goes on, and the next eval can wait for it.
+    // A promise that was not awaited continues, and the next eval can wait for it.
     repl.value("let later = tools.demo.echo({ message: 'late' })").await;
     assert_eq!(repl.value("(await later).message").await, "late");
 }
@@ -134,7 +134,7 @@ async fn a_text_that_only_the_engine_cannot_compile_is_no_program_either() {
         );
         assert!(error["message"].as_str().unwrap().starts_with("(1,"), "{error}");
     }
-    // What runs and throws the same is another matter.
+    // Code that runs and throws the same error is a different case.
     let error = repl.eval("throw new SyntaxError('mine')").await["error"].clone();
     assert_eq!(
         (&error["code"], &error["message"]),
@@ -177,7 +177,7 @@ async fn polls_and_lists_are_answered_while_an_eval_computes() {
     repl.ask(json!({"type": "journal_query"})).await;
     let names = repl.ask(json!({"type": "complete", "code": "tools.demo.ec"})).await;
     assert_eq!(names["completions"], json!(["echo"]));
-    // Names that only the evaluator knows wait for it.
+    // Completion of names that only the evaluator knows waits for the evaluator.
     let waiting = repl.send(json!({"type": "complete", "code": "JSON.pa"})).await;
     repl.send(json!({"type": "cancel", "targetId": busy})).await;
     assert_eq!(repl.answer(&busy).await["error"]["code"], "evalCancelled");
@@ -199,7 +199,7 @@ async fn an_eval_that_must_ask_waits_without_blocking_and_is_answered_from_anoth
         if let Some(question) = open["questions"].get(0) {
             break question.clone();
         }
-        // Meanwhile the connection answers.
+        // Meanwhile the connection answers other requests.
         repl.ask(json!({"type": "complete", "code": "JSON."})).await;
     };
     let id = question["id"].as_str().or(question["executionId"].as_str()).unwrap();
@@ -269,7 +269,7 @@ async fn a_watch_says_that_it_is_over_whatever_ends_it() {
     assert_eq!(last(&mut repl, &id).await["error"]["code"], "subscriptionCancelled");
     assert_eq!(repl.of_type("session_evicted").await["reason"], "new_connection");
     assert!(repl.receive().await.is_none());
-    // The next client hears nothing of it.
+    // The next client receives nothing of it.
     assert_eq!(next.value("1 + 1").await, 2);
 }
 
@@ -281,7 +281,7 @@ async fn a_frame_that_is_too_long_to_be_read_is_answered_and_closes_with_its_rea
     let server = Served::start(folder.path(), &["--no-auth"]);
     let (socket, _) = tokio_tungstenite::connect_async(repl_url(&server)).await.unwrap();
     let (mut out, mut heard) = socket.split();
-    // Nobody reads it to its end.
+    // The server does not read the message to its end.
     let sending = async {
         let _ = out.send(Message::Text("x".repeat(17 << 20).into())).await;
         std::future::pending().await
@@ -355,7 +355,7 @@ async fn every_limit_of_the_handshake_is_enforced() {
     }
     enforced.push("maxJobConcurrency");
 
-    // It waits for nobody that comes, and is given the time of those that do not say.
+    // The eval waits for an event that never comes. Evals without a time limit get the default one.
     let patient =
         json!({"type": "eval", "code": "await new Promise((done) => setTimeout(done, 1e9))"});
     let patient = repl.send(patient).await;
@@ -390,7 +390,7 @@ async fn a_value_longer_than_any_message_is_cut_and_definitions_stay() {
     assert_eq!(told["type"], "eval_result", "{told}");
     let value = told["value"].as_str().unwrap();
     assert!(value.len() <= 102_400 && value.ends_with(" [truncated at 102400 bytes]"));
-    // An output longer than a message is a failure of its command, and of nothing else.
+    // Output longer than a message fails its command only.
     repl.value("Repl.command({ name: 'loud' }, () => '\\n'.repeat(9 << 20))").await;
     let call = json!({"type": "command_call", "name": "loud", "args": {}});
     assert_eq!(repl.ask(call).await["status"], "failed");
@@ -411,14 +411,14 @@ async fn a_session_whose_memory_stays_full_is_replaced_and_says_so() {
     assert_eq!(repl.value("[typeof hold, 1 + 1]").await, json!(["undefined", 2]));
     let names = repl.ask(json!({"type": "complete", "code": "JSON.", "cursor": 5})).await;
     assert!(names["completions"].as_array().unwrap().contains(&json!("stringify")), "{names}");
-    // What fails for want of memory and leaves none behind costs nothing.
+    // An eval that fails for lack of memory, and retains none, does not end the session.
     repl.value("let kept = 7").await;
     let error = repl.eval("new Array(1e7).fill(0).map((_, n) => ({ n }))").await["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("memory"), "{error}");
     assert_eq!(repl.value("kept").await, 7);
 }
 
-/// A client that does not hold what it hears against the schemas.
+/// A client that does not validate frames against the schemas.
 async fn unchecked(
     server: &Served,
 ) -> tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>> {
@@ -486,7 +486,7 @@ async fn refusals_name_the_limit_that_was_broken() {
     let told = repl.ask(watch).await;
     assert!(told["error"]["message"].as_str().unwrap().contains("at most 8 watches"), "{told}");
     repl.eval("await tools.demo.echo({ message: 'ready' })").await;
-    // These wait for the store, which is asked for all of them before it answers the first.
+    // These requests wait for the store, which receives all of them before it answers the first.
     let mut asked = vec![];
     for _ in 0..400 {
         asked.push(repl.send(json!({"type": "job_status", "jobId": "none"})).await);
@@ -507,9 +507,9 @@ async fn a_client_that_does_not_read_is_told_why_before_it_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let server = Served::start(folder.path(), &[]);
     let mut socket = unchecked(&server).await;
-    // Each is answered with the whole list of commands; nothing is read meanwhile.
+    // Each is answered with the whole list of commands, and the client reads none of the answers.
     let frame = json!({"type": "commands_list", "id": "x".repeat(1_000)}).to_string();
-    // Until the server takes no more: as long as it does, answers wait for their reader.
+    // Until the server stops reading: while it reads, the answers accumulate for their reader.
     for _ in 0..200_000 {
         let feeding = socket.feed(Message::Text(frame.as_str().into()));
         let fed = tokio::time::timeout(std::time::Duration::from_secs(10), feeding).await;

@@ -1,5 +1,5 @@
-//! What clients of the REPL call: commands from the catalogue, from scripts and from the configuration, their jobs, files
-//! and entries in the journal.
+//! The commands of the REPL: from the catalogue, from scripts and from the configuration, with their jobs, files and
+//! entries in the journal.
 
 use crate::repl_client::{Spoken, spoken};
 use crate::server_fixture::Served;
@@ -47,7 +47,7 @@ async fn commands_of_a_script_are_typed_timed_and_write_files() {
     assert!(path.ends_with("/_.._shouted.txt"), "{path}");
     let read = server.client_with("nobody").get(&format!("/repl/{path}"));
     assert_eq!((read.status, read.body.as_str()), (200, "HEY"));
-    // What opens a file opens that one, and nothing near it does.
+    // A capability opens exactly its file, and no other one.
     let (folder, rest) = path.split_at("artifacts/".len());
     let other = if rest.starts_with('0') { "1" } else { "0" };
     for wrong in [format!("{folder}{other}{}", &rest[1..]), format!("{folder}..%2f{rest}")] {
@@ -108,7 +108,7 @@ async fn jobs_files_and_the_journal_are_read_back_after_kill_9() {
     assert!(names.contains(&"demo.sleep") && names.contains(&"demo.artifact"), "{names:?}");
 }
 
-/// Polls until a job is over; what is said of it then.
+/// Polls until a job has ended, and returns its last status.
 async fn ended(repl: &mut Spoken, job: &str) -> Value {
     loop {
         let told = repl.ask(json!({"type": "job_status", "jobId": job})).await;
@@ -118,7 +118,7 @@ async fn ended(repl: &mut Spoken, job: &str) -> Value {
     }
 }
 
-/// The entries of commands of that name, newest first.
+/// The journal's entries of the commands of that name, newest first.
 async fn entries(repl: &mut Spoken, name: &str) -> Vec<Value> {
     let told = repl.ask(json!({"type": "journal_query", "kind": "command"})).await;
     let of_name = |entry: &&Value| entry["name"] == name;
@@ -135,7 +135,7 @@ async fn a_job_that_ends_after_kill_9_is_in_the_journal_once_and_with_its_true_d
     let job = accepted["jobId"].as_str().unwrap().to_owned();
     server.kill();
 
-    // It is begun again by the next server, and over when the one after that starts.
+    // The next server starts the job again. When the server after that starts, the job has ended.
     let mut server = Served::start(folder.path(), &[]);
     for n_starts in 0..2 {
         let mut repl = spoken(&server).await;
@@ -167,7 +167,7 @@ async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
     for _ in 0..2 {
         let progress = loop {
             let progress = repl.ask(status.clone()).await["progress"].clone();
-            // Until the tool is at work the server says for how long it has been waited for.
+            // Until the tool runs, the server reports how long the job has waited for it.
             if progress["progress"].as_f64().is_some_and(|progress| progress > 0.0) {
                 break progress;
             }
@@ -178,7 +178,7 @@ async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
         server = Served::start(folder.path(), &[]);
         repl = spoken(&server).await;
     }
-    // It takes the place of a job also in a server that did not begin it.
+    // A resumed job counts against the limit also in a server that did not begin it.
     let call = json!({"type": "command_call", "name": "demo.sleep", "args": {"ms": 600_000}});
     while repl.ask(status.clone()).await["progress"]["progress"].is_null() {}
     for _ in 1..4 {
@@ -188,7 +188,7 @@ async fn a_job_says_how_far_it_is_before_and_after_a_restart() {
     assert_eq!(refused["error"]["code"], "jobConcurrencyLimit", "{refused}");
     repl.ask(json!({"type": "job_cancel", "jobId": job})).await;
     while repl.ask(status.clone()).await["type"] == "job_status_result" {}
-    // A job in JavaScript says what it likes.
+    // A job in JavaScript defines its own progress.
     let text = "Repl.command({ name: 'count', kind: 'job' }, (args, context) => {
         context.progress({ page: 3, of: 7 });
         return new Promise((done) => setTimeout(done, 3_600_000));
@@ -234,7 +234,7 @@ name = "broken"
 code = "return ("
 "#;
 
-/// What they stand in: a configuration and a file beside it, and a server that reads them.
+/// The files that define the commands, a configuration and a script, and a server that reads them.
 struct Configured {
     folder: tempfile::TempDir,
     server: Served,
@@ -252,7 +252,7 @@ impl Configured {
         Self { folder, server }
     }
 
-    /// Saves one of the files, and waits until the client hears of it.
+    /// Saves one of the files, and waits until the client is notified.
     async fn save(&self, file: &str, text: &str, repl: &mut Spoken) {
         std::fs::write(self.folder.path().join(file), text).unwrap();
         repl.of_type("assembly_reload").await;
@@ -263,7 +263,7 @@ fn call(name: &str, args: Value) -> Value {
     json!({"type": "command_call", "name": name, "args": args})
 }
 
-/// What a job came to.
+/// How a job ended.
 async fn done(repl: &mut Spoken, name: &str, args: Value) -> Value {
     let accepted = repl.ask(call(name, args)).await;
     ended(repl, accepted["jobId"].as_str().unwrap()).await
@@ -280,7 +280,7 @@ async fn commands_of_the_configuration_are_typed_and_timed() {
     assert_eq!(plus["required"], json!(["a"]));
     assert_eq!(described(&mut repl, "nap").await["kind"], "job");
 
-    // It runs in the session, whose definitions it sees.
+    // The command runs in the session and sees its definitions.
     repl.value("var seen = []").await;
     let shouted = repl.ask(call("text.shout", json!({"text": "hey"}))).await;
     assert_eq!(shouted["output"], json!({"text": "HEY!"}));
@@ -311,15 +311,15 @@ async fn commands_of_the_configuration_change_without_a_restart_and_definitions_
     repl.value("var seen = []").await;
     repl.ask(call("text.shout", json!({"text": "hey"}))).await;
     assert_eq!(done(&mut repl, "count", json!({"n": 7})).await["output"], json!({"counted": 7}));
-    // A file that a command stands in counts as soon as it is saved, and clients hear of it.
+    // A changed file of a command takes effect as soon as it is saved, and clients are notified.
     configured.save("count.js", "return { counted: args.n * 1000 };", &mut repl).await;
     assert_eq!(done(&mut repl, "count", json!({"n": 7})).await["output"], json!({"counted": 7000}));
-    // One that is no program leaves none in its place.
+    // A file with a syntax error replaces the previous version all the same: the command fails.
     configured.save("count.js", "return {", &mut repl).await;
     let failed = done(&mut repl, "count", json!({"n": 7})).await;
     assert_eq!(failed["error"]["code"], "handlerException");
     assert_eq!(repl.value("seen.length").await, 1);
-    // A command that is gone is unknown.
+    // A command that was removed is unknown.
     let text = "[[repl.commands]]\nname = 'only'\ncode = 'return 1'\n";
     configured.save("airlock.toml", text, &mut repl).await;
     let gone = repl.ask(call("text.shout", json!({"text": "hey"}))).await;
@@ -342,7 +342,7 @@ async fn what_an_mcp_server_says_of_two_calls_on_one_connection_is_told_to_their
     let config = ["--config", file.to_str().unwrap()];
     let server = Served::start(&folder.path().join("data"), &config);
     let mut repl = spoken(&server).await;
-    // A source is read beside everything else: until then there is no such command.
+    // A source is read in the background: until then its command does not exist.
     while described(&mut repl, "crawl").await.is_null() {}
     let mut jobs = vec![];
     for site in ["a.example", "b.example"] {
@@ -399,7 +399,7 @@ async fn a_job_in_javascript_that_died_with_its_server_has_its_duration_and_one_
     repl.value("Repl.command({ name: 'forever', kind: 'job' }, () => new Promise(() => {}))").await;
     let accepted = repl.ask(call("forever", json!({}))).await;
     let job = accepted["jobId"].as_str().unwrap().to_owned();
-    // A reply that comes later than a tick of the clock: the job has lasted by then.
+    // A reply that takes longer than a tick of the clock, so that the job has a measurable duration.
     repl.value("await tools.demo.sleep({ ms: 20 }); 1").await;
     server.kill();
     for _ in 0..2 {
@@ -456,7 +456,8 @@ async fn what_a_job_wrote_is_there_after_kill_9() {
     let job = repl.ask(call("writer", json!({}))).await["jobId"].as_str().unwrap().to_owned();
     let status = json!({"type": "job_status", "jobId": job});
     while repl.ask(status.clone()).await["progress"] != "wrote" {}
-    // Later files wait for earlier ones: a command that wrote and is over shows that the job's are written down.
+    // Later files wait for earlier ones: a command that wrote a file and has ended shows that the job's files are
+    // stored.
     let kept = async |repl: &mut Spoken| {
         repl.ask(call("demo.artifact", json!({}))).await["status"].clone()
     };

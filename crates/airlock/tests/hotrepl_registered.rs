@@ -1,4 +1,4 @@
-//! Commands that guests register: what is refused at once, what outputs come to, and jobs after a restart.
+//! Commands that guests register: immediate refusals, outputs, and jobs after a restart.
 
 use crate::repl_client::{Spoken, spoken};
 use crate::server_fixture::Served;
@@ -8,7 +8,7 @@ fn call(name: &str, args: Value) -> Value {
     json!({"type": "command_call", "name": name, "args": args})
 }
 
-/// What a job came to.
+/// How a job ended.
 async fn ended(repl: &mut Spoken, job: &Value) -> Value {
     loop {
         let told = repl.ask(json!({"type": "job_status", "jobId": job})).await;
@@ -122,7 +122,7 @@ async fn a_schema_that_is_none_lets_no_call_pass_and_is_named() {
         assert_eq!(printed, format!("{message}\n"));
         assert_eq!(failed["code"], "handlerFailed");
     }
-    // Where it is large it is looked at by the first call.
+    // A large schema is checked by the first call.
     for (schema, args, code) in [
         ("{ type: 'nope', title: 'x'.repeat(20_000) }", json!({}), json!("handlerFailed")),
         ("{ required: ['a'] }", json!({}), json!("argsSchemaViolation")),

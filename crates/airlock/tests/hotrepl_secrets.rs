@@ -1,4 +1,4 @@
-//! Known secrets in the REPL: whatever a guest puts together, no frame, no file and no entry shows one.
+//! Known secrets in the REPL: however a guest assembles a secret, no frame, no file and no entry shows it.
 
 use crate::echo::{Echo, connect};
 use crate::repl_client::{Spoken, repl_url, spoken, token};
@@ -7,13 +7,13 @@ use crate::traces::{files, unseen};
 use client::repl::ReplClient;
 use serde_json::{Value, json};
 
-/// A name in JavaScript, so that it can stand where names do.
+/// A valid name in JavaScript, so that it can be used as an identifier.
 const SECRET: &str = "canaryOfTheRepl9fKqLm2";
 
-/// One that is a number.
+/// A secret that is a number.
 const PIN: &str = "90817263544";
 
-/// A server that knows both.
+/// A server that knows both secrets.
 fn knowing(data: &std::path::Path) -> Served {
     let server = Served::start(data, &[]);
     let (admin, api) = (server.client("admin"), Echo::start());
@@ -25,7 +25,7 @@ fn knowing(data: &std::path::Path) -> Served {
     server
 }
 
-/// A guest that has the secret from two pieces, as a tool may give them.
+/// A guest that assembles the secret from two pieces, as a tool may return them.
 async fn guest(server: &Served) -> Spoken {
     let mut repl = spoken(server).await;
     let (head, tail) = SECRET.split_at(9);
@@ -47,7 +47,7 @@ async fn values_prints_errors_names_and_watches_show_no_secret() {
         repl.value("({ [secret]: [secret, `\"${secret}\\n`] })").await,
         json!({"[redacted]": ["[redacted]", "\"[redacted]\n"]})
     );
-    // A number is told as a text, and what is told stays JSON.
+    // A redacted number becomes a string, so that the frame stays JSON.
     assert_eq!(repl.value("[90817263540 + 4]").await, json!(["[redacted]"]));
     let printed = repl.eval("console.log(secret); console.log('next')").await;
     assert_eq!(printed["stdout"], "[redacted]\nnext\n");
@@ -61,12 +61,12 @@ async fn values_prints_errors_names_and_watches_show_no_secret() {
     assert_eq!(repl.ask(complete).await["completions"], json!(["[redacted]"]));
     let watch = json!({"type": "subscribe", "code": "secret", "intervalFrames": 1, "limit": 1});
     assert_eq!(repl.ask(watch).await["value"], "\"[redacted]\"");
-    // Cut off in the middle, half of it would be left.
+    // Truncation in the middle of the secret would leave half of it.
     for code in ["'x'.repeat(102390) + secret", "console.log('x'.repeat(102390) + secret)"] {
         let frame = repl.eval(code).await.to_string();
         assert!(!frame.contains(&SECRET[..4]), "{}", &frame[frame.len() - 200..]);
     }
-    // As JSON itself, which it stays.
+    // Native values are JSON, and stay JSON.
     let native = format!("{}?values=native&session=native", repl_url(&server));
     let native = ReplClient::connect(&native, Some(&token(&server))).await.unwrap();
     let (head, tail) = SECRET.split_at(9);
@@ -100,7 +100,7 @@ async fn commands_jobs_files_and_the_journal_hold_no_secret() {
     let said = repl.ask(call("say")).await;
     assert_eq!(said["output"], json!({"secret": "[redacted]"}));
     let file = &said["artifacts"]["[redacted].txt"];
-    // As it is opened, so it was measured.
+    // The size and the hash are those of the redacted file.
     let sum = "4b4b16d082828c646207ebf3b8541fc3b678430707e317f1f364360857f1528c";
     let told = (&file["byteSize"], &file["contentType"], &file["sha256"]);
     assert_eq!(told, (&json!(12), &json!("text/[redacted]"), &json!(sum)));
@@ -115,7 +115,7 @@ async fn commands_jobs_files_and_the_journal_hold_no_secret() {
     let job = repl.ask(call("work")).await["jobId"].clone();
     let status = json!({"type": "job_status", "jobId": job});
     let progress = loop {
-        // Until it has said something, a job tells for how long it has been at work.
+        // Until it has reported progress, a job reports how long it has run.
         let progress = repl.ask(status.clone()).await["progress"].clone();
         if progress.get("elapsedMs").is_none() {
             break progress;

@@ -1,6 +1,6 @@
 //! A server is stopped at random moments, by SIGKILL, SIGTERM and SIGSTOP, while programs read, write, race, wait for
-//! timers and ask a person. Every program ends with the right value, no write arrives twice unless a person said to try
-//! again, every journal is contiguous, followers hear each entry once, and no tool is missing.
+//! timers and ask a person. Every program ends with the right value, no write arrives twice unless a person chose to
+//! retry it, every journal is contiguous, followers receive each entry once, and no tool is missing.
 //!
 //! `cargo xtask soak kill` runs 2,000 stops.
 
@@ -13,13 +13,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Stops of an ordinary run.
+/// The number of stops in an ordinary run.
 const DAILY_STOPS: u64 = 30;
 
-/// Programs that are started before each stop.
+/// The number of programs that start before each stop.
 const PROGRAMS_PER_STOP: u64 = 2;
 
-/// Requests of a program to the upstream.
+/// The number of requests that a program sends to the upstream.
 const REQUESTS: u64 = 6;
 
 fn program(name: &str) -> String {
@@ -44,12 +44,12 @@ fn program(name: &str) -> String {
 enum Stop {
     Kill,
     Terminate,
-    /// Frozen for a while, and then continued; killed with the next round.
+    /// Suspended for a while, then continued; killed in the next round.
     Freeze,
     FreezeAndKill,
 }
 
-/// What one slice found.
+/// The findings of one slice.
 #[derive(Default)]
 struct Counts {
     stops: BTreeMap<&'static str, u64>,
@@ -115,7 +115,7 @@ fn a_server_stopped_at_any_moment_loses_nothing_and_writes_nothing_twice() {
     campaign::report_sums(&sums(&counts, &person, started.len(), &upstream));
 }
 
-/// Ends the helpers, also where the test fails: the scope waits for them.
+/// Ends the helper threads, also if the test fails: the scope waits for them.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -124,13 +124,13 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Starts a program: its execution, if the server lives long enough to say so.
+/// Starts a program. Returns its execution, if the server lives long enough to answer.
 fn begin(client: &Client, name: &str) -> Option<String> {
     let body = json!({ "code": program(name) }).to_string();
     attempt(client, "POST", "/api/executions?wait=0", &body)?.0
 }
 
-/// Stops the server in one of several ways. A server that was only frozen goes on.
+/// Stops the server in one of several ways. A server that was only suspended continues.
 fn stop(server: Served, dice: &mut Dice, counts: &mut Counts) -> Option<Served> {
     let (name, how) = match dice.below(6) {
         0..3 => ("SIGKILL", Stop::Kill),
@@ -204,7 +204,8 @@ fn journal(client: &Client, execution: &str) -> Vec<Value> {
     }
 }
 
-/// In every journal each number from 1 is there once, and no tool was missing. How many entries there are.
+/// Asserts that every journal contains each number from 1 once, and that no tool was missing. Returns the number of
+/// entries.
 fn journals_are_contiguous(client: &Client) -> u64 {
     let (mut n_entries, mut after) = (0, String::new());
     loop {
@@ -223,7 +224,7 @@ fn journals_are_contiguous(client: &Client) -> u64 {
     }
 }
 
-/// What a follower heard over several servers is the journal. How many entries they heard.
+/// Asserts that what each follower received over several servers is the journal. Returns the number of entries.
 fn followers_heard_each_entry_once(client: &Client, heard: &BTreeMap<String, Vec<Value>>) -> u64 {
     for (execution, entries) in heard {
         assert_eq!(*entries, journal(client, execution), "{execution}");
@@ -231,7 +232,7 @@ fn followers_heard_each_entry_once(client: &Client, heard: &BTreeMap<String, Vec
     heard.values().map(|entries| entries.len() as u64).sum()
 }
 
-/// Every request of a program arrived, and none arrived more often than a person allowed. A read may come again.
+/// Asserts that every request of a program arrived, and none more often than a person allowed. A read may be repeated.
 fn requests_arrived_once(
     upstream: &Upstream,
     person: &Person<'_>,

@@ -1,4 +1,5 @@
-//! What a house leaves behind: nothing. Alone in its process, because it counts that process's children.
+//! A closed engine leaves no processes behind. This test has its own binary, because it counts the children of its
+//! process.
 #![expect(
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,
@@ -34,7 +35,7 @@ async fn no_process_descriptor_or_file_is_left_behind() {
         });
         futures_util::future::join_all(all).await;
     }
-    // Runners end a moment after their executions: wait for the sandbox to say so.
+    // Runners end a moment after their executions: wait until the sandbox reports it.
     while house.engine.load().live_runners > 0 {
         tokio::task::yield_now().await;
     }
@@ -61,7 +62,7 @@ fn footprint(folder: &std::path::Path) -> Footprint {
     }
 }
 
-/// Processes below this one, however deep.
+/// The number of processes below this one, at any depth.
 fn children() -> usize {
     let mut below = vec![std::process::id()];
     let mut n_seen = 0;

@@ -1,5 +1,5 @@
-//! Canaries in every kind of secret, an API that repeats whatever it is sent in every encoding, and a search through
-//! every byte that leaves the server or that it leaves behind.
+//! Canaries in every kind of secret, an API that repeats everything it receives in every encoding, and a search through
+//! every byte that the server sends or stores.
 
 use crate::echo::{Echo, connect};
 use crate::issuer::{self, Browser, Issuer};
@@ -28,7 +28,7 @@ const NAMES: [&str; 11] = [
     "device",
 ];
 
-/// Connections with values that somebody has.
+/// Connections with static values.
 fn connect_values(admin: &Client, dir: &Path) {
     let plain = |template: &str, value: &str| json!({ "name": template, "template": template, "value": value });
     connect(admin, plain("bearer", CANARIES[0]));
@@ -62,7 +62,7 @@ fn connect_values(admin: &Client, dir: &Path) {
     assert_eq!(again.status, 404, "it is good once");
 }
 
-/// Connections that get tokens: for ourselves, by code as a client with a secret, and as a device.
+/// Connections that obtain tokens: as a client for itself, by code as a client with a secret, and as a device.
 fn connect_tokens(served: &Served) {
     let admin = served.client("admin");
     let client = |id: &str, secret: &str| json!({ "client_id": id, "client_secret": secret });
@@ -85,14 +85,14 @@ fn connect_tokens(served: &Served) {
     let done = nobody.get(back.strip_prefix(&served.url).unwrap());
     assert_eq!(done.status, 200, "{done:?}");
     begin("device");
-    // It asks every few seconds whether its person has agreed.
+    // The device flow polls every few seconds whether its person has consented.
     let health = || good(admin.post("/api/connections/org/things/device/health", "{}"));
     while health()["code"] == "oauth_connection_missing" {
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-/// Everything that was told: heads and bodies.
+/// Everything that the server sent: heads and bodies.
 #[derive(Default)]
 struct Told(String);
 
@@ -106,7 +106,7 @@ impl Told {
     }
 }
 
-/// A program that repeats everything that it hears, in every way that it has.
+/// A program that repeats everything it receives, by every means it has.
 fn parrot(name: &str) -> String {
     format!(
         "const said = await tools.things.org.{name}.t.list({{}}); const no = await tools.things.org.{name}.t.fail({{}});\n\
@@ -117,7 +117,7 @@ fn parrot(name: &str) -> String {
     )
 }
 
-/// The program by way of HTTP, of enclave and of MCP.
+/// Runs the program over HTTP, enclave and MCP.
 fn everywhere(client: &Client, name: &str, told: &mut Told) {
     let answer = client.execute(&parrot(name));
     assert_eq!(answer.result()["said"]["ok"], true, "{name}: {answer:?}");
@@ -147,7 +147,7 @@ fn everywhere(client: &Client, name: &str, told: &mut Told) {
     told.hear(&called);
 }
 
-/// They arrived, each in its place, and the API repeated them in every way that it knows.
+/// Asserts that the secrets arrived, each in its place, and that the API repeated them in every way it can.
 fn arrived(api: &Echo) {
     let heard = api.heard();
     let basic = STANDARD.encode(format!("ann:{}", CANARIES[1]));
@@ -165,7 +165,7 @@ fn arrived(api: &Echo) {
     }
 }
 
-/// Every page and every list that the server has.
+/// Requests every page and every list of the server.
 fn look_around(admin: &Client, told: &mut Told) {
     let described = admin.get("/api/openapi.json").json();
     let paths = described["paths"].as_object().unwrap();
@@ -187,7 +187,7 @@ fn look_around(admin: &Client, told: &mut Told) {
         told.hear(&admin.get(&format!("/api/connections/org/things/{name}")));
         told.hear(&admin.post(&format!("/api/connections/org/things/{name}/health"), "{}"));
     }
-    // Who puts a secret into what we send back reads a blot.
+    // If a request contains a secret that the response would repeat, the response contains a redacted text.
     told.hear(&admin.get(&format!("/api/{}", CANARIES[0])));
     told.hear(&admin.get(&format!("/api/executions/{}", form(CANARIES[1]))));
     let backup = json!({ "passphrase": "a passphrase for a test" }).to_string();
@@ -226,7 +226,7 @@ async fn no_secret_leaves_the_server_whoever_repeats_it() {
     secrets.extend(CANARIES.map(str::to_owned));
     unseen(told.0.as_bytes(), &secrets, "an answer");
     assert!(told.0.matches("[redacted]").count() > 500, "the API repeated them all");
-    // Journal, write-ahead log and blobs while it runs, and once it has gone.
+    // Journal, write-ahead log and blobs, while the server runs and after it has stopped.
     assert!(unseen_below(&data, &secrets) > 3);
     assert_eq!(served.stop(), Some(0));
     unseen_below(&data, &secrets);

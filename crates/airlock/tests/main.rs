@@ -1,5 +1,5 @@
-//! The real binary, the server over its doors, and the engine on a real store and in real jails. One binary, which is linked
-//! once; only `leaks` has its own, because it counts what its process holds.
+//! The real binary, the server with its doors, and the engine on a real store and in real sandboxes. They are one test
+//! binary, which is linked once; only `leaks` has its own, because it counts what its process holds.
 #![expect(
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,

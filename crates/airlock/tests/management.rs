@@ -1,4 +1,5 @@
-//! Management tools: an agent proposes, an administrator decides. The attacks that once worked, and what a person reads.
+//! Management tools: an agent proposes, an administrator decides. Covers attacks that once succeeded, and the text that
+//! a person reads.
 
 use crate::server_fixture::{self, Client, Served, good, wait_for};
 use crate::source_fixture::{self, House};
@@ -116,7 +117,7 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
         admin.resume(&asked.question(), "accept").json()["structured"]["result"].clone()
     };
     let silent = web.put("/silent", Page::Silence);
-    // At the same time: each takes as long as any other that finds nothing.
+    // Concurrently: every request must take as long as any other that finds nothing.
     std::thread::scope(|scope| {
         for tool in ["executor.coreTools.integrations.detect", "executor.mcp.probe"] {
             for url in [&page, &closed, &absent, &silent] {
@@ -204,7 +205,7 @@ fn what_was_approved_by_a_token_that_could_not_answer_does_not_count_until_it_is
     let removed = served.client("admin").send("DELETE", "/api/tokens/gone", &[], "");
     assert_eq!(removed.status, 200, "{removed:?}");
     assert_eq!(served.stop(), Some(0));
-    // As if this were the first start of this version.
+    // Simulates the first start of this version.
     let forget = async {
         let store = SqliteStore::open(dir.path()).unwrap();
         let review = store.all(server::auth::review::KIND).await.unwrap();

@@ -1,4 +1,4 @@
-//! Many programs wait for people across a restart: they cost no memory, and all can be answered.
+//! Many programs wait for people across a restart: they use no memory, and all can be answered.
 
 use crate::server_fixture::{Client, Served};
 use serde_json::json;
@@ -7,11 +7,11 @@ fn n_paused() -> usize {
     if std::env::var_os("AIRLOCK_SOAK").is_some() { 10_000 } else { 500 }
 }
 
-/// What a server may use beyond an idle one, however many programs wait. Malloc and the store's cache
-/// breathe this much; a kilobyte per program would be far more at full size.
+/// The memory that a server may use beyond an idle one, independent of the number of waiting programs. Malloc and the
+/// store's cache vary by this much; a kilobyte per program would be far more at full size.
 const SLACK_KB: u64 = 4_096;
 
-/// How many clients ask at once.
+/// The number of concurrent clients.
 const N_CLIENTS: usize = 8;
 
 #[test]
@@ -38,7 +38,7 @@ fn paused_programs_survive_a_restart_cost_nothing_and_are_all_answered() {
     assert!(results.iter().all(|result| result == &json!(true)));
 }
 
-/// Does `work` for 0 to `n`, by several clients at once, and returns what came of it in order.
+/// Runs `work` for 0 to `n`, by several clients concurrently, and returns the results in order.
 fn in_parallel<T: Send>(
     client: &Client,
     n: usize,

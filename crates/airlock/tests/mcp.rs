@@ -1,4 +1,4 @@
-//! The MCP door with the official clients, over stdio and HTTP, in every revision that we serve.
+//! The MCP door with the official clients, over stdio and HTTP, in every revision that the server supports.
 
 use crate::mcp_node;
 use crate::server_fixture::{Served, wait_for};
@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Tells one case to the server.
+/// Runs one case against the server.
 fn told(case: &str) {
     told_with(case, &[]);
 }

@@ -1,5 +1,5 @@
-//! The official conformance suites against `/mcp`. Scenarios that call tools no product has get a
-//! handler lent by this test, behind the HTTP side that is served; the others meet the real server.
+//! The official conformance suites against `/mcp`. Scenarios that call tools which no product has use a handler of this
+//! test behind the real HTTP layer; the others use the real server.
 
 use crate::mcp_fixture::Fixture;
 use crate::mcp_node;
@@ -14,7 +14,7 @@ use tools::Catalogue;
 const RELEASED: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 const NEXT: &str = "node_modules/conformance-next/dist/index.js";
 
-/// A suite run against the lent handler.
+/// Runs a suite against the test's handler.
 async fn suite_against_fixture(suite: &'static str, words: &'static [&'static str]) {
     let Some(folder) = mcp_node::installed() else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ async fn suite_against_fixture(suite: &'static str, words: &'static [&'static st
     store.close().await;
 }
 
-/// One suite, to its end. It exits with an error where a required check fails.
+/// Runs one suite to its end. It exits with an error if a required check fails.
 fn run(folder: &Path, suite: &str, url: &str, words: &[&str]) {
     let output = mcp_node::node(folder)
         .arg(folder.join(suite))
@@ -104,7 +104,7 @@ const SERVED: [&str; 24] = [
     "input-required-result-validate-input",
 ];
 
-/// Scenarios that no source of a user can satisfy, and why. The lent handler passes them.
+/// Scenarios that no source of a user can satisfy, with the reasons. The test's handler passes them.
 const NOT_SERVED: [(&str, &[&str]); 9] = [
     (
         "Airlock has no completions, logging or subscriptions, and does not declare them",

@@ -1,4 +1,4 @@
-//! What a conversation pays for our tools before it begins.
+//! The number of tokens that our tools add to the prompt of a conversation.
 
 use crate::mcp_node;
 use engine::{Config, Engine};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use store::sqlite::SqliteStore;
 use tools::{Catalogue, Source, Tool, ToolRequest};
 
-/// What the issue of prompt cost allows.
+/// The limit that the issue of prompt cost sets.
 const TOKENS_MAX: usize = 1_000;
 
 const TOOLS: usize = 10_000;
 
-/// Ten thousand tools whose names are as hard to tokenize as names can be.
+/// Ten thousand tools with names that are as hard to tokenize as names can be.
 struct Many;
 
 impl Source for Many {
@@ -52,7 +52,7 @@ async fn the_tools_cost_less_than_a_thousand_tokens_with_any_catalogue() {
     };
     let server = RunningServer::start(config).await.unwrap();
     for mode in ["model", "browser", "native"] {
-        // Direct tools are for small catalogues: of this one none is listed.
+        // Direct tools are for small catalogues: none of this catalogue's is listed.
         let query = format!("elicitation_mode={mode}&tools=direct");
         let http = client::AirlockClient::new(&server.url(), None).unwrap();
         let client = client::McpClient::new(http, &query);

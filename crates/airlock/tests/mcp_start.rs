@@ -1,4 +1,4 @@
-//! `airlock mcp` where no server runs, and the configuration of clients for it.
+//! `airlock mcp` where no server runs, and the client configuration for it.
 
 use crate::mcp_node;
 use crate::server_fixture::{Served, airlock};
@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-/// The server of a data directory. Ended when it goes out of scope.
+/// The server of a data directory. It ends when this goes out of scope.
 struct Started<'a>(&'a Path);
 
 impl Started<'_> {
@@ -23,7 +23,7 @@ impl Drop for Started<'_> {
     fn drop(&mut self) {
         if let Some(pid) = self.pid() {
             let _ = std::process::Command::new("kill").arg(&pid).status();
-            // Nobody's child: gone when its lock is.
+            // It is not this process's child: it is gone when its lock is.
             while store::sqlite::owner_of(self.0).is_some() {
                 std::thread::yield_now();
             }
@@ -48,7 +48,7 @@ fn without_a_server_one_is_started_once_however_many_ask() {
     assert!(started.pid().is_some());
 }
 
-/// `airlock mcp` with a client that has said hello.
+/// `airlock mcp` with a client that has completed the handshake.
 struct Bridge {
     child: Child,
     says: ChildStdin,
@@ -234,7 +234,7 @@ fn a_server_that_cannot_start_is_told_of() {
     assert!(said.starts_with("error: could not use "), "{said}");
 }
 
-/// A verb of `airlock mcp` in a home of its own, and what it printed.
+/// Runs a verb of `airlock mcp` in its own home directory. Returns whether it succeeded, and its output.
 fn mcp_verb(verb: &str, home: &Path, words: &[&str]) -> (bool, String) {
     let mut command = airlock(&["mcp", verb]);
     for moved in
@@ -342,7 +342,7 @@ fn uninstall_takes_out_what_install_put_in_and_the_token() {
         [&files[..], &[("codex", ".codex/config.toml"), ("goose", ".config/goose/config.yaml")]]
             .concat()
     {
-        // A file that install made is removed again.
+        // Uninstalling removes a file that install created.
         assert!(install(home.path(), &[client]).0);
         assert!(at(file).is_file() && token(client), "{client}");
         let (is_good, said) = uninstall(&[client]);
@@ -354,14 +354,14 @@ fn uninstall_takes_out_what_install_put_in_and_the_token() {
     let zed = at(".config/zed/settings.json");
     let old = "// mine\n{ \"theme\": \"x\", }\n";
     fs::write(&zed, old).unwrap();
-    // One that was there is again what it was, also after a second installation.
+    // A file that existed before is restored, also after a second installation.
     install(home.path(), &["zed"]);
     install(home.path(), &["zed", "--elicitation-mode", "native"]);
     assert!(uninstall(&["zed", "--dry-run"]).1.starts_with("// mine"));
     assert!(uninstall(&["zed"]).0);
     assert_eq!(fs::read_to_string(&zed).unwrap(), old);
     assert!(!at(".config/zed/settings.json.before-airlock").exists());
-    // One that was changed since keeps the change.
+    // A change that was made after the installation is preserved.
     install(home.path(), &["zed"]);
     let changed = fs::read_to_string(&zed).unwrap().replace("\"x\"", "\"y\"");
     fs::write(&zed, &changed).unwrap();
@@ -371,7 +371,7 @@ fn uninstall_takes_out_what_install_put_in_and_the_token() {
         left.contains("\"y\"") && left.contains("// mine") && !left.contains("airlock"),
         "{left}"
     );
-    // An entry of somebody else's stays.
+    // An entry of another program is preserved.
     let other = r#"{"context_servers": {"airlock": {"command": "other", "args": ["x"]}}}"#;
     fs::write(&zed, other).unwrap();
     let (is_good, said) = uninstall(&["zed"]);
@@ -394,7 +394,7 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
         let output = airlock(&["token", "list", "--data-dir", &data]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    // Without a server, on the directory.
+    // Without a server, the verb works on the directory.
     installed(&["cursor"]);
     let said = installed(&["codex", "--answers", "client"]);
     assert!(said.contains("airlock serve --answers client"), "{said}");
@@ -402,7 +402,8 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
         "admin\tadmin\tperson\ncodex\trun\tclient\ncursor\trun\tperson\nrun\trun\tperson\n";
     assert_eq!(listed(), before);
     let codex = fs::read_to_string(data_dir.join("tokens/codex")).unwrap();
-    // With one, through it; what a client has is used again, and its value can be changed.
+    // With a server, the verb works through it. An existing token of a client is reused, and its `answers` value can be
+    // changed.
     let served = Served::start(&data_dir, &["--answers", "client"]);
     installed(&["vscode", "--answers", "model"]);
     installed(&["codex", "--answers", "person"]);
@@ -416,10 +417,10 @@ fn each_client_gets_a_token_of_its_own_with_its_own_value() {
     for file in [".cursor/mcp.json", ".codex/config.toml", ".config/Code/User/mcp.json"] {
         assert!(!fs::read_to_string(home.path().join(file)).unwrap().contains("alk_"), "{file}");
     }
-    // Without its entry it has no token either, and the server knows that.
+    // Removing the entry removes the token too, and the server no longer lists it.
     assert!(mcp_verb("uninstall", home.path(), &["cursor", "--data-dir", &data]).0);
     assert!(!data_dir.join("tokens/cursor").exists() && !listed().contains("cursor"));
-    // The bridge speaks with that token and with no other.
+    // The bridge uses that token and no other.
     let mut bridge = airlock(&["mcp", "--as", "vscode", "--data-dir", &data]);
     let mut bridge = Bridge::start(bridge.stdin(Stdio::piped()).stdout(Stdio::piped()));
     bridge.call("execute", &json!({ "code": "return 1" }));

@@ -1,4 +1,4 @@
-//! Callers beside each other: programs that only wait give their runners to others, and lose nothing.
+//! Callers that share a server: programs that only wait give their runners to others, and lose nothing.
 
 use crate::engine_fixture::{House, value};
 use engine::CapacityUse;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tools::function::FunctionSource;
 
-/// Reached only by what never happens.
+/// Reached only if an event never happens.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const RUNNER_BYTES: u64 = 64 << 20;
@@ -122,7 +122,7 @@ async fn a_caller_with_many_programs_at_work_does_not_delay_another() {
     house.close().await;
 }
 
-/// A tool that counts its calls and returns when it is let go.
+/// A tool that counts its calls and returns when it is released.
 fn bell(rung: &Arc<AtomicU32>, let_go: &Arc<Notify>) -> Arc<dyn tools::Source> {
     let (rung, let_go) = (Arc::clone(rung), Arc::clone(let_go));
     let source = FunctionSource::new("bell").tool("ring", json!({}), move |_: Json| {
@@ -167,7 +167,7 @@ async fn a_replay_that_freed_capacity_is_charged_to_the_caller_and_not_to_the_pr
         config.sandbox.memory_budget_bytes = RUNNER_BYTES;
     })
     .await;
-    // Some milliseconds of work, and next to nothing after the wait.
+    // Some milliseconds of work, and almost none after the wait.
     let source = "let sum = 0; for (let n = 0; n < 300_000; n++) sum += n % 7;
         await new Promise((wake) => setTimeout(wake, 20_000)); return sum";
     let limits = ExecutionLimits { cpu_ms_max: 2_000, ..ExecutionLimits::default() };
@@ -253,7 +253,7 @@ async fn a_released_program_that_cannot_be_replayed_is_parked_and_counted_and_do
     house.close().await;
 }
 
-/// All processes below the zygote of a house.
+/// All processes below the zygote of an engine.
 fn below_zygote(house: &House) -> Vec<i64> {
     let parent_of = |stat: &str| stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok();
     let mut found: Vec<i64> = vec![];
@@ -271,7 +271,8 @@ fn below_zygote(house: &House) -> Vec<i64> {
     found
 }
 
-/// Kills the only runner of a house from outside, as soon as there is one. `idle` are the processes without runners.
+/// Kills the only runner of an engine from outside, as soon as there is one. `idle` are the processes that exist
+/// without runners.
 #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
 async fn kill_runner(house: &House, idle: &[i64]) {
     let runner = loop {

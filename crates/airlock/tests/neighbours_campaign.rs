@@ -1,8 +1,8 @@
 //! The campaign `neighbours`: a quiet caller beside neighbours that use all they can get, against the real binary.
 //!
-//! A case is a kind of neighbour. It prints how long the quiet caller waits alone and beside the neighbour, which is not
-//! asserted, and what replays cost. Asserted is that each program ends with the right value, and that each released
-//! program could be replayed.
+//! A case is a kind of neighbour. It prints the quiet caller's waiting times alone and beside the neighbour, which are
+//! not asserted, and the cost of replays. It asserts that each program ends with the right value, and that each
+//! released program could be replayed.
 #![expect(clippy::print_stdout, reason = "the campaign reports figures")]
 
 use crate::campaign;
@@ -13,10 +13,10 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to end. Reached only by what is lost.
+/// The time within which a program must end. Only a lost program reaches it.
 const END_WAIT_MS: u32 = 20_000;
 
-/// Runs a neighbour and returns what must become of its programs.
+/// Runs a neighbour and returns its programs with their expected ends.
 type Neighbour = fn(&Beside<'_>) -> Begun;
 
 const NEIGHBOURS: &[(&str, Neighbour)] = &[
@@ -34,9 +34,9 @@ struct Size {
     sleepers: usize,
     sleep_ms: u32,
     programs: usize,
-    /// Of a loop.
+    /// Rounds of a loop.
     rounds: u32,
-    /// Of a log.
+    /// Lines of a log.
     lines: u32,
     sockets: usize,
     requests: usize,
@@ -62,18 +62,18 @@ const FULL: Size = Size {
     requests: 200,
 };
 
-/// What a neighbour gets.
+/// The inputs of a neighbour.
 struct Beside<'s> {
     served: &'s Served,
     size: &'s Size,
 }
 
-/// What a neighbour has begun.
+/// The programs and connections that a neighbour has started.
 #[derive(Default)]
 struct Begun {
-    /// Executions, by whom and with what result they must end.
+    /// Executions, with their callers and expected results.
     programs: Vec<(Client, String, Expected)>,
-    /// Connections that stay as they are.
+    /// Connections that stay open and idle.
     sockets: Vec<TcpStream>,
 }
 
@@ -130,7 +130,7 @@ fn memory_hogs(beside: &Beside<'_>) -> Begun {
     beside.start_all("hog", code, || Expected::OutOfMemory)
 }
 
-/// A program that prints so many lines.
+/// A program that prints this many lines.
 fn flood(n_lines: u32) -> String {
     format!(
         "for (let n = 0; n < {n_lines}; n += 1) console.log(`line ${{n}} ${{'x'.repeat(80)}}`);
@@ -190,7 +190,7 @@ fn quiet_requests(client: &Client, n: usize) -> Vec<Duration> {
     times
 }
 
-/// The time within which so many percent of the requests were answered.
+/// The time within which this percentage of the requests was answered.
 fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() - 1) * percent / 100]
 }
@@ -200,7 +200,7 @@ fn percentiles(sorted: &[Duration]) -> String {
     format!("p50 {:.1} ms, p99 {:.1} ms", at(50), at(99))
 }
 
-/// The same as numbers of their own, in microseconds: each neighbour has one case, so that the soak's sums are these.
+/// The same as separate numbers, in microseconds. Each neighbour has one case, so the soak's sums equal them.
 fn figures(name: &str, alone: &[Duration], near: &[Duration]) -> BTreeMap<String, u64> {
     let us = |times, percent| u64::try_from(percentile(times, percent).as_micros()).unwrap();
     [("alone", alone), ("beside", near)]
@@ -211,14 +211,14 @@ fn figures(name: &str, alone: &[Duration], near: &[Duration]) -> BTreeMap<String
         .collect()
 }
 
-/// The numbers of a server by name and labels.
+/// The metrics of a server by name and labels.
 fn metrics(served: &Served) -> BTreeMap<String, u64> {
     let text = served.client("admin").get("/metrics").body;
     let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
     lines.filter_map(|(name, n)| Some((name.to_owned(), n.parse().ok()?))).collect()
 }
 
-/// Waits for the end of a program and looks whether it is the right one.
+/// Waits for the end of a program and checks that it is the expected one.
 fn check_end((client, execution, expected): &(Client, String, Expected)) {
     let path = format!("/api/executions/{execution}/result?wait={END_WAIT_MS}");
     let end = wait_for(|| {

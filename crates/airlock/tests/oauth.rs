@@ -1,4 +1,4 @@
-//! OAuth 2 against a real OpenID Connect server: what programs, people and thieves meet, under the real binary.
+//! OAuth 2 against a real OpenID Connect server: programs, people and attackers, under the real binary.
 
 use crate::echo::Echo;
 use crate::issuer::{self, Browser};
@@ -19,7 +19,7 @@ fn a_missing_grant_becomes_a_link_and_no_thief_gets_anything() {
     assert_eq!(parameter(&url, "code_challenge_method"), "S256");
     let back = house.agree(&url);
 
-    // A wrong state, another server's name, and a code that was stolen into another visit.
+    // A wrong state, another server's name, and a code that was stolen from another visit.
     let (state, code) = (parameter(&back, "state"), parameter(&back, "code"));
     assert_eq!(house.come_back(&back.replace(&state, "wrong")).status, 404);
     assert_eq!(
@@ -101,7 +101,8 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     }
     assert_eq!(house.issuer.n_refreshes(), before + 1, "two executions, one refresh");
 
-    // A server that cannot renew it just now has taken nothing back: it is renewed later, and nobody is asked.
+    // A server that temporarily cannot refresh a token has not revoked it: the refresh happens later, without a
+    // question.
     until_over();
     house.issuer.is_troubled(true);
     let code = "const said = await tools.things.org.main.t.list({}); return said.error.code";
@@ -109,14 +110,15 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     house.issuer.is_troubled(false);
     assert_eq!(agent.execute(CALL).result(), true);
 
-    // One that has forgotten who we are is told anew.
+    // If the server has forgotten the client's registration, the client registers again.
     until_over();
     house.issuer.forget_clients();
     let asked = agent.execute(CALL);
     assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
     assert_eq!(result(&agent, &asked.execution()), true);
 
-    // Over, and then revoked, in mid-execution: the second call of the program renews or asks, and goes on.
+    // The token expires, and is then revoked, in mid-execution: the second call of the program refreshes it or asks,
+    // and continues.
     let code = "const a = await tools.things.org.main.t.list({}); await tools.demo.ask({ text: 'x' }); \
                 const b = await tools.things.org.main.t.list({}); return [a.ok, b.ok]";
     let paused = agent.execute(code);
@@ -135,7 +137,7 @@ fn expiry_is_refreshed_once_for_everybody_and_revocation_asks_again() {
     assert_eq!(house.come_back(&house.agree(&link(&asked))).status, 200);
     assert_eq!(result(&agent, &paused.execution()), json!([true, true]));
 
-    // Who says no says it to the program.
+    // If the person refuses consent, the program receives the refusal.
     house.issuer.revoke_all();
     house.issuer.refuses(true);
     let asked = agent.execute(CALL);
@@ -219,7 +221,7 @@ fn a_call_that_may_too_little_asks_for_more_and_goes_on_and_nobody_asks_for_ever
     assert_eq!(agreed(&house, &agent, &asked.execution()), (json!(true), 1));
     assert_eq!(house.api.heard().matches("POST /things").count(), 2, "refused, and then done");
 
-    // An MCP server says it in the same words.
+    // An MCP server reports it in the same way.
     let added =
         json!({ "slug": "remote", "endpoint": format!("{}/mcp", house.api.url), "connect": false });
     good(admin.post("/api/mcp/servers", &added.to_string()));
@@ -229,7 +231,7 @@ fn a_call_that_may_too_little_asks_for_more_and_goes_on_and_nobody_asks_for_ever
     let paused = wait_for(|| Some(agent.execute(call)).filter(|said| said.body.contains("paused")));
     assert_eq!(agreed(&house, &agent, &paused.execution()), (json!("hi"), 1));
 
-    // Who says it whatever is allowed is asked for once, and then believed.
+    // If a server reports missing scopes although they were granted, the person is asked once, and then the call fails.
     let refused = "const told = await tools.things.org.main.t.list({}); return [told.error.code, told.error.status]";
     house.api.wants(|_, _| Some("read everything".into()));
     let paused = agent.execute(refused);
@@ -249,7 +251,7 @@ fn a_call_that_may_too_little_asks_for_more_and_goes_on_and_nobody_asks_for_ever
     house.told_nobody();
 }
 
-/// Describes three ways to get tokens at `at`.
+/// Describes three flows that obtain tokens at `at`.
 fn describe(api: &Echo, at: &str) {
     let scopes = json!({ "openid": "", "offline_access": "", "read": "" });
     let flow = |more: Value| {
@@ -315,7 +317,7 @@ fn a_description_says_where_tokens_come_from_and_nothing_is_found_out() {
         heard.lines().skip(before).filter(|line| line.contains(".well-known")).collect();
     assert_eq!(asked, [""; 0], "the source is not asked who guards it");
 
-    // A token that is over is renewed where the description says.
+    // An expired token is refreshed at the described address.
     wait_for(|| {
         let all = house.issuer.secrets();
         (!all.iter().any(|token| issuer::is_valid(house.issuer.port, token))).then_some(())
@@ -325,7 +327,7 @@ fn a_description_says_where_tokens_come_from_and_nothing_is_found_out() {
     assert_eq!(house.issuer.n_refreshes(), n_before + 1);
     assert!(house.issuer.heard("/token?renewing=1"), "at its own address");
 
-    // Where nobody says who we are, the server that is named may introduce us.
+    // Without a configured client, the named authorization server may register one.
     let person = connect("person", "oauth-person", json!({ "scopes": ["openid", "read"] }));
     let paused = agent.execute(&person);
     assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
@@ -340,19 +342,19 @@ fn a_token_goes_to_nobody_but_whom_it_is_for() {
     let house = House::new(3_600, json!({ "scopes": ["openid", "offline_access", "read"] }));
     let (agent, admin, other) = (house.served.client("run"), house.admin(), Echo::start());
     let paused = agent.execute(CALL);
-    // A browser is led back to the very address that was said beforehand, or not at all.
+    // A browser is redirected only to the exact address that was registered.
     let elsewhere = link(&paused).replace("oauth%2Fcallback", "oauth%2Felsewhere");
     assert_ne!(elsewhere, link(&paused));
     assert_eq!(Browser::default().visit(&elsewhere, &house.served.url), None);
     assert_eq!(agreed(&house, &agent, &paused.execution()), (json!(true), 1));
-    // Whoever moves a source gets none of its tokens.
+    // If a source moves to another server, that server receives no tokens of it.
     other.names(&house.issuer.url);
     let moved = json!({ "mode": "merge", "baseUrl": other.url }).to_string();
     good(admin.post("/api/openapi/integrations/things/config", &moved));
     let asked = agent.execute(CALL);
     assert!(asked.body.contains("needs your permission"), "{asked:?}");
     assert!(!other.heard().contains("authorization"), "{}", other.heard());
-    // A token that was asked for somebody else is not sent to this one.
+    // A token that was issued for another API is not sent to this one.
     let spec =
         json!({ "slug": "same", "spec": { "kind": "blob", "value": house.api.description() } });
     good(admin.post("/api/openapi/specs", &spec.to_string()));

@@ -1,4 +1,5 @@
-//! Who we are at authorization servers: clients that are kept by name, introduced, or published by ourselves.
+//! Client identities at authorization servers: stored by name, registered dynamically, or published by the server
+//! itself.
 
 use crate::issuer::Browser;
 use crate::oauth_fixture::{self, House, agreed, link, parameter};
@@ -52,7 +53,7 @@ fn a_client_is_kept_by_name_used_and_forgotten_and_its_secret_is_never_shown() {
     let awaited = || good(admin.get(&format!("/api/oauth/await/{state}")));
     assert_eq!(awaited(), Value::Null, "it goes on");
     let back = house.agree(url);
-    // Somebody else's browser came back: what it brought is told.
+    // The person's browser returned to another address: a client can pass on its parameters.
     let issuer = at.clone();
     let brought =
         json!({ "state": state, "code": parameter(&back, "code"), "iss": issuer }).to_string();
@@ -121,7 +122,7 @@ fn a_connection_that_cannot_be_made_leaves_the_one_that_was_there() {
         made(json!({ "template": "oauth", "oauth": { "flo": "code", "client_secret": SECRET } }));
     assert!(misspelt.body.contains("`flo`") && !misspelt.body.contains(SECRET), "{misspelt:?}");
     assert_eq!((good(admin.get(place)), sealed()), (before, n_sealed));
-    // One that is allowed to be so long holds nobody up, also where it repeats itself.
+    // A value of the permitted length blocks nothing, also if it repeats itself.
     good(made(json!({ "template": "bearer", "value": "q".repeat(64 << 10) })));
     assert_eq!(good(admin.get(place))["template"], "bearer");
     let body = json!({ "integration": "things", "name": "new", "client": "nobody" }).to_string();
@@ -138,7 +139,7 @@ fn a_server_that_reads_documents_reads_ours_and_others_are_introduced() {
     let about = good(nobody.get("/api/oauth/client-id-metadata.json"));
     assert_eq!(about["client_id"], id);
     assert_eq!(about["redirect_uris"], json!(["https://airlock.example/api/oauth/callback"]));
-    // The authorization server finds us there.
+    // The authorization server resolves this server's name.
     house.issuer.finds("https://airlock.example", &house.served.url);
     house.connect("things", json!({ "scopes": ["openid", "offline_access", "read"] }));
     let paused = agent.execute(CALL);

@@ -37,7 +37,7 @@ impl Open {
         Self { name, stream: BufReader::new(stream) }
     }
 
-    /// The same; returns when the server has begun to answer with this status.
+    /// The same; returns once the server has begun to answer with this status.
     fn begun(mut self, status: &str) -> Self {
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
@@ -45,7 +45,7 @@ impl Open {
         self
     }
 
-    /// What still arrives until the server ends the connection. A connection that stays open fails after a while.
+    /// The data that arrives until the server ends the connection. A connection that stays open fails after a while.
     fn rest(mut self) -> String {
         let mut rest = vec![];
         if let Err(error) = self.stream.read_to_end(&mut rest) {
@@ -64,7 +64,7 @@ fn mint(served: &Served, name: &str, answers: &str) -> Client {
     served.client_with(minted.json()["secret"].as_str().unwrap())
 }
 
-/// How many executions of this caller have got this far.
+/// The number of this caller's executions in this phase.
 fn count(served: &Served, caller: &str, phase: &str) -> usize {
     let listed = served.client("admin").get("/api/executions").json();
     let listed = listed["executions"].as_array().unwrap().clone();
@@ -72,7 +72,7 @@ fn count(served: &Served, caller: &str, phase: &str) -> usize {
     listed.iter().filter(is_theirs).count()
 }
 
-/// Every kind of connection that a client can hold open, and those that wait for a program.
+/// Opens every kind of connection that a client can hold, and requests that wait for a program.
 fn open_all(served: &Served, client: &Client) -> (Vec<Open>, Vec<Open>) {
     let mut streams: Vec<_> = ["/exec", "/execbox", "/repl", "/enclave/ws"]
         .map(|path| Open::send(path, client, ("GET", path), &UPGRADE, "").begun("101"))
@@ -143,7 +143,7 @@ fn every_open_connection_of_a_removed_token_ends_and_those_of_others_do_not() {
         assert!(rest.contains("Unauthorized"), "{name}: {rest}");
         assert!(!rest.contains("after the end"), "{name}: {rest}");
     }
-    // Another question reaches the stream of the other caller.
+    // A new question still reaches the stream of the other caller.
     assert_eq!(other.execute(ASK).json()["status"], "paused");
     let mut lines = kept.stream.lines();
     let told = lines.find(|line| line.as_ref().unwrap().contains("\"other\""));

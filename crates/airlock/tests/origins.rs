@@ -1,4 +1,4 @@
-//! Which pages may call the server, where its own pages are, and where a token counts in a URL.
+//! Which pages may call the server, where its own pages are, and where a URL may contain a token.
 
 use crate::server_fixture::{self, Answer, Client, Served};
 use serde_json::json;
@@ -26,7 +26,7 @@ const UPGRADE: [(&str, &str); 4] = [
     ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
 ];
 
-/// The status of a WebSocket's upgrade; `101` leaves a connection open, so no more is read.
+/// The status of a WebSocket upgrade. `101` leaves the connection open, so no more is read.
 fn upgrade(client: &Client, path: &str, more: &[(&str, &str)]) -> u16 {
     let headers: Vec<_> = UPGRADE.iter().chain(more).copied().collect();
     let mut stream = client.connect();

@@ -1,5 +1,5 @@
-//! Who may do what: every route and every management tool, with every kind of caller, under each value of `answers`, against
-//! the real server. What is expected comes from the server's own table, so that neither can drift from the other.
+//! Permissions: every route and every management tool, with every kind of caller, under each value of `answers`,
+//! against the real server. The expected results come from the server's own table, so that the two cannot drift apart.
 
 use crate::server_fixture::{self, Client, Served};
 use serde_json::{Value, json};
@@ -14,11 +14,11 @@ const ANSWERS: [&str; 3] = ["person", "client", "model"];
 /// A kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallerKind {
-    /// No token.
+    /// A caller without a token.
     Nobody,
-    /// `run`, and the executions are its own.
+    /// A caller with `run`, for its own executions.
     Owner,
-    /// `run`, and the executions are another caller's.
+    /// A caller with `run`, for another caller's executions.
     Stranger,
     Answer,
     Process,
@@ -48,7 +48,7 @@ impl CallerKind {
         }
     }
 
-    /// Whether the table lets this caller use a route. None where tokens make no difference.
+    /// Whether the table lets this caller use a route; `None` if tokens make no difference.
     fn may(self, access: RouteAccess, answers: &str) -> Option<bool> {
         let owns = matches!(self, Self::Owner | Self::Admin);
         match access {
@@ -104,7 +104,7 @@ impl Walk {
         &self.clients.iter().find(|(other, _)| *other == kind).unwrap().1
     }
 
-    /// An execution of the owner that waits for an answer, and its question.
+    /// Starts an execution of the owner that waits for an answer. Returns its id and its question.
     fn paused(&self, code: &str) -> (String, String) {
         let asked = self.client(CallerKind::Owner).execute(code);
         assert_eq!(asked.json()["status"], "paused", "{code}: {asked:?}");
@@ -125,7 +125,7 @@ fn browser_session(served: &Served, person: &Client) -> Client {
     served.client_with(signed_in.json()["token"].as_str().unwrap())
 }
 
-/// The status of a response, whose body may never end.
+/// The status of a response. The body is not read, because it may never end.
 fn status(client: &Client, method: &str, path: &str, body: &str) -> u16 {
     let upgrade = [
         ("Connection", "Upgrade"),
@@ -153,7 +153,7 @@ fn status_line(stream: &mut TcpStream) -> u16 {
     line.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// A session of the enclave protocol whose program waits for its caller, and the call that waits.
+/// Starts an enclave session whose program waits for its caller. Returns the session and the waiting call.
 fn enclave_session(owner: &Client) -> (String, String) {
     let id = format!("s_{}", uuid::Uuid::now_v7().simple());
     let body = json!({ "sessionId": id, "code": "return await callTool('never', {})" }).to_string();
@@ -167,7 +167,7 @@ fn enclave_session(owner: &Client) -> (String, String) {
     (id, event["payload"]["callId"].as_str().unwrap().to_owned())
 }
 
-/// A path without placeholders, and a body that gets past the reading of bodies.
+/// A path without placeholders, and a body that the server can parse.
 fn concrete(walk: &Walk, access: RouteAccess, path: &str) -> (String, String) {
     let is_about_execution = matches!(
         access,
@@ -197,7 +197,7 @@ fn concrete(walk: &Walk, access: RouteAccess, path: &str) -> (String, String) {
     (path, body)
 }
 
-/// A code that raises a browser session: without one, the refusal would look like a missing scope.
+/// A code that elevates a browser session: without one, the refusal would look like a missing scope.
 fn elevation(walk: &Walk) -> String {
     let minted =
         walk.client(CallerKind::Admin).post("/api/sign-in/codes", r#"{"admin":true}"#).json();
@@ -211,7 +211,7 @@ fn every_route(answers: &'static str) {
         let mut seen = vec![];
         for kind in CallerKind::ALL {
             let (path, body) = concrete(&walk, row.access, row.path);
-            // Signing out ends the session, so it gets one of its own.
+            // Signing out ends the session, so this route gets a separate session.
             let session = || browser_session(&walk.served, &walk.person);
             let session = (kind == CallerKind::Session).then(session);
             let client = session.as_ref().unwrap_or_else(|| walk.client(kind));
@@ -252,7 +252,7 @@ fn every_route_lets_in_whom_the_table_names_where_models_answer() {
     every_route("model");
 }
 
-/// A call of each management tool that makes sense.
+/// A valid call of each management tool.
 fn call(tool: &str, policy: &str) -> String {
     let args = match tool.rsplit('.').next().unwrap() {
         _ if tool.ends_with("policies.create") => {
@@ -280,7 +280,7 @@ fn mcp_call(client: &Client, name: &str, arguments: &Value) -> server_fixture::A
     client.send("POST", "/mcp?wait=1", &headers, &body.to_string())
 }
 
-/// Every way to accept a question, as a caller of this kind; none of them may count.
+/// Tries every way to accept a question as a caller of this kind; all of them must be refused.
 fn try_to_accept(walk: &Walk, kind: CallerKind, execution: &str, question: &str) {
     let client = walk.client(kind);
     let expected: &[u16] = match kind {
@@ -327,7 +327,7 @@ fn every_management_tool(answers: &'static str) {
             continue;
         };
         assert_eq!(scope, Scope::Admin, "the kinds of callers below are chosen for this");
-        // `autoApprove` never counts: it is refused, or the question stays open.
+        // `autoApprove` never has an effect: the request is refused, or the question stays open.
         for kind in [CallerKind::Owner, CallerKind::Admin] {
             let body = json!({ "code": code, "autoApprove": true }).to_string();
             let asked = walk.client(kind).post("/api/executions", &body);

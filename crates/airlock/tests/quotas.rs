@@ -1,4 +1,4 @@
-//! Quotas: what one caller may use at a time, who counts it, and what a refusal says.
+//! Quotas: how much one caller may use at a time, how it is counted, and the text of a refusal.
 
 use crate::engine_fixture::{House, me, value};
 use crate::repl_client::{self, Spoken};
@@ -49,7 +49,7 @@ fn reached(quota: QuotaKind, max: u64) -> Rejection {
     Rejection::QuotaReached { quota, max }
 }
 
-/// Executions of `me` that are counted as running and as waiting.
+/// The numbers of executions of `me` that count as running and as waiting.
 fn counted(house: &House) -> (u64, u64) {
     let report = house.engine.quotas().report();
     let line = report.iter().find(|line| line.caller == Some(me()));
@@ -105,7 +105,7 @@ async fn executions_that_wait_are_counted_from_the_journal_after_a_restart() {
     let house = House::open(folder.path(), |config| config.quotas = settings(quotas)).await;
     assert_eq!(counted(&house), (0, 2));
     assert_eq!(submit(&house, "return 1").await, Err(reached(QuotaKind::Waiting, 2)));
-    // What waits is not refused its end.
+    // A waiting execution may still end while the quota is exceeded.
     house.accept(&question).await;
     assert_eq!(value(&house.engine.outcome(first).await.unwrap()), "true");
     assert_eq!(counted(&house), (0, 1));
@@ -236,7 +236,7 @@ async fn every_door_refuses_in_its_own_words_and_metrics_count_it() {
 
 // ---- Runners that channels and sessions hold ----
 
-/// Reached only by what never happens.
+/// Reached only if an event never happens.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -248,7 +248,7 @@ fn configured(folder: &Path, text: &str, more: &[&str]) -> Served {
     Served::start(&folder.join("data"), &more)
 }
 
-/// Opens a WebSocket of a token, or is refused: the status and the body of the answer.
+/// Opens a WebSocket with a token, or returns the status and the body of the refusal.
 async fn open(served: &Served, token: &str, path: &str) -> Result<Socket, (u16, Value)> {
     let url = format!("{}{path}", served.url.replacen("http", "ws", 1));
     let mut request = url.into_client_request().unwrap();
@@ -269,7 +269,7 @@ async fn channel(served: &Served, token: &str) -> Socket {
     open(served, token, "/execbox").await.unwrap()
 }
 
-/// Orders a program on a channel that runs several at a time.
+/// Orders a program on a channel that runs several concurrently.
 async fn order(channel: &mut Socket, id: &str, code: &str, timeout_ms: u64) {
     let options = json!({ "timeoutMs": timeout_ms, "memoryLimitBytes": 64 << 20, "maxLogLines": 10,
         "maxLogChars": 1_000, "multiplex": true });
@@ -321,7 +321,7 @@ async fn channels_their_further_programs_and_sessions_share_one_quota_of_held_ru
     assert!(has_metric(&served, "airlock_caller_held_runners{caller=\"run\"} 1"));
     let others = channel(&served, "admin").await;
     drop((first, others));
-    // The place is free again once the server has seen that the host left.
+    // The place is free again once the server has noticed that the host disconnected.
     loop {
         if open(&served, "run", "/repl").await.is_ok() {
             break;

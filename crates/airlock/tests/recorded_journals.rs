@@ -1,8 +1,9 @@
 //! Journals that were recorded with each version of the guest's globals replay to the same calls, output and end.
 //!
-//! `tests/journals/programs` has the programs, `tests/journals/prelude-N` their journals as version N recorded them.
-//! `cargo xtask bless -p airlock` records what the present version lacks. It never replaces a journal: a journal that no
-//! longer replays means that a released version has changed, and that stored executions would fail after an upgrade.
+//! `tests/journals/programs` contains the programs, `tests/journals/prelude-N` their journals as version N recorded
+//! them. `cargo xtask bless -p airlock` records the journals that are missing for the present version. It never
+//! replaces a journal: a journal that no longer replays means that a released version has changed, and that stored
+//! executions would fail after an upgrade.
 
 use crate::engine_fixture::House;
 use engine::replay;
@@ -12,7 +13,7 @@ use sandbox::Sandbox;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More than any of the recorded journals has.
+/// More entries than any recorded journal has.
 const ENTRIES_MAX: usize = 10_000;
 
 fn folder(name: &str) -> PathBuf {
@@ -32,7 +33,7 @@ fn journal_of(program: &Path, version: u32) -> PathBuf {
     folder(&format!("prelude-{version}")).join(format!("{name}.jsonl"))
 }
 
-/// Runs a program with the present version, answers its questions with yes, and returns its journal.
+/// Runs a program with the present version, accepts all its questions, and returns its journal.
 async fn record(program: &Path) -> Vec<Entry> {
     let data = tempfile::tempdir().unwrap();
     let house = House::open(data.path(), |_| {}).await;

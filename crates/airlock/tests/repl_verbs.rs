@@ -106,11 +106,11 @@ async fn a_server_is_found_by_its_document_which_goes_with_it() {
     assert_eq!(document["process"]["id"], first.child.id());
     assert!(discover().0);
 
-    // Of several, none is taken over by chance.
+    // If there are several servers, the verb does not choose one.
     let second = start("second", "ws://127.0.0.1:0");
     let (found, said) = discover();
     assert!(!found && said.contains(&first.url) && said.contains(&second.url), "{said}");
-    // One that was killed leaves its document, and is not found; the next at its port takes it away.
+    // A killed server leaves its document, and is not found; the next server at its port removes the document.
     drop(second);
     assert_eq!(documents().len(), 2);
     assert!(discover().0);
@@ -124,7 +124,7 @@ async fn a_server_is_found_by_its_document_which_goes_with_it() {
     assert!(documents().iter().all(|it| it["url"] != first.url.as_str()));
 }
 
-/// What a prompt prints, complains of and ends with, where its input is a file.
+/// The output of a prompt whose input is a file, its errors, and whether it exited with success.
 fn fed(lines: &str) -> (String, String, bool) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("input");
@@ -140,7 +140,7 @@ fn a_text_that_the_input_leaves_open_is_evaluated_and_no_line_is_swallowed() {
     let (printed, complaints, is_good) = fed("1 + 41\n[1,\n2");
     assert!(printed.contains("42") && complaints.contains("(2,2): error"), "{printed}{complaints}");
     assert!(!is_good);
-    // The bracket is one to the prompt, which does not know the language.
+    // The prompt counts the bracket as one, because it does not know the language.
     let (printed, _, is_good) = fed("/[(]/.test('(')\n");
     assert!(printed.contains("true") && is_good, "{printed}");
     let (printed, complaints, is_good) = fed(".run demo.echo {bad\n1 + 41\n");
@@ -155,7 +155,7 @@ struct Lone {
 }
 
 impl Lone {
-    /// Starts one whose user's state is in that folder.
+    /// Starts one with the user's state in this folder.
     fn start(words: &[&str], state: &Path) -> Self {
         use std::io::{BufRead as _, BufReader};
         use std::process::Stdio;
@@ -168,7 +168,7 @@ impl Lone {
         Self { child, url: url.replacen("http", "ws", 1) }
     }
 
-    /// Sends SIGTERM; the exit code.
+    /// Sends SIGTERM and returns the exit code.
     #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
     fn stop(mut self) -> Option<i32> {
         let id = self.child.id().to_string();
@@ -195,11 +195,11 @@ async fn the_prompt_works_in_a_real_terminal() {
     let saved: PathBuf = folder.path().join("saved.js");
     let mut terminal = Terminal::open(&["repl", "--demo", "--data-dir", &home], &home).await;
     terminal.enters("let x = 20 + 1\r").await;
-    // Numbers have a colour.
+    // Numbers are coloured.
     terminal.sees("\u{1b}[33m20").await;
     terminal.enters("x * 2\r").await;
     terminal.sees("42").await;
-    // A text that goes on in the next line.
+    // An expression that continues on the next line.
     terminal.enters("[1, 2,\r7].length * 100\r").await;
     terminal.sees("300").await;
     terminal.enters("tools.demo.ech\t").await;
@@ -233,7 +233,7 @@ async fn the_prompt_works_in_a_real_terminal() {
     assert!(history.contains("let x = 20 + 1"), "{history}");
 }
 
-/// A program in a terminal, which our own exec-server provides.
+/// A program in a terminal that our own exec-server provides.
 struct Terminal {
     client: client::exec_server::ExecServerClient,
     events: client::exec_server::ProcessEvents,
@@ -271,13 +271,13 @@ impl Terminal {
         self.client.write("repl", text).await.unwrap();
     }
 
-    /// Types as soon as there is a prompt: what is typed before it is not the prompt's.
+    /// Types as soon as there is a prompt: input that is typed earlier does not reach the prompt.
     async fn enters(&mut self, text: &str) {
         self.sees("\u{1b}[?2004h").await;
         self.types(text).await;
     }
 
-    /// Waits until that is on the screen after what was seen before.
+    /// Waits until the text is on the screen, after the text that was seen before.
     async fn sees(&mut self, text: &str) {
         use client::exec_server::ExecServerEvent;
         loop {

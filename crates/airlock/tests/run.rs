@@ -1,5 +1,5 @@
-//! Drives the real binary as a person at a shell would. Proves that the wires are connected; the rules
-//! are tested where they live.
+//! Drives the real binary as a person at a shell would. These tests prove that the parts are connected; the rules are
+//! tested in their own crates.
 
 use crate::server_fixture::Served;
 use std::fs;
@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What one run of the binary left behind.
+/// The output and the exit code of one run of the binary.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     exit: Option<i32>,
@@ -65,7 +65,7 @@ fn a_project_file_brings_tools_and_policies_to_a_run() {
         let words = [&words[..], &[if words[1] == "-e" { "1" } else { "-e=1" }]].concat();
         let wrong = end(start(dir.path(), &words));
         assert!(wrong.stderr.contains("policies[0].pattern \"a..b\""), "{wrong:?}");
-        // One of the operator's is a mistake; one of a project's keeps nothing from running.
+        // In the operator's file it is an error; in a project's file it does not prevent the start.
         let expected = if words[1] == "-e" { Some(0) } else { Some(2) };
         assert_eq!(wrong.exit, expected, "{wrong:?}");
     }
@@ -88,7 +88,7 @@ fn policies_that_are_kept_hold_for_a_run_whether_or_not_a_server_has_them() {
     let ruled = run();
     assert!(ruled.stdout.contains("Tool blocked by policy: demo.add"), "{ruled:?}");
     assert!(ruled.stdout.ends_with(",{\"approved\":true,\"text\":\"x\"}]\n"), "{ruled:?}");
-    // The server has the directory open, and writes there.
+    // The server has the directory open, and writes to it.
     let served = Served::start(&here.join("data"), &[]);
     let rule = r#"{"owner":"user","pattern":"demo.ask","action":"block"}"#;
     assert_eq!(served.client("admin").post("/api/policies", rule).status, 200);
@@ -163,7 +163,7 @@ fn end(child: Child) -> Seen {
     }
 }
 
-/// Runs the binary with nothing on stdin, in a directory of its own.
+/// Runs the binary with an empty stdin, in its own directory.
 fn airlock(words: &[&str]) -> Seen {
     end(start(tempfile::tempdir().unwrap().path(), words))
 }
@@ -376,11 +376,11 @@ fn the_doctor_names_every_layer() {
     assert!(!data.exists());
 }
 
-/// Runs the binary in a terminal of its own, where a person types `typed`.
+/// Runs the binary in its own terminal, where a person types `typed`.
 #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
 fn at_a_terminal(directory: &Path, code: &str, typed: &str) -> (Option<i32>, String) {
     let command = format!("'{}' run -e '{code}'", env!("CARGO_BIN_EXE_airlock"));
-    let mut child = Command::new("script") // a part of every Linux's basic tools
+    let mut child = Command::new("script") // one of the basic tools of every Linux
         .args(["-qec", &command, "/dev/null"])
         .env("AIRLOCK_DATA_DIR", directory.join("data"))
         .current_dir(directory)

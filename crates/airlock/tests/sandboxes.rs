@@ -1,4 +1,4 @@
-//! Commands of clients in sandboxes: asked for in codex's words or ours, or imposed by whoever runs the server.
+//! Commands of clients in sandboxes: requested in codex's format or in ours, or imposed by the server's operator.
 
 use crate::exec_server_fixture::{Served, connected};
 use crate::server_fixture;
@@ -9,7 +9,7 @@ use client::exec_server::{
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a command said, its code, and what its sandbox denied it.
+/// Runs a command. Returns its output, its exit code, and what its sandbox denied.
 async fn ran(
     client: &ExecServerClient,
     id: &str,
@@ -42,7 +42,8 @@ async fn ended(events: &mut ProcessEvents, id: &str) -> (String, i32, Vec<String
     }
 }
 
-/// The workspace can be written but for its .git, everything read, nobody spoken to: codex's `workspace-write`.
+/// The workspace is writable except its .git, everything is readable, and the network is denied: codex's
+/// `workspace-write`.
 fn workspace_write(workspace: &Path) -> Value {
     let special = |kind: &str, access: &str| json!({"path": {"type": "special", "value": {"kind": kind}}, "access": access});
     let git = json!({"path": {"type": "special", "value": {"kind": "project_roots", "subpath": ".git"}}, "access": "read"});
@@ -121,7 +122,7 @@ async fn an_imposed_sandbox_holds_whatever_the_client_asks_for() {
     }
     let (_, code, _) = ran(&client, "less", "touch y", at, &json!({"writable": []})).await.unwrap();
     assert_eq!(code, 1);
-    // What the server does itself is kept to it, too.
+    // Requests that the server performs itself have the same restrictions.
     let free = json!({"permissions": {"type": "disabled"}});
     let write = async |path: &Path| {
         let params = json!({"path": path, "dataBase64": "eA==", "sandbox": free});
@@ -154,7 +155,7 @@ async fn the_configuration_of_a_server_imposes_one() {
     assert_eq!((code, denied.len()), (1, 1), "{denied:?}");
 }
 
-/// A workspace with a file, a folder and a `.git`, beside something that is nobody's business.
+/// A workspace with a file, a folder and a `.git`, beside a folder that must stay untouched.
 struct Places {
     workspace: tempfile::TempDir,
     outside: tempfile::TempDir,
@@ -171,14 +172,14 @@ impl Places {
         Self { workspace, outside }
     }
 
-    /// `IN` and `OUT` stand for the two folders.
+    /// Replaces `IN` and `OUT` by the two folders.
     fn put(&self, text: &str) -> String {
         let [inside, outside] =
             [&self.workspace, &self.outside].map(|dir| dir.path().to_str().unwrap());
         text.replace("IN", inside).replace("OUT", outside)
     }
 
-    /// What a request about files is answered; its sandbox is that of codex.
+    /// Sends a request about files in codex's sandbox, and returns the answer.
     async fn ask(
         &self,
         client: &ExecServerClient,
@@ -198,7 +199,7 @@ async fn requests_about_files_are_kept_to_their_sandbox() {
     let client = connected(&server).await;
     let places = Places::new();
     let data = "aGVsbG8=";
-    // What codex does when it patches a workspace.
+    // The requests that codex sends when it patches a workspace.
     for (method, params, expected) in [
         ("fs/writeFile", json!({"path": "IN/new", "dataBase64": data}), json!({})),
         ("fs/readFile", json!({"path": "IN/new"}), json!({"dataBase64": data})),
@@ -222,7 +223,7 @@ async fn requests_about_files_are_kept_to_their_sandbox() {
     assert_eq!(told["entries"].as_array().unwrap().len(), 2, "{told}");
     let told = places.ask(&client, "fs/readFile", &json!({"path": "IN/none"})).await.unwrap_err();
     assert!(told.contains("-32004"), "{told}");
-    // A file that is kept open would outlive what is decided about it.
+    // An open handle would outlive the sandbox of its request.
     let open = json!({"path": "IN/a/copy", "handleId": "h"});
     let told = places.ask(&client, "fs/open", &open).await.unwrap_err();
     assert!(told.contains("not kept open in a sandbox"), "{told}");
@@ -233,7 +234,7 @@ async fn requests_about_files_are_kept_to_their_sandbox() {
     assert!(told.to_string().contains("does not say what its workspace is"), "{told}");
 }
 
-/// Ways to change something outside, by what they are called.
+/// Requests that would change something outside, with their names.
 fn ways_out() -> Vec<(&'static str, &'static str, Value)> {
     let data = "eA==";
     vec![
@@ -307,7 +308,7 @@ async fn every_named_way_out_of_the_workspace_is_closed_to_requests_about_files(
         std::fs::read_to_string(places.workspace.path().join(".git/file")).unwrap(),
         "inside"
     );
-    // What is hidden cannot be read either, whatever leads there.
+    // A hidden path cannot be read either, by any alias.
     let hidden = json!({"writable": [places.workspace.path()], "hidden": [places.outside.path()]});
     for path in ["OUT/file", "IN/alias", "IN/way/file"] {
         let params = json!({"path": places.put(path), "sandbox": hidden});
@@ -338,7 +339,7 @@ async fn a_folder_that_becomes_a_link_in_mid_request_leads_nowhere() {
             tokio::runtime::Handle::current().block_on(async {
                 for n in 0..20 {
                     let params = json!({"path": format!("IN/at/{n}"), "dataBase64": "eA=="});
-                    // It may or may not be there: where it leads out, nothing is written.
+                    // The write may succeed or fail; through a path that leads outside, nothing is written.
                     let _ = places.ask(&client, "fs/writeFile", &params).await;
                 }
             });

@@ -1,4 +1,4 @@
-//! What stands on terminals: real programs through `process/screen`, beside what tmux shows for the same bytes.
+//! The contents of terminals: real programs through `process/screen`, compared with what tmux shows for the same bytes.
 
 use crate::exec_server_fixture::{Served, connected};
 use crate::tmux::{Shown, Tmux, has};
@@ -8,13 +8,13 @@ use client::exec_server::{
 };
 use serde_json::json;
 
-/// A test that waits longer waits for something that never comes.
+/// The longest wait for output. It is reached only if the output never comes.
 const PATIENCE_MS: u64 = 30_000;
 
-/// A process with a terminal, and all that it has said.
+/// A process with a terminal, and all of its output.
 struct Terminal {
     client: ExecServerClient,
-    /// None for somebody who only looks.
+    /// `None` for a viewer that only watches.
     events: Option<ProcessEvents>,
     size: TerminalSize,
     said: Vec<(u64, Vec<u8>)>,
@@ -55,7 +55,7 @@ impl Terminal {
         assert_eq!(answer.reason, WaitForReason::Text, "{text} in {:#?}", self.screen().await.rows);
     }
 
-    /// Waits until nothing more is drawn.
+    /// Waits until the screen no longer changes.
     async fn is_still(&self) {
         self.wait_for(WaitForParams { idle_ms: Some(150), ..self.wanted() }).await;
     }
@@ -65,7 +65,7 @@ impl Terminal {
         self.client.screen(&params).await.unwrap()
     }
 
-    /// The bytes that a screen was made of.
+    /// The bytes from which a screen was made.
     async fn bytes(&mut self, until: u64) -> Vec<u8> {
         while self.said.last().is_none_or(|(seq, _)| *seq < until) {
             if let Some(ExecServerEvent::OutputDelta(output)) =
@@ -78,7 +78,7 @@ impl Terminal {
         until.flat_map(|(_, bytes)| bytes.clone()).collect()
     }
 
-    /// Looks at the screen and at what tmux makes of the same bytes.
+    /// Compares the screen with what tmux makes of the same bytes.
     #[track_caller]
     fn looks_as_in_tmux(&mut self) -> impl Future<Output = ScreenResponse> {
         let caller = std::panic::Location::caller();

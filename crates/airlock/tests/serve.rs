@@ -1,5 +1,5 @@
-//! Drives `airlock serve` over sockets as clients would. Proves that the wires are connected; the rules
-//! are tested where they live.
+//! Drives `airlock serve` over sockets as clients would. These tests prove that the parts are connected; the rules are
+//! tested in their own crates.
 
 mod restarts;
 
@@ -141,7 +141,7 @@ fn a_client_that_does_not_wait_can_ask_later() {
     let ended = client.get(&format!("/api/executions/{id}?wait=30000"));
     assert_eq!(ended.result(), json!({ "slept": 200 }));
 
-    // One that hangs up in mid-wait changes nothing either.
+    // A client that disconnects while it waits changes nothing either.
     let code = "await tools.demo.sleep({ ms: 200 }); return await tools.demo.append({ line: 'x' })";
     let body = json!({ "code": code, "autoApprove": true }).to_string();
     let mut stream = client.connect();
@@ -189,7 +189,7 @@ fn events_are_heard_from_any_number_each_once() {
     let paused = client.execute(code);
     let path = format!("/api/executions/{}/events", paused.execution());
 
-    // One follower is there from the start of the pause, and hears the end.
+    // One follower listens from the start of the pause, and receives the end.
     let live = {
         let (client, path) = (client.clone(), path.clone());
         thread::spawn(move || stream(&client, &path, None))
@@ -216,7 +216,7 @@ fn events_are_heard_from_any_number_each_once() {
     assert_eq!(client.send("GET", &path, &headers, "").status, 204, "nothing is to come");
 }
 
-/// The events of a stream that is read to its end.
+/// The events of a stream, read to its end.
 fn stream(client: &Client, path: &str, last: Option<usize>) -> Vec<Value> {
     let last = last.map(|last| last.to_string()).unwrap_or_default();
     let headers = [("Accept", "text/event-stream"), ("Last-Event-ID", last.as_str())];
@@ -309,7 +309,7 @@ fn the_token_verb_works_with_and_without_a_server() {
 fn a_kept_runner_serves_the_connections_of_every_thread() {
     let (_dir, served) = fresh(&["--keep-runners"]);
     let client = served.client("run");
-    // A connection that says nothing has a thread all the same: the next one is given to another.
+    // An idle connection occupies a thread all the same: the next connection is given to another thread.
     let mut silent = vec![];
     for n in 0..6 {
         let told = client.execute(&format!("await tools.demo.sleep({{ ms: 2 }}); return {n}"));
@@ -322,7 +322,7 @@ fn a_kept_runner_serves_the_connections_of_every_thread() {
 fn programs_share_the_memory_that_the_operator_gives_them() {
     let (_dir, served) = fresh(&["--memory-budget", "64MiB"]);
     let client = served.client("run");
-    // At work: a program that only waits would give its runner up.
+    // Busy: a program that only waits would give its runner up.
     let first = json!({ "code": "for (let n = 0; n < 2e7; n += 1); return 1" }).to_string();
     let first = client.post("/api/executions?wait=0", &first).execution();
     assert_eq!(client.execute("return 2").result(), 2);

@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use store::sqlite::SqliteStore;
 
-/// A secret like those that are minted.
+/// A secret in the format of minted ones.
 const SECRET: &str = "alk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
-/// A process that listens where a client expects a server. It records what it gets, and ends with the test.
+/// A process that listens where a client expects a server. It records the requests, and ends with the test.
 struct Impostor {
     url: String,
     got: Arc<Mutex<Vec<u8>>>,
 }
 
-/// What it does with a connection.
+/// How it treats a connection.
 #[derive(Clone)]
 enum Manner {
     /// Answers all requests with this status and an empty object.
@@ -29,7 +29,7 @@ enum Manner {
     Older,
     /// Passes bytes on to the server at this address, and back.
     Relays(String),
-    /// The same, with its own address replaced by the server's, and back.
+    /// The same, but replaces its own address by the server's, and back.
     Rewrites(String),
 }
 
@@ -43,7 +43,7 @@ impl Impostor {
             for stream in listener.incoming().flatten() {
                 let (manner, record, address) =
                     (manner.clone(), Arc::clone(&record), address.clone());
-                // A client that hangs up is what some of these tests are about.
+                // Some of these tests are about clients that disconnect.
                 thread::spawn(move || drop(serve(&manner, stream, &record, &address)));
             }
         });
@@ -93,7 +93,7 @@ fn pass(
             record.lock().unwrap().extend_from_slice(&bytes[..n]);
         }
         let text = String::from_utf8_lossy(&bytes[..n]).into_owned();
-        // Ports of the system's choice have five digits, so lengths stay right.
+        // Ports that the system chooses have five digits, so lengths stay correct.
         let text = if replaced.is_empty() { text } else { text.replace(replaced, by) };
         to.write_all(text.as_bytes())?;
     }
@@ -102,7 +102,7 @@ fn pass(
 fn answer(manner: &Manner, mut stream: TcpStream, record: &Mutex<Vec<u8>>) -> std::io::Result<()> {
     let mut bytes = [0; 1 << 16];
     loop {
-        // Requests of these tests are small and come in one piece.
+        // Requests of these tests are small and arrive in one piece.
         let n = stream.read(&mut bytes)?;
         if n == 0 {
             return Ok(());
@@ -123,7 +123,7 @@ fn answer(manner: &Manner, mut stream: TcpStream, record: &Mutex<Vec<u8>>) -> st
     }
 }
 
-/// How a command ends, and what it prints.
+/// The exit code and the output of a command.
 fn told(words: &[&str]) -> (Option<i32>, String, String) {
     let output = airlock(words).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -225,7 +225,7 @@ fn another_process_on_the_port_that_the_directory_names_gets_nothing() {
         child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
         let mut child = child.stderr(std::process::Stdio::piped()).spawn().unwrap();
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        // A verb that reads nothing may be gone already.
+        // A verb that reads no input may have ended already.
         let _ = writeln!(child.stdin.take().unwrap(), "{ping}");
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned()

@@ -1,4 +1,5 @@
-//! The verbs about a server: how it is, where it listens, its end, its log and its records; and what all verbs have in common.
+//! The verbs about a server: its state, its address, its end, its log and its records, and the behaviour that all verbs
+//! share.
 
 use crate::pty::{Terminal, house};
 use crate::server_fixture::{Served, airlock, wait_for};
@@ -99,7 +100,7 @@ fn logs_are_those_of_a_server_in_the_background_and_are_followed() {
     let mut following = verb(dir.path(), &["logs", "--follow", "-n", "0"]);
     let mut following = following.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
-    // The log may be written to before it is followed; one of these lines comes after that.
+    // The server may write to the log before it is followed; one of these lines is written after that.
     let written = dir.path().join("serve.log");
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let writing = std::thread::spawn(move || {
@@ -166,7 +167,7 @@ fn journals_are_exported_as_json_lines_with_a_server_and_without() {
     assert_eq!(done(dir.path(), &["export", &open.execution()]).0, Some(1));
 }
 
-/// Each list, and how its head begins.
+/// Each list, and the start of its header.
 const LISTS: [(&[&str], &str); 11] = [
     (&["executions", "list"], "EXECUTION "),
     (&["policy", "list"], "ID "),

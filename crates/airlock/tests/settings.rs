@@ -1,4 +1,4 @@
-//! Settings outlive the server that was started with them, whoever starts the next one.
+//! Settings outlive the server that was started with them, regardless of who starts the next one.
 
 use crate::server_fixture::{self, Served, airlock};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ struct Done {
     stderr: String,
 }
 
-/// A verb on this data directory, with a home of its own and in a directory without a project.
+/// A verb on this data directory, with its own home and in a directory without a project.
 fn verb(data_dir: &Path, words: &[&str]) -> Command {
     let home = data_dir.with_extension("home");
     fs::create_dir_all(&home).unwrap();
@@ -31,7 +31,7 @@ fn done(mut command: Command) -> Done {
     Done { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// A setting's value, as the directory has it.
+/// The value of a setting that the directory records.
 fn setting(data_dir: &Path, name: &str) -> Value {
     let listed = done(verb(data_dir, &["settings", "--json"]));
     assert_eq!(listed.code, Some(0), "{listed:?}");
@@ -40,7 +40,7 @@ fn setting(data_dir: &Path, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {name} in {listed:?}"))
 }
 
-/// A server that a client started. Ended when it goes out of scope.
+/// A server that a client started. It ends when this goes out of scope.
 struct ClientStarted<'a>(&'a Path);
 
 impl ClientStarted<'_> {
@@ -52,7 +52,7 @@ impl ClientStarted<'_> {
     fn end(&self, signal: &str) {
         if let Some(pid) = self.pid() {
             let _ = Command::new("kill").args([signal, &pid.to_string()]).status();
-            // No one's child: gone when its lock is.
+            // It is not this process's child: it is gone when its lock is.
             while store::sqlite::owner_of(self.0).is_some() {
                 std::thread::yield_now();
             }
@@ -66,7 +66,7 @@ impl Drop for ClientStarted<'_> {
     }
 }
 
-/// `airlock mcp` on stdio, introduced.
+/// `airlock mcp` on stdio, after the handshake.
 struct Bridge {
     child: Child,
     stdin: ChildStdin,
@@ -152,7 +152,7 @@ fn settings_are_in_force_on_a_server_that_a_bridge_starts() {
     let id = paused["structuredContent"]["executionId"].as_str().unwrap().to_owned();
     let answered = bridge.call("resume", &json!({ "executionId": id, "action": "accept" }));
     assert_ne!(answered["structuredContent"]["status"], "completed", "{answered}");
-    // What the configuration blocks stays blocked, and the vault's key and hosts are the recorded ones.
+    // A tool that the configuration blocks stays blocked, and the vault's key and the hosts are the recorded ones.
     let blocked = bridge.call("execute", &json!({ "code": "return await tools.c.org.main.one()" }));
     assert!(blocked.to_string().contains("Tool blocked by policy"), "{blocked}");
     let vault = done(verb(&data_dir, &["vault", "status", "--json"]));
@@ -188,12 +188,12 @@ fn a_flag_that_loosens_is_refused_and_names_the_command_that_does_it() {
         assert_eq!(refused.code, Some(2), "{words:?}: {refused:?}");
         assert!(refused.stderr.contains("airlock settings set "), "{refused:?}");
     }
-    // Repeating and tightening count; the tighter value is the new record.
+    // Repeating a value and tightening it are allowed; the tighter value becomes the record.
     assert_eq!(Served::start(&data_dir, &usual).stop(), Some(0));
     assert_eq!(Served::start(&data_dir, &["--answers", "person"]).stop(), Some(0));
     let refused = done(verb(&data_dir, &["serve", "--answers", "client"]));
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    // The whole command line as the new record.
+    // The whole command line becomes the record.
     let replaced = ["--answers", "model", "--replace-settings"];
     assert_eq!(Served::start(&data_dir, &replaced).stop(), Some(0));
     let recorded = ["answers", "config"].map(|name| setting(&data_dir, name)["value"].clone());
@@ -212,7 +212,7 @@ fn a_setting_is_changed_with_the_server_up_and_down_and_each_change_says_who_and
     let asked = agent.execute(asks).question();
     let set = done(verb(&data_dir, &["settings", "set", "answers", "person"]));
     assert_eq!(set.code, Some(0), "{set:?}");
-    // It counts from the next decision on, without a restart.
+    // The value applies from the next decision on, without a restart.
     assert_eq!(accepts(&asked), 403);
     assert_eq!(agent.get("/api/settings").status, 403);
     let body = r#"{"name":"answers","value":"model"}"#;
@@ -309,7 +309,7 @@ fn the_administrators_variable_has_a_name_of_its_own_and_32_characters() {
     }
 }
 
-/// The bridge's server is asked to stop; the paused execution and the bridge go on with the operator's.
+/// The bridge's server is asked to stop; the paused execution and the bridge continue with the operator's.
 #[test]
 fn an_operators_server_replaces_one_that_a_bridge_started() {
     let dir = tempfile::tempdir().unwrap();
@@ -386,7 +386,7 @@ fn a_configuration_file_that_is_missing_or_wrong_keeps_the_server_from_starting(
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("sorces"), "{refused:?}");
     assert!(!data_dir.join("tokens").exists() && !data_dir.join("settings.json").exists());
-    // A recorded file that is deleted is missed, whoever starts the server.
+    // If a recorded file is deleted, every later start fails.
     fs::write(&wrong, BLOCKS).unwrap();
     Served::start(&data_dir, &["--config", wrong.to_str().unwrap()]).stop();
     fs::remove_file(&wrong).unwrap();
@@ -408,7 +408,7 @@ fn a_port_in_use_is_explained_before_anything_is_written() {
     assert!(!data_dir.join("tokens").exists() && !data_dir.join("settings.json").exists());
 }
 
-/// The account of this test can log in: what shares it is not protected.
+/// The account of this test can log in: a client that shares it has the same access, so nothing is protected.
 #[test]
 fn operator_mode_needs_an_account_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
@@ -421,7 +421,7 @@ fn operator_mode_needs_an_account_of_its_own() {
     served.stop();
     let refused = done(verb(&data_dir, &["settings", "set", "operator-mode", "on"]));
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    // A directory of a server that had an account of its own.
+    // A directory of a server that had its own account.
     let store = store::sqlite::SqliteStore::open(&data_dir).unwrap();
     let on = r#"{"value":"on","by":"test","at":1}"#.to_owned();
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -440,7 +440,7 @@ fn operator_mode_needs_an_account_of_its_own() {
     assert!(shown.stdout.contains("may share its account with agents"), "{shown:?}");
 }
 
-/// With an account that no one can log in with. Only root can start processes under one.
+/// With an account that cannot log in. Only root can start processes under one.
 #[test]
 fn operator_mode_ends_every_admin_secret_and_prints_no_link() {
     const NOBODY: u32 = 65_534;
@@ -480,7 +480,7 @@ fn operator_mode_ends_every_admin_secret_and_prints_no_link() {
     assert_eq!(served.client_with(&admin).get("/api/tokens").status, 401);
     assert_eq!(served.client("run").execute("return 1").status, 200);
     served.stop();
-    // Also where it was switched on before the first start: no secret of an administrator is ever written.
+    // Also if it was switched on before the first start: a secret of an administrator is never written.
     let set = done(as_nobody(verb(&fresh, &words)));
     assert_eq!(set.code, Some(0), "{set:?}");
     for data_dir in [&data_dir, &fresh] {

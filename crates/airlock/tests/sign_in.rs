@@ -12,7 +12,7 @@ fn fresh() -> (TempDir, Served) {
     (dir, served)
 }
 
-/// Runs a verb against a server's data directory; its exit code, output and complaints.
+/// Runs a verb against a server's data directory. Returns its exit code, its output and its errors.
 fn verb(served: &Served, words: &[&str]) -> (Option<i32>, String, String) {
     let output = airlock(words).arg("--data-dir").arg(&served.data_dir).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap().trim().to_owned();
@@ -31,7 +31,7 @@ fn code(link: &str) -> String {
     link.split_once("#code=").unwrap().1.to_owned()
 }
 
-/// Signs a tab without keys in; its client.
+/// Signs in a tab without keys, and returns its client.
 fn tab(served: &Served) -> Client {
     let code = code(&printed(served, &["sign-in"]));
     let body = json!({ "code": code }).to_string();
@@ -40,7 +40,7 @@ fn tab(served: &Served) -> Client {
     served.client_with(answer.json()["token"].as_str().unwrap())
 }
 
-/// Starts the server again where it listened before.
+/// Starts the server again at the same address.
 fn restart(served: Served) -> Served {
     let (address, data_dir) =
         (served.url.strip_prefix("http://").unwrap().to_owned(), served.data_dir.clone());
@@ -48,7 +48,7 @@ fn restart(served: Served) -> Served {
     Served::start(&data_dir, &["--listen", &address])
 }
 
-/// Calls an asynchronous function in the page and returns what it resolves to.
+/// Calls an asynchronous function in the page and returns the value to which it resolves.
 async fn call(browser: &Browser, body: &str) -> Value {
     let script = format!(
         "const done = arguments[arguments.length - 1]; (async () => {{ {body} }})().then(done, (e) => done('failed: ' + e));"
@@ -65,7 +65,7 @@ async fn proof(browser: &Browser, method: &str, path: &str, body: &str) -> Vec<(
     headers.iter().map(|(name, value)| (name.clone(), value.as_str().unwrap().into())).collect()
 }
 
-/// Sends a request with these headers from outside the browser; its status.
+/// Sends a request with these headers from outside the browser, and returns its status.
 fn replay(
     served: &Served,
     method: &str,
@@ -233,7 +233,7 @@ async fn sessions_are_listed_and_ended_on_the_page_and_by_command() {
     assert_eq!(exit, Some(1));
     assert!(stderr.contains("There is no such browser session"), "{stderr}");
 
-    // Sign-out ends the session here and there, and deletes the key.
+    // Sign-out ends the session on the server and in the page, and deletes the key.
     browser.goto("about:blank").await;
     browser.goto(&printed(&served, &["sign-in"])).await;
     browser.sees("Nothing waits for you.").await;
@@ -271,19 +271,19 @@ async fn what_needs_admin_asks_for_a_code_that_raises_one_tab() {
     let rules = served.client("admin").get("/api/policies").body;
     assert!(rules.contains("demo.one"), "{rules}");
 
-    // The same tab is raised, and still cannot make codes for itself.
+    // The same tab is elevated, and still cannot create codes for itself.
     let refused = "const { post } = await import('/console/api.js'); return post('/api/sign-in/codes', { admin: true }).then(() => 'made', (e) => e.status)";
     assert_eq!(call(&browser, refused).await, json!(403));
     let raised =
         "return (await (await import('/console/api.js')).get('/api/session')).body.elevated";
     assert_eq!(call(&browser, raised).await, json!(true));
-    // It is nowhere but in the memory of this tab.
+    // The elevation exists only in the memory of this tab.
     browser.client.refresh().await.unwrap();
     browser.sees("Nothing waits for you.").await;
     assert_eq!(call(&browser, raised).await, json!(false));
     browser.run(&format!("(async () => {{ {} }})()", block.replace("PATTERN", "two"))).await;
     browser.sees("This needs the scope admin").await;
-    // The token itself does as well, and is not stored.
+    // The token itself elevates too, and is not stored.
     let admin = std::fs::read_to_string(served.data_dir.join("tokens/admin")).unwrap();
     browser.fill("input[name=elevation]", admin.trim()).await;
     browser.click("fieldset button.yes").await;
@@ -403,7 +403,7 @@ fn the_servers_account_signs_in_without_a_token() {
     assert_eq!(tab(&served).get("/api/session").json()["name"], json!("admin"));
     assert!(printed(&served, &["sign-in", "--admin"]).len() > 40);
     assert!(printed(&served, &["open", "--print"]).contains("#code="));
-    // It is good for nothing else.
+    // The key is valid for nothing else.
     for path in ["/api/session", "/api/sessions", "/api/questions", "/api/tokens", "/metrics"] {
         assert_eq!(served.client_with(&key).get(path).status, 401, "{path}");
     }
@@ -413,7 +413,7 @@ fn the_servers_account_signs_in_without_a_token() {
     assert_ne!(std::fs::read_to_string(&file).unwrap().trim(), key, "each run has its own");
     assert_eq!(served.client_with(&key).post("/api/sign-in/codes", "").status, 401);
     assert!(printed(&served, &["sign-in"]).contains("#code="));
-    // A token that may not answer is not replaced by the key.
+    // The key does not replace a token that may not answer.
     let (exit, _, stderr) = verb(&served, &["sign-in", "--token", "alk_made-up"]);
     assert_eq!(exit, Some(1), "{stderr}");
 }

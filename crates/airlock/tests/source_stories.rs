@@ -1,5 +1,5 @@
-//! Sources as people meet them: added at the terminal, detected, previewed, read page by page and anew; and what
-//! happens beside one that is slow, floods, lies or is far too large.
+//! Sources as people use them: added at the terminal, detected, previewed, read page by page and again; and the effects
+//! of a source that is slow, floods, lies or is far too large.
 
 use crate::server_fixture::{self, wait_for};
 use crate::source_fixture::{House, api};
@@ -116,7 +116,7 @@ fn a_server_that_is_slow_or_floods_holds_up_nobody() {
     let house = House::with(&config);
     house.ready("fine");
     assert_eq!(house.run("return (await tools.fine.org.main.ok()).data"), 1);
-    // Whoever asks about sources does not wait for the slow one either.
+    // Requests about sources do not wait for the slow one either.
     assert_eq!(house.admin().get("/api/connections").status, 200);
     assert_eq!(house.source("slow").unwrap()["trouble"], "it is being read");
     let why = trouble(&house, "flood");
@@ -150,7 +150,7 @@ fn a_description_that_is_too_large_lies_or_never_comes_is_told_by_name() {
     assert!(sources[0]["trouble"].as_str().unwrap().contains("source liar"), "{sources}");
 }
 
-/// Why a source cannot be read, once that is known.
+/// The reason why a source cannot be read, once it is known.
 fn trouble(house: &House, slug: &str) -> String {
     wait_for(|| {
         let why = house.source(slug)?["trouble"].as_str()?.to_owned();
@@ -182,7 +182,7 @@ fn integrations_and_connections_are_changed_over_http() {
     assert_eq!(told["baseUrl"], "http://127.0.0.1:9/v2", "{told}");
     assert_eq!(told["changedTools"], json!(["t.makeB", "t.readA"]), "they go elsewhere: {told}");
     assert_eq!(admin.post(config, r#"{"mode":"mix"}"#).status, 400);
-    // One way in for each kind of source, and the same behind all of them.
+    // There is one route for each kind of source, and all of them behave the same.
     for same in ["/api/graphql/integrations/api/config", "/api/mcp/servers/api/config"] {
         assert_eq!(admin.get(same).json(), admin.get(config).json(), "{same}");
         assert_eq!(admin.post(same, r#"{"mode":"mix"}"#).status, 400);

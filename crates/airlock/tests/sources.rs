@@ -1,5 +1,5 @@
-//! Sources as users have them: real MCP servers, programs, APIs that are added and configuration that changes,
-//! under the real binary.
+//! Sources as users have them: real MCP servers, programs, APIs that are added and configuration that changes, under
+//! the real binary.
 
 use crate::echo::Echo;
 use crate::npm;
@@ -55,7 +55,8 @@ fn a_real_mcp_server_is_searched_described_called_and_comes_back_after_a_crash()
     assert_eq!(error["code"], "invalid_tool_arguments", "{wrong}");
     assert!(error["message"].as_str().unwrap().contains("do not fit"), "{wrong}");
 
-    // Both the reaper and the server say the mark; whichever dies, the next call starts both anew.
+    // The command lines of the reaper and of the server both contain the mark. If either dies, the next call starts
+    // both again.
     processes(&mark).into_iter().for_each(kill);
     wait_for(|| processes(&mark).is_empty().then_some(()));
     let again = wait_for(|| {
@@ -193,7 +194,7 @@ fn a_connection_holds_a_secret_and_never_shows_it() {
     assert_eq!(tools[0]["address"], "tools.c.user.myOwn.env", "{tools}");
     let schema = house.admin().get("/api/tools/schema?address=tools.c.user.myOwn.env").json();
     assert_eq!(schema["name"], "env", "{schema}");
-    // What we know is not what programs that we start know.
+    // Programs that the server starts do not inherit its variables.
     let env = house.run("return (await tools.c.user.myOwn.env()).data");
     assert!(!env.as_str().unwrap().contains("AIRLOCK_"), "{env}");
 }
@@ -269,7 +270,7 @@ fn a_refreshed_description_never_widens_what_is_allowed() {
     let verdicts = |house: &House| tools.each_ref().map(|tool| house.verdict(tool));
     assert_eq!(verdicts(&house), ["allow"; 3], "nobody asks about what is not there");
 
-    // What only read begins to change things, and something is new.
+    // An operation that only read now changes things, and another one is new.
     let wider = [("post", "/a", "readA"), ("post", "/b", "makeB"), ("delete", "/c", "dropC")];
     std::fs::write(&spec, api(&wider)).unwrap();
     let (code, printed, noted) = house.says(&["source", "refresh", "api"]);
@@ -286,7 +287,7 @@ fn a_refreshed_description_never_widens_what_is_allowed() {
     assert_eq!(printed, "ask\n");
     assert!(noted.contains("the tool is newer than that approval"), "{noted}");
 
-    // A name counts also for what comes later, and saying a pattern again covers what is there by now.
+    // A rule for an exact name also covers later tools, and repeating a pattern covers the tools that exist by then.
     let named = json!({ "owner": "org", "pattern": tools[2], "action": "approve" });
     house.admin().post("/api/policies", &named.to_string());
     assert_eq!(verdicts(&house), ["ask", "allow", "allow"]);
@@ -315,7 +316,7 @@ fn a_connection_is_written_over_only_where_that_is_wanted() {
     assert_ne!(description(), "new");
     assert_eq!(add(&["--description", "new", "--replace"]).0, Some(0));
     assert_eq!(description(), "new");
-    // As Executor's clients know it, the route itself writes over what is there.
+    // As Executor's clients expect, the route itself overwrites an existing connection.
     let body = json!({ "integration": "c", "name": "mine", "template": "bearer", "value": "two" });
     assert_eq!(house.admin().post("/api/connections", &body.to_string()).status, 200);
     assert_eq!(house.says(&["connection", "remove", "c", "mine"]).0, Some(0));
@@ -343,7 +344,7 @@ fn the_headers_of_an_api_are_printed_only_where_they_are_asked_for() {
     assert_eq!(long["http"]["status"], 200, "{long}");
     let whole = call(&["--json"]);
     assert_eq!(whole["structured"]["result"]["http"]["status"], 200, "{whole}");
-    // A connection without a credential holds nothing that could be lost.
+    // A connection without a credential contains nothing that could be lost.
     let (code, _, noted) =
         house.says(&["connection", "add", "things", "--template", "bearer", "--value", "x"]);
     assert_eq!(code, Some(0), "{noted}");

@@ -39,7 +39,7 @@ async fn a_call_is_approved_where_it_was_made() {
     house.shutdown().await;
 }
 
-/// `airlock mcp install` asks on a terminal who may answer, and says what each value means.
+/// `airlock mcp install` asks on a terminal who may answer, and explains each value.
 #[tokio::test]
 async fn installing_a_client_asks_who_may_answer() {
     let (dir, served) = fresh();
@@ -87,7 +87,7 @@ async fn a_no_fails_the_call_and_later_leaves_the_question_open() {
     let waiting = executions(&served, "paused");
     assert_eq!(waiting.len(), 1);
 
-    // It is taken up where it was left, and what the program asks next is asked there too.
+    // `resume` continues the execution at the open question, and also asks the program's next question.
     let id = waiting[0]["executionId"].as_str().unwrap();
     let mut terminal = open(&served, &house, &["resume", id]).await;
     terminal.sees("\"approved\":true").await;
@@ -108,7 +108,7 @@ async fn questions_come_one_after_the_other_and_what_others_answer_is_taken_back
     terminal.sees("[l]ater: ").await;
     let open = served.client("admin").get(&format!("/api/executions/{run}/questions")).json();
     let asked = open["questions"][0]["executionId"].as_str().unwrap().to_owned();
-    // Somebody else is quicker with the second; the third is asked instead.
+    // Another client answers the second question first; the terminal asks the third instead.
     assert_eq!(served.client("run").resume(&asked, "accept").status, 200);
     terminal.sees("answered by run meanwhile").await;
     terminal.sees("\"text\": \"c\"").await;

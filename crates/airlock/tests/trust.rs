@@ -1,4 +1,4 @@
-//! A project's configuration file counts in the version that a person trusted.
+//! A project's configuration file applies in the version that a person trusted.
 
 use crate::pty;
 use crate::server_fixture::{Served, airlock, wait_for};
@@ -6,14 +6,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
-/// A project with a file, and a data directory beside it.
+/// A project with a configuration file, and a data directory beside it.
 struct Project {
     folder: tempfile::TempDir,
     data_dir: PathBuf,
     log: PathBuf,
 }
 
-/// Adds a tool, approves another, blocks a third, and would start processes and send notices.
+/// Adds a tool, approves another, blocks a third, and requests processes and notices.
 const FILE: &str = "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\n\
                     [[policies]]\npattern = 'demo.ask'\naction = 'approve'\n\
                     [[policies]]\npattern = 'demo.add'\naction = 'block'\n\
@@ -44,14 +44,14 @@ impl Project {
     }
 
     fn write(&self, text: &str) {
-        // Renamed, so that a server never sees half of it.
+        // Renamed into place, so that a server never sees half of it.
         let new = self.folder.path().join("new.toml");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.file()).unwrap();
     }
 }
 
-/// What a server permits: whether the project's tool is there, whether `demo.ask` needs no person, and whether `demo.add`
+/// What a server permits: whether the project's tool exists, whether `demo.ask` needs no person, and whether `demo.add`
 /// is blocked.
 fn permitted(served: &Served) -> [bool; 3] {
     let client = served.client("admin");
@@ -75,22 +75,22 @@ fn a_projects_file_counts_once_it_is_trusted_and_a_change_counts_only_where_it_t
         "the console shows it"
     );
     assert!(notice(&served, "run").is_null());
-    // Trusted while the server runs: it notices by itself.
+    // Trusted while the server runs: the server notices the change.
     let trusted = project.verb(&["trust"]);
     assert!(trusted.status.success(), "{trusted:?}");
     wait_for(|| (permitted(&served) == [true, true, true]).then_some(()));
-    // Not even then may a project's file start processes.
+    // Even a trusted project file may not start processes.
     let client = served.client("admin");
     let exists = |tool: &str| {
         client.get(&format!("/api/policies/test?tool={tool}")).json()["toolExists"].clone()
     };
     assert_eq!(exists("process.run"), false);
-    // An agent edits the file: nothing that the trusted version blocks is lost, nothing is added but a block.
+    // An agent edits the file: the trusted version's blocks stay in force, and only a block can be added.
     project.write("[[policies]]\npattern = 'demo.ask'\naction = 'block'\n[[policies]]\npattern = '*'\naction = 'approve'\n");
     let ask = || client.get("/api/policies/test?tool=demo.ask").json()["verdict"].clone();
     wait_for(|| (ask() == "refuse").then_some(()));
     assert_eq!(permitted(&served), [true, false, true]);
-    // The next start says the same, wherever it happens.
+    // The next start gives the same result, in any directory.
     served.kill();
     let served = project.serve(&[]);
     assert_eq!(ask_of(&served), "refuse");
@@ -99,7 +99,7 @@ fn a_projects_file_counts_once_it_is_trusted_and_a_change_counts_only_where_it_t
     let checked = project.verb(&["doctor"]);
     let text = String::from_utf8(checked.stdout).unwrap();
     assert!(text.contains("has changed since it was trusted"), "{text}");
-    // Trusted anew, the new version counts alone.
+    // Once trusted again, only the new version applies.
     assert!(project.verb(&["trust"]).status.success());
     wait_for(|| (!permitted(&served)[0]).then_some(()));
     served.stop();
@@ -146,7 +146,7 @@ fn no_notice_is_sent_by_a_projects_file() {
     assert_eq!(project.verb(&["trust", "/no/such/airlock.toml"]).status.code(), Some(1));
 }
 
-/// The yes at `serve` on a terminal.
+/// The confirmation of `serve` on a terminal.
 #[tokio::test]
 async fn a_person_at_the_terminal_trusts_the_file_by_a_yes() {
     let project = Project::new(FILE);

@@ -1,11 +1,11 @@
-//! What the clients of each protocol see of a call whose source is not available.
+//! The error that the clients of each protocol receive for a call whose source is not available.
 
 use crate::repl_client::{self, Spoken};
 use crate::server_fixture::{Client, wait_for};
 use crate::source_fixture::House;
 use serde_json::{Value, json};
 
-/// What the call comes to, as each protocol gives it to programs.
+/// The result of the call, as each protocol passes it to programs.
 const CALL: &str = "await tools.shell.org.main.read({})";
 
 /// An MCP server of a few lines of shell. Its only tool reads.
@@ -19,7 +19,7 @@ while read -r line; do
 done
 "#;
 
-/// A server whose source is described and does not start, and calls wait for it no longer than a moment.
+/// A server whose source is described and does not start. Calls wait for it only a moment.
 fn dead_source() -> House {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("server.sh");

@@ -1,4 +1,4 @@
-//! Secrets of connections, under the real binary: sealed at rest, used where they belong, and never seen elsewhere.
+//! Secrets of connections, under the real binary: sealed at rest, used where they belong, and visible nowhere else.
 
 use crate::echo::{Echo, connect};
 use crate::server_fixture::{Client, Served, airlock, good, wait_for};
@@ -13,7 +13,7 @@ fn no_file_of_the_data_directory_holds_a_secret_and_old_ones_are_sealed() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let api = Echo::start();
-    // As earlier versions kept it.
+    // The format of earlier versions.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = SqliteStore::open(&data).unwrap();
@@ -152,7 +152,7 @@ fn a_connection_is_checked_and_a_missing_secret_is_asked_of_a_person() {
     );
     assert_eq!(health("later")["healthy"], false);
 
-    // The agent's program pauses with a link; a person enters the secret; the same call goes on.
+    // The agent's program pauses with a link; a person enters the secret; the same call continues.
     let agent = served.client("run");
     let paused = agent.execute("return (await tools.things.org.later.t.change({})).ok");
     let approved = agent.resume(&paused.question(), "accept");
@@ -186,7 +186,7 @@ fn a_connection_is_checked_and_a_missing_secret_is_asked_of_a_person() {
         &CANARIES,
         "the journal",
     );
-    // A program is kept to the letter; what it is told back is not.
+    // A program is stored unchanged; text that is returned to the caller is redacted.
     let thrown = admin.execute(&format!("throw new Error('{}')", CANARIES[7]));
     assert!(thrown.body.contains("[redacted]"), "{thrown:?}");
     unseen(thrown.body.as_bytes(), &CANARIES, "an answer");

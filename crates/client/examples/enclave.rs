@@ -1,7 +1,7 @@
 //! Runs a program on an Airlock server, sealed end to end, with a tool that runs here.
 //!
 //! `cargo run -p client --example enclave -- http://127.0.0.1:4788 TOKEN`
-#![expect(clippy::print_stdout, reason = "an example says what it hears")]
+#![expect(clippy::print_stdout, reason = "an example prints the events")]
 
 use client::enclave::{EnclaveClient, EnclaveError, EncryptionMode, Options, SessionRequest};
 use serde_json::json;

@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs the program in a runner that `command` starts; its result as execbox has it.
+/// Runs the program in a runner that `command` starts, and returns its result in execbox's format.
 pub(crate) async fn run(command: RunnerCommand) -> Result<lifecycle::Json, Box<dyn Error>> {
     let number = json!({"type": "number"});
     let add = ProvidedTool::new("add", |input, _context| async move {
@@ -56,7 +56,7 @@ pub(crate) async fn run(command: RunnerCommand) -> Result<lifecycle::Json, Box<d
     });
     let math = ToolProvider::new("math").tool(add).tool(greet).resolve()?;
 
-    // A runner that does not answer is killed; what it started dies with it.
+    // A runner that does not answer is killed, together with the processes that it started.
     let options = Options { timeout: Some(Duration::from_secs(2)), ..Options::default() };
     let executor = PooledRunners::new(command, PoolSize::default()).options(options);
     let result = executor.execute(ExecboxProgram::new(PROGRAM).provider(math)).await;

@@ -1,4 +1,4 @@
-//! Airlock inside another program: a tool of its own, a script that calls it, and the script's value.
+//! Embeds Airlock in another program: defines a tool, runs a script that calls it, and prints the script's value.
 
 use engine::{Config, Engine};
 use lifecycle::ExecutionOutcome;

@@ -1,13 +1,13 @@
 //! The examples of the documentation work.
 
-/// What an example prints.
+/// Returns the output of an example.
 #[expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
     reason = "an example is a program of its own, and a test stops when it cannot go on"
 )]
 fn shown(example: &str) -> String {
-    // Cargo builds examples before tests, beside the folder of the tests.
+    // Cargo builds examples before tests, in a folder next to that of the tests.
     let here = std::env::current_exe().unwrap();
     let example = here.parent().unwrap().parent().unwrap().join("examples").join(example);
     let output = std::process::Command::new(example).output().unwrap();

@@ -1,5 +1,5 @@
-//! Compares with what Node answered: `node/record.mjs` recorded it, the first line names the versions. What differs on
-//! purpose or by versions of CLDR is listed in `node/differences.txt`, and asserted: an upgrade of either side shows here.
+//! Compares the host with results that `node/record.mjs` recorded; the first line names the versions. Differences by
+//! design or by CLDR version are listed in `node/differences.txt` and asserted, so that an upgrade of either side shows.
 
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 const RECORDED: &str = include_str!("node/recorded.jsonl");
 const DIFFERENCES: &str = include_str!("node/differences.txt");
 
-/// What we answer to a recorded case.
+/// Returns our result for a recorded case.
 fn ours(
     service: &str,
     locale: &str,
@@ -50,29 +50,29 @@ fn sorted(settings: &str, words: &[String]) -> String {
     text
 }
 
-/// Node's answer, as it would be by the rules in which we differ everywhere.
+/// Converts Node's result by the rules in which the host differs in all cases.
 fn by_our_rules(service: &str, locale: &str, options: &Value, mut theirs: Value) -> Value {
     if let Some(shown) = theirs.as_object_mut() {
-        // The name of a zone is that of the time zone database, not ICU's older one.
+        // Time zones have the name of the time zone database, not ICU's older name.
         if shown.get("timeZone").is_some_and(|it| it == "Asia/Calcutta") {
             shown.insert("timeZone".into(), "Asia/Kolkata".into());
         }
-        // Its ICU takes an hour from 0 to 11 for `hour12: true` in countries with 24 hours; ECMA-402 says 12 to 11 but in Japan.
+        // For `hour12: true` where 24 hours are usual, Node's ICU uses hours 0 to 11; ECMA-402 has 12 to 11 but in Japan.
         if shown.get("hourCycle").is_some_and(|it| it == "h11") && locale != "ja" {
             shown.insert("hourCycle".into(), "h12".into());
         }
-        // It takes the first letter of a quoted "de" for a day.
+        // Node's ICU takes the first letter of a quoted "de" for a day.
         if service == "date.resolved"
             && options.get("dateStyle").is_none()
             && options.get("day").is_none()
         {
             shown.remove("day");
         }
-        // Its services differ in the locales that they name; ours name the same.
+        // Node's services report different locales; ours all report the same one.
         if matches!(service, "plural.resolved" | "collator.resolved") {
             shown.insert("locale".into(), locale.into());
         }
-        // This V8 shows the rounding of NumberFormat only.
+        // This version of V8 reports the rounding options of NumberFormat only.
         if service == "plural.resolved" {
             for (name, value) in [
                 ("roundingMode", "halfExpand"),
@@ -84,14 +84,14 @@ fn by_our_rules(service: &str, locale: &str, options: &Value, mut theirs: Value)
             shown.insert("roundingIncrement".into(), 1.into());
         }
     }
-    // It replaces the narrow space in `format` and not in `formatToParts`: together, our parts are the text.
+    // V8 replaces the narrow space in `format` but not in `formatToParts`; our parts join to the same text as `format`.
     if service == "date.parts" {
         return serde_json::from_str(&theirs.to_string().replace('\u{202f}', " ")).unwrap();
     }
     theirs
 }
 
-/// Every case whose answer is another one, as `differences.txt` has it.
+/// Returns the cases with a different result, in the format of `differences.txt`.
 fn differing() -> BTreeMap<String, String> {
     let mut differing = BTreeMap::new();
     for line in RECORDED.lines().skip(1) {
@@ -111,7 +111,7 @@ fn differing() -> BTreeMap<String, String> {
     differing
 }
 
-/// The listed differences; lines that begin with `#` give the reason of those that follow.
+/// Returns the listed differences; a line that begins with `#` gives the reason for those that follow.
 fn listed() -> BTreeMap<String, String> {
     let lines = DIFFERENCES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines

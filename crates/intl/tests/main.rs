@@ -1,4 +1,4 @@
-//! The host beside what Node answered, and what it does not have.
+//! Compares the host with recorded results of Node, and tests the features that it lacks.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod against_node;

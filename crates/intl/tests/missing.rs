@@ -1,4 +1,4 @@
-//! What ECMA-402 has and this host has not fails with a sentence, and the data is that which the fingerprint names.
+//! Features of ECMA-402 that the host lacks fail with an explanation, and the data matches the fingerprint.
 
 use intl::{IntlError, answer_request, compare};
 use std::cmp::Ordering;
@@ -22,7 +22,7 @@ fn what_is_missing_fails_with_a_sentence() {
         ("number.new", "de", r#"{"numberingSystem":"hanidec"}"#, "the numbering system hanidec"),
         ("date.new", "zh-u-nu-hanidec", "{}", "the numbering system hanidec"),
         ("date.new", "en", r#"{"calendar":"hebrew"}"#, "the calendar \"hebrew\", only \"gregory\""),
-        // Their years are others: a Gregorian date would be wrong in silence.
+        // These calendars count years differently: a Gregorian date would be silently wrong.
         (
             "date.new",
             "th",
@@ -60,7 +60,7 @@ fn a_search_finds_what_node_finds_or_fails() {
     let german = collator("de", "base");
     assert_eq!(compare(&german, "Ä", "ae"), Ok(Ordering::Equal));
     assert_eq!(compare(&german, "a", "ä"), Ok(Ordering::Less));
-    // Sorted, these are letters of their own.
+    // In sorting, these are separate letters.
     assert_eq!(compare(&collator("pl", "base"), "l", "ł"), Ok(Ordering::Equal));
     assert_eq!(compare(&collator("es", "base"), "n", "ñ"), Ok(Ordering::Less));
     let refused = compare(&collator("en", "base"), "ا", "أ").unwrap_err();

@@ -1,4 +1,4 @@
-//! Answers that arrive together: one decision for all of them.
+//! Answers that arrive in one batch: one decision covers all of them.
 
 use lifecycle::*;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ fn me() -> CallerName {
     CallerName("me".into())
 }
 
-/// A program with two calls that wait for approval, and their questions.
+/// Returns a program with two calls that wait for approval, and the ids of their questions.
 fn two_held() -> (State, Policy, [QuestionId; 2]) {
     let rule = PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
     let policy = Policy::new(vec![vec![PolicyRule { editable: true, ..rule }]]);

@@ -6,7 +6,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            // Tests make up callers.
+            // Tests may invent callers.
             if !path.ends_with("tests") {
                 sources(&path, found);
             }

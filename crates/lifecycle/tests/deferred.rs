@@ -1,4 +1,4 @@
-//! Calls whose sources are not available: what is recorded, and what becomes of an accept.
+//! Calls whose sources are not available: the recorded events, and the fate of an accept.
 
 use lifecycle::*;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ struct Story {
 }
 
 impl Story {
-    /// A program that has called `mail.send`, about which the catalogue says this.
+    /// Starts a program that has called `mail.send`, for which the catalogue returned `admission`.
     fn calling(admission: CallAdmission) -> (Self, Vec<Event>) {
         let mut story = Self { state: State::default(), n: 0 };
         story.submit(Intent::Start {
@@ -94,8 +94,8 @@ fn a_call_waits_for_its_source_and_is_then_decided_on_as_any_other() {
     let (mut story, events) = Story::calling(unavailable());
     assert_eq!(events[1..], [DEFERRED]);
     let rest = Intent::Rest { inputs: InputIndex(0), active_ms: 1 };
-    assert_eq!(story.submit(rest), [], "it waits for nobody whom a pause would tell");
-    assert!(story.state.waits_for_people_or_sources(), "the active clock stands still");
+    assert_eq!(story.submit(rest), [], "it waits for no person who would need to see a pause");
+    assert!(story.state.waits_for_people_or_sources(), "the active clock does not advance");
     assert_eq!(story.submit(Intent::Recover), [DEFERRED], "it waits again after a restart");
     let events = story.admit(fit(false, false, "1"));
     let revision = Some(ToolRevision::from_text("1"));
@@ -135,14 +135,14 @@ fn an_accepted_call_that_reached_no_tool_asks_again_or_goes_out_with_the_same_ac
         story
     };
     for read_only in [true, false] {
-        // It is back as it was.
+        // The tool is available again and unchanged.
         let mut story = accepted(read_only);
         assert_eq!(story.admit(fit(read_only, true, "1"))[1], DISPATCHED, "the same attempt");
-        // It is another.
+        // The tool is available again with another revision.
         let mut story = accepted(read_only);
         story.admit(fit(read_only, true, "2"));
         assert!(story.asked().1.contains("has changed since"), "{:?}", story.asked());
-        // It is gone.
+        // Its source is unavailable after a restart.
         let mut story = accepted(read_only);
         story.submit(Intent::Recover);
         story.admit(unavailable());

@@ -1,4 +1,4 @@
-//! Arguments that whoever approves a call changes: where that is allowed, and what becomes of them.
+//! Arguments that the approver of a call changes: when this is allowed, and how the change is recorded.
 
 use lifecycle::*;
 use uuid::Uuid;
@@ -18,14 +18,14 @@ fn start() -> Intent {
     Intent::Start { program, caller: me(), limits, seed, terms }
 }
 
-/// The tool is there and takes the arguments.
+/// The admission of a call whose tool exists and accepts the arguments.
 fn fit() -> CallAdmission {
     let nature = ToolNature { read_only: false, runs: ToolHost::Here };
     let revision = Some(ToolRevision::from_text("1"));
     CallAdmission::Fit { nature, traits: ToolTraits::lasting(false), about: None, revision }
 }
 
-/// A call that is held, of a tool whose policy lets arguments be changed or not.
+/// Returns a held call of a tool whose policy allows or forbids editing the arguments.
 fn held(editable: bool) -> (State, Policy, QuestionId) {
     let rule = PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
     let policy = Policy::new(vec![vec![PolicyRule { editable, ..rule }]]);
@@ -78,7 +78,7 @@ fn changed_arguments_go_to_the_tool_and_the_programs_own_call_stays_what_it_was(
     let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json(r#"{"to":"ann"}"#));
     let again = Intent::Call { call, tool, args, line: None, alias: None, admission: fit() };
     assert_eq!(submitted(&mut state, &policy, again), Ok(vec![]), "replay finds its own call");
-    // Tried again after a crash, it is the changed call that is in doubt.
+    // After a crash, the question about a retry shows the changed arguments.
     submitted(&mut state, &policy, Intent::Recover).unwrap();
     let asked = state.open_questions().next().unwrap();
     assert!(asked.message.contains("bob") && !asked.editable, "{}", asked.message);

@@ -1,4 +1,4 @@
-//! After the store lost entries: nothing is dispatched before a person continues the execution, and nothing twice silently.
+//! After the store lost entries: no call is dispatched before a person continues the execution, and none twice silently.
 
 use lifecycle::*;
 use uuid::Uuid;
@@ -34,7 +34,7 @@ impl Story {
         Ok(events)
     }
 
-    /// The last event of a call of a tool that needs an approval or not.
+    /// Makes a call of a tool, which needs an approval or not, and returns the last event.
     fn call(&mut self, read_only: bool, asks: bool) -> Event {
         let call = CallId(u32::try_from(self.state.calls.len()).unwrap()).next();
         let (tool, args) = (ToolPath::parse("mail.send").unwrap(), json("{}"));

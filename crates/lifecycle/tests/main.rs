@@ -1,4 +1,4 @@
-//! The rules through the public functions: properties for any order of intents, and single cases.
+//! Tests the rules through the public functions: properties for any order of intents, and single cases.
 #![expect(
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,

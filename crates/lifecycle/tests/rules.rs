@@ -1,4 +1,4 @@
-//! Whatever anybody asks for, in whatever order, the rules hold.
+//! Property tests: the rules hold for any intents in any order.
 
 use crate::wishes::{
     Wish, admission, answer, edition, fitted, json, live, me, outcome, unavailable, wish,
@@ -12,7 +12,7 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     prop::collection::vec(wish(), 0..120)
 }
 
-/// The soak's number, else that of `PROPTEST_CASES`, else a thousand.
+/// Returns the number of cases: the soak's, else that of `PROPTEST_CASES`, else 1,000.
 fn n_cases() -> u32 {
     if std::env::var_os("AIRLOCK_SOAK").is_some() {
         return 100_000;
@@ -21,7 +21,7 @@ fn n_cases() -> u32 {
     given.and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
-/// A call that asks: in which of two executions, of which tool in which edition, and what is answered.
+/// A call that needs an approval: its execution (of two), its tool, the tool's edition, and the answer.
 #[derive(Debug, Clone, Copy)]
 struct Asking {
     execution: usize,
@@ -40,8 +40,8 @@ fn asking() -> impl Strategy<Value = Asking> {
     })
 }
 
-/// Makes the call in `state`, as a new server that knows the journal alone would, and answers what is
-/// asked. Says whether anything was.
+/// Makes the call in `state`, as a new server that has only the journal would, and answers the question if
+/// there is one. Returns whether there was one.
 fn ask(state: &mut State, n: u128, asking: Asking) -> bool {
     let policy = Policy::default();
     let mut entropy = n << 64;
@@ -197,7 +197,7 @@ proptest! {
                     prop_assert_eq!(dispatched[call], *attempt);
                     out.insert(*call);
                 }
-                // A dispatch that did not reach its tool was no attempt.
+                // A dispatch that did not reach its tool does not count as an attempt.
                 Event::CallDeferred { call } if out.remove(call) => {
                     *dispatched.entry(*call).or_insert(1) -= 1;
                 }
@@ -219,7 +219,7 @@ proptest! {
                 Event::CallMade { call, nature, .. } | Event::CallAdmitted { call, nature, .. } => {
                     harmful.insert(*call, !nature.read_only);
                 }
-                // What a tool asks by itself says nothing about calling it again.
+                // A question that the tool itself asks does not permit another call.
                 Event::CallAnswered { question, call, .. }
                     if !state.questions[question].0.kind.is_of_the_tool() =>
                 {
@@ -231,7 +231,7 @@ proptest! {
                     let n_allowed = allowed.get(call).copied().unwrap_or(0);
                     prop_assert!(*n_sent <= n_allowed + 1);
                 }
-                // It never reached its tool.
+                // The dispatch never reached its tool.
                 Event::CallDeferred { call } => {
                     n_sent.entry(*call).and_modify(|n_sent| *n_sent = n_sent.saturating_sub(1));
                 }
@@ -243,7 +243,7 @@ proptest! {
     #[test]
     fn an_accept_is_consumed_by_a_dispatch_or_the_call_asks_again(wishes in wishes()) {
         let (entries, state) = live(&wishes);
-        // What became of each accept of a call, by the next word about that call.
+        // The next event of a call determines what happened to its accept.
         let mut accepted: BTreeSet<CallId> = BTreeSet::new();
         for entry in &entries {
             match &entry.event {
@@ -413,7 +413,7 @@ fn a_result_beyond_its_bytes_fails_its_call_and_nothing_else() {
         (state.phase, &state.calls[&CallId(1)].stage),
         (ExecutionPhase::Running, &CallStage::Settled)
     );
-    assert_eq!(state.bytes, 4, "only the arguments are kept");
+    assert_eq!(state.bytes, 4, "only the arguments are retained");
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn a_program_that_needs_no_preparing_is_written_once() {
     assert_eq!(written, r#"{"prelude":1,"fingerprint":"f"}"#);
     assert_eq!(serde_json::from_str::<PreparedProgram>(&written).unwrap(), *prepared);
 
-    // Also where an earlier version has written it twice.
+    // This also holds if an earlier version stored the program's text a second time.
     for known in
         [prepared.clone(), PreparedProgram { text: Some(source.clone()), ..prepared.clone() }]
     {

@@ -1,10 +1,10 @@
-//! Who answers what programs ask their terminal.
+//! Decides who answers the queries that programs send to their terminal.
 
 use crate::output::ProcessOutput;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A client with a terminal of its own. While it is there, nobody else answers what the program asks its terminal.
+/// A client that has its own terminal. While it exists, the server answers no queries of the program.
 #[derive(Debug)]
 pub struct TerminalAnswerer(Arc<ProcessOutput>);
 

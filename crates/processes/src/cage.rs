@@ -1,69 +1,69 @@
-//! What a program may touch, and how much it may use: the words. How it is enforced is the fork server's business.
+//! Describes what a program may access, and how much it may use. The fork server enforces it.
 
 use std::path::{Path, PathBuf};
 
-/// Walls around a program and all that it starts.
+/// Restrictions of a program and all its descendants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessCage {
-    /// What may be done with which part of the file system; of two rules the one for the longer path counts, and what
-    /// no rule names cannot be reached.
+    /// Access rules for the file system; of two rules the one for the longer path applies, and a path
+    /// without a rule cannot be accessed.
     pub rules: Vec<PathRule>,
-    /// Whom it may talk to.
+    /// Which network the program may use.
     pub network: NetworkAccess,
-    /// How much it may use.
+    /// Limits of resources.
     pub limits: CageLimits,
 }
 
-/// What may be done with a path and all below it.
+/// The access to a path and all below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRule {
-    /// Absolute.
+    /// An absolute path.
     pub path: PathBuf,
-    /// What.
+    /// The permitted access.
     pub access: PathAccess,
 }
 
-/// What may be done with a path.
+/// The kinds of access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathAccess {
-    /// Read and run.
+    /// Read and execute.
     Read,
-    /// Anything.
+    /// Everything.
     Write,
-    /// Nothing. It holds for what is there when the program starts: a file or folder that is renamed to this path later can
-    /// be seen, but not what changes inside a folder that is denied.
+    /// No access. Covers what exists when the program starts: a file or folder that is renamed to this path
+    /// later is visible, but changes inside a denied folder are not.
     Deny,
 }
 
-/// Whom a program may talk to.
+/// The network that a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum NetworkAccess {
-    /// Everybody.
+    /// The host's network.
     #[default]
     All,
-    /// Those in the same cage, by a loopback of their own.
+    /// A separate loopback, shared with the processes in the same cage.
     Loopback,
-    /// Nobody.
+    /// No network.
     None,
 }
 
-/// How much a program and all that it starts may use together.
+/// Limits of a program and all its descendants together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CageLimits {
-    /// Memory that is resident.
+    /// Resident memory.
     pub memory_bytes: Option<u64>,
-    /// Time on processors.
+    /// Processor time.
     pub cpu_ms: Option<u64>,
-    /// Processes at a time.
+    /// Concurrent processes.
     pub processes: Option<u64>,
 }
 
-/// What a program used too much of; it was killed for it.
+/// The limit that a program exceeded, for which it was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitExcess {
     /// Memory.
     Memory,
-    /// Time on processors.
+    /// Processor time.
     Cpu,
     /// Processes.
     Processes,
@@ -73,20 +73,20 @@ impl LimitExcess {
     pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Cpu, Self::Processes];
 }
 
-/// A wall that could not be raised; nothing was started.
+/// A layer of the cage that could not be set up; nothing was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WallError {
-    /// Namespaces of users and mounts.
+    /// User and mount namespaces.
     Namespaces,
-    /// A file system that is read-only where it must be.
+    /// A read-only file system with exceptions.
     Mounts,
-    /// A network of its own.
+    /// A separate network.
     Network,
-    /// No way back to privileges.
+    /// Dropping privileges for good.
     Privileges,
-    /// Landlock, of a version that also keeps signals in.
+    /// Landlock, in a version that also restricts signals.
     Landlock,
-    /// The filter of system calls.
+    /// The system call filter.
     Filter,
 }
 
@@ -100,7 +100,7 @@ impl WallError {
         Self::Filter,
     ];
 
-    /// What this machine does not do.
+    /// The feature that this machine lacks.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces of users and mounts",
@@ -114,10 +114,10 @@ impl WallError {
 }
 
 impl ProcessCage {
-    /// What may be done with a path.
+    /// The access to a path.
     pub fn access_at(&self, path: &Path) -> PathAccess {
         let holds = self.rules.iter().filter(|rule| path.starts_with(&rule.path));
-        // Of the same path, the one that forbids most counts.
+        // Of two rules for the same path, the most restrictive applies.
         let strictness = |access| match access {
             PathAccess::Write => 0,
             PathAccess::Read => 1,
@@ -128,8 +128,8 @@ impl ProcessCage {
         longest.map_or(PathAccess::Deny, |rule| rule.access)
     }
 
-    /// The rules in the order in which they are laid over each other: shorter paths first, and of the same path the
-    /// one that forbids most last.
+    /// The rules in the order in which they are applied: shorter paths first, and of the same path the most
+    /// restrictive last.
     pub(crate) fn ordered(&self) -> Vec<PathRule> {
         let mut rules = self.rules.clone();
         rules.sort_by_key(|rule| (rule.path.components().count(), rule.path.clone(), rule.access));

@@ -1,5 +1,5 @@
-//! What the server and a subreaper say to each other. Both are this same binary, so the form is as plain as
-//! can be; the program's texts are bounded by what the system takes.
+//! Messages between the server and a subreaper. Both are this same binary, so the format is simple; the
+//! system limits the length of the program's strings.
 
 use crate::cage::{
     CageLimits, LimitExcess, NetworkAccess, PathAccess, PathRule, ProcessCage, WallError,
@@ -9,10 +9,10 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
-/// The system takes no more arguments and environment than this by far; more is nonsense.
+/// Far more than the system accepts as arguments and environment; a longer order is invalid.
 const ORDER_BYTES_MAX: usize = 64 << 20;
 
-/// What a subreaper starts. Its descriptors come another way.
+/// The program that a subreaper starts. Its descriptors are sent separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpawnOrder {
     pub(crate) has_terminal: bool,
@@ -24,7 +24,7 @@ pub(crate) struct SpawnOrder {
 }
 
 impl SpawnOrder {
-    /// A length, then every text with its length.
+    /// The total length, then every string with its length.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         bytes.push(u8::from(self.has_terminal));
@@ -38,7 +38,7 @@ impl SpawnOrder {
         bytes
     }
 
-    /// Reads one order, waiting for it.
+    /// Waits for one order and reads it.
     pub(crate) fn read(mut from: impl Read) -> io::Result<Self> {
         let mut head = [0; 4];
         from.read_exact(&mut head)?;
@@ -71,7 +71,7 @@ const ACCESSES: [PathAccess; 3] = [PathAccess::Read, PathAccess::Write, PathAcce
 const NETWORKS: [NetworkAccess; 3] =
     [NetworkAccess::All, NetworkAccess::Loopback, NetworkAccess::None];
 
-/// A byte that says whether there is one; the network, three limits, and each path with what may be done.
+/// A byte that tells whether there is one; the network, three limits, and each path with its access.
 fn put_cage(bytes: &mut Vec<u8>, cage: Option<&ProcessCage>) {
     let Some(ProcessCage { rules, network, limits }) = cage else { return bytes.push(0) };
     bytes.extend([1, *network as u8]);
@@ -128,7 +128,7 @@ fn put_text(bytes: &mut Vec<u8>, text: &OsStr) {
 }
 
 fn length(n: usize) -> [u8; 4] {
-    // What is longer is refused by whoever reads it.
+    // The reader refuses longer ones.
     u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes()
 }
 
@@ -150,22 +150,22 @@ fn take_length(bytes: &mut &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*length) as usize)
 }
 
-/// What can be sent to a program and its group.
+/// The signals that can be sent to a program and its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamilySignal {
     /// Ctrl-C.
     Interrupt,
     /// Ctrl-\.
     Quit,
-    /// Please end.
+    /// A request to terminate.
     Terminate,
     /// The terminal went away.
     HangUp,
-    /// End at once.
+    /// Immediate termination.
     Kill,
-    /// Go on.
+    /// Continue a stopped process.
     Continue,
-    /// Stand still.
+    /// Stop the process.
     Stop,
     /// For the program's own use.
     User1,
@@ -189,7 +189,7 @@ impl FamilySignal {
         Self::WindowChange,
     ];
 
-    /// The number that the system knows it by.
+    /// The system's number of the signal.
     pub const fn number(self) -> i32 {
         match self {
             Self::Interrupt => libc::SIGINT,
@@ -210,10 +210,10 @@ impl FamilySignal {
     }
 }
 
-/// What the server wishes of a subreaper that has started its program.
+/// The server's request to a subreaper that has started its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubreaperRequest {
-    /// Signal the program and its group, while it lives.
+    /// Signal the program and its group, if it still runs.
     Signal(FamilySignal),
     /// Kill everything.
     KillAll,
@@ -228,7 +228,7 @@ impl SubreaperRequest {
         }
     }
 
-    /// Reads a wish back.
+    /// Decodes a request.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         if byte == 0 {
             Some(Self::KillAll)
@@ -241,21 +241,21 @@ impl SubreaperRequest {
 /// What a subreaper reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubreaperReport {
-    /// The program runs.
+    /// The program was started.
     Started { pid: i32 },
     /// It could not be started.
     Failed { errno: i32 },
-    /// It was not started, because this wall could not be raised.
+    /// It was not started, because this layer of the cage could not be set up.
     Uncaged { wall: WallError },
-    /// It and all that it has started are killed, because they used too much of this.
+    /// It and all its descendants were killed, because they exceeded this limit.
     Exceeded { excess: LimitExcess },
-    /// It ended with this code, 128 + n for signal n. Others may live.
+    /// It ended with this code, 128 + n for signal n. Descendants may still run.
     Exited { code: i32 },
-    /// Nobody is left.
+    /// No process of the family is left.
     Empty,
 }
 
-/// A tag and a number.
+/// The length of a report: a tag and a number.
 pub(crate) const REPORT_BYTES: usize = 5;
 
 impl SubreaperReport {

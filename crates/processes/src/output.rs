@@ -1,5 +1,5 @@
-//! What a process has said, numbered: a bounded ring that tells when something was lost, and how room in it
-//! slows the process down.
+//! A process's output, numbered: a bounded ring buffer that reports loss, and back-pressure on the process
+//! while the buffer is full.
 
 mod kept;
 mod said;
@@ -16,39 +16,40 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// The largest piece: what a pipe holds.
+/// The largest piece: the capacity of a pipe.
 pub const CHUNK_BYTES_MAX: usize = 64 << 10;
 
-/// All that a process has said and is kept.
+/// The retained output of a process.
 #[derive(Debug)]
 pub struct ProcessOutput {
     kept: Mutex<OutputRing>,
-    /// Counts events, so that nobody sleeps through one.
+    /// Counts events, so that no subscriber misses one.
     changed: watch::Sender<OutputSeq>,
-    /// Told when the process may go on talking.
+    /// Notified when the process may write again.
     room: Notify,
-    /// What stands on its terminal. It hears a piece when somebody looks, or when the piece is dropped, so that
-    /// those whom nobody looks at cost nothing. Locked before what is kept, never after.
+    /// The screen of its terminal. It processes a piece when a client requests the screen, or when the
+    /// piece is dropped, so that screens without viewers cost nothing. Locked before the retained output,
+    /// never after.
     screen: Option<Mutex<TerminalScreen>>,
-    /// Clients with a terminal of their own, which answers what programs ask.
+    /// Clients with their own terminal, which answers the queries of programs.
     pub(crate) n_answerers: AtomicUsize,
 }
 
-/// Tells those who wait that something was added.
+/// Notifies waiting tasks of new events.
 #[derive(Debug, Clone)]
 pub struct OutputChanges(watch::Receiver<OutputSeq>);
 
 impl OutputChanges {
-    /// Waits for the next event. One that came since the last call, or since this was made, counts.
+    /// Waits for the next event. An event since the last call, or since this was created, counts.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
-            // Nobody is left who could add one.
+            // No sender is left that could add one.
             std::future::pending().await
         }
     }
 }
 
-/// Hears every event in its order. What it has heard is needed no more: one process has one of these, or none.
+/// Receives every event in order, and releases the events it has received. A process has at most one follower.
 #[derive(Debug)]
 pub struct OutputFollower<'a> {
     output: &'a ProcessOutput,
@@ -57,10 +58,10 @@ pub struct OutputFollower<'a> {
 }
 
 impl OutputFollower<'_> {
-    /// The next event, when there is one. Nothing comes after the end. Dropping the future loses nothing.
+    /// Waits for the next event. No event follows the end. Dropping the future loses nothing.
     pub async fn next(&mut self) -> ProcessEvent {
         loop {
-            // Others on this thread have their turn, however much is said.
+            // Yields to other tasks on this thread, however much output there is.
             tokio::task::consume_budget().await;
             match self.output.next_after(self.heard) {
                 Some(event) => {
@@ -76,7 +77,7 @@ impl OutputFollower<'_> {
 
 impl ProcessOutput {
     pub(crate) fn new(terminal: Option<PtySize>) -> Self {
-        // Where there is no screen none is waited for.
+        // Without a screen, no piece waits for it.
         let on_screen = if terminal.is_some() { 0 } else { OutputSeq::MAX };
         Self {
             kept: Mutex::new(OutputRing { on_screen, ..OutputRing::default() }),
@@ -87,7 +88,7 @@ impl ProcessOutput {
         }
     }
 
-    /// Looks at what stands on the terminal now; none where there is no terminal.
+    /// Reads the present content of the terminal; `None` if there is no terminal.
     pub fn screen<T>(&self, look: impl FnOnce(&mut TerminalScreen) -> T) -> Option<T> {
         let mut screen = self.screen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         self.catch_up(&mut screen);
@@ -95,7 +96,7 @@ impl ProcessOutput {
         Some(look(&mut screen))
     }
 
-    /// Lets the screen take note of what is about to be dropped.
+    /// Passes pieces to the screen that are about to be dropped.
     fn skim(&self) {
         if let Some(screen) = &self.screen {
             let mut screen = screen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,8 +104,8 @@ impl ProcessOutput {
         }
     }
 
-    /// What the terminal answers to a program that has just asked it something, where nobody else does; one answer to
-    /// each question.
+    /// The terminal's answers to queries that the program has just sent, unless a client answers them; one
+    /// answer to each query.
     pub(crate) fn answers(&self) -> Option<Vec<u8>> {
         if !std::mem::take(&mut self.kept().has_asked) {
             return None;
@@ -115,7 +116,7 @@ impl ProcessOutput {
 
     fn catch_up(&self, screen: &mut TerminalScreen) {
         loop {
-            // Pieces are shared, so nobody who talks waits for the emulator.
+            // Pieces are shared, so a writer does not wait for the emulator.
             let mut kept = self.kept();
             kept.on_screen = screen.heard();
             let at = kept.chunks.partition_point(|chunk| chunk.seq <= screen.heard());
@@ -130,7 +131,7 @@ impl ProcessOutput {
         }
     }
 
-    /// The first event after `after`; older ones may be lost.
+    /// The first event after `after`; older ones may have been lost.
     pub fn next_after(&self, after: OutputSeq) -> Option<ProcessEvent> {
         let kept = self.kept();
         let at = kept.chunks.partition_point(|chunk| chunk.seq <= after);
@@ -178,7 +179,7 @@ impl ProcessOutput {
         self.kept().exited.map(|(_, code)| code)
     }
 
-    /// What it was killed for having used too much of.
+    /// The limit that it exceeded, for which it was killed.
     pub fn excess(&self) -> Option<LimitExcess> {
         self.kept().excess
     }
@@ -187,13 +188,13 @@ impl ProcessOutput {
         self.kept().excess = Some(excess);
     }
 
-    /// Whether nothing more comes.
+    /// Whether no further event follows.
     pub fn is_closed(&self) -> bool {
         self.kept().closed.is_some()
     }
 
-    /// Says that pieces up to `seq` are needed no more: they go when there is no room. As long as nobody
-    /// releases anything, a process that has said all that fits has to wait.
+    /// Releases the pieces up to `seq`: they are dropped when space is needed. Without releases, a process
+    /// that has filled the buffer has to wait.
     pub fn release(&self, seq: OutputSeq) {
         let mut kept = self.kept();
         if seq <= kept.released {
@@ -208,17 +209,17 @@ impl ProcessOutput {
         self.room.notify_one();
     }
 
-    /// Hears all of it from the beginning.
+    /// Receives all output from the beginning.
     pub fn follow(&self) -> OutputFollower<'_> {
         OutputFollower { output: self, changes: self.changes(), heard: 0 }
     }
 
-    /// Whom to ask to be woken.
+    /// Returns a subscription to new events.
     pub fn changes(&self) -> OutputChanges {
         OutputChanges(self.changed.subscribe())
     }
 
-    /// Whether another piece can be added without losing one that somebody needs.
+    /// Whether another piece fits without dropping one that was not released.
     pub(crate) fn has_room(&self) -> bool {
         let kept = self.kept();
         let n_unreleased = kept
@@ -229,12 +230,12 @@ impl ProcessOutput {
             && n_unreleased < RETAINED_CHUNKS_MAX
     }
 
-    /// Waits until there may be room.
+    /// Waits until there may be space.
     pub(crate) async fn room(&self) {
         self.room.notified().await;
     }
 
-    /// Adds a piece and forgets released ones that it has no room beside.
+    /// Adds a piece and drops released ones that no longer fit.
     pub(crate) fn append_bytes(&self, stream: OutputStream, bytes: Bytes) {
         let mut kept = self.kept();
         kept.last += 1;
@@ -243,7 +244,7 @@ impl ProcessOutput {
             kept.has_asked = true;
         }
         kept.n_bytes += bytes.len();
-        // What was released in advance, because nobody wants it, never counts.
+        // A piece that was released in advance, because no client wants it, never counts.
         if seq > kept.released {
             kept.unreleased_bytes += bytes.len();
         }
@@ -279,7 +280,7 @@ impl ProcessOutput {
     }
 
     fn kept(&self) -> MutexGuard<'_, OutputRing> {
-        // Every change is whole before the lock is let go.
+        // Every change is complete before the lock is released.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

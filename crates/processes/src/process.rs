@@ -1,4 +1,4 @@
-//! A process that runs, or ran: what a caller can do with it.
+//! The handle of a process, running or ended.
 
 use crate::answerer::TerminalAnswerer;
 use crate::error::WriteRefusal;
@@ -13,30 +13,30 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::DropGuard;
 
-/// What may wait for a program that does not read.
+/// Limit of queued input for a program that does not read.
 const INPUT_BYTES_MAX: usize = 8 << 20;
 
-/// What the smallest write counts as, so that there are not too many of them.
+/// The least that a write counts, which limits the number of small writes.
 const WRITE_BYTES_MIN: usize = 256;
 
-/// Wishes that may wait for a pump, which never waits for anybody: never reached.
+/// Capacity of the queue of requests to a pump, which never blocks: not reached in practice.
 pub(crate) const WISHES_MAX: usize = 1_024;
 
-/// How a process shall end.
+/// How to end a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndMode {
-    /// At once, with all it has started.
+    /// Immediately, with all its descendants.
     Kill,
-    /// Its group gets a signal; what is left after the grace is killed.
+    /// Its group gets a signal; what still runs after the grace period is killed.
     Ask {
-        /// What it gets.
+        /// The signal to send.
         signal: FamilySignal,
-        /// How long it may take.
+        /// The grace period.
         grace: Duration,
     },
 }
 
-/// A process. The last clone that is dropped kills it and all that it has started.
+/// A process. Dropping the last clone kills it and all its descendants.
 #[derive(Debug, Clone)]
 pub struct Process {
     pid: i32,
@@ -44,7 +44,7 @@ pub struct Process {
     wishes: mpsc::Sender<PumpRequest>,
     terminal: Option<PtyHandle>,
     input: Arc<InputState>,
-    /// Tells the pump when the last clone is gone.
+    /// Notifies the pump when the last clone is dropped.
     _wanted: Arc<DropGuard>,
 }
 
@@ -54,25 +54,25 @@ struct InputState {
     is_open: AtomicBool,
 }
 
-/// What is wanted of a pump.
+/// A request to a pump.
 #[derive(Debug)]
 pub(crate) enum PumpRequest {
-    /// Bytes for the program, and the room they take.
+    /// Bytes for the program, and the queue space that they take.
     Write(Bytes, OwnedSemaphorePermit),
-    /// No more bytes.
+    /// Close the input.
     CloseInput,
     Signal(FamilySignal),
     End(EndMode),
 }
 
-/// What a pump is held by.
+/// The pump's side of a process.
 pub(crate) struct PumpHold {
     pub(crate) wishes: mpsc::Sender<PumpRequest>,
-    /// Dropped when nobody wants the process any more.
+    /// Dropped when the last handle of the process is dropped.
     pub(crate) wanted: DropGuard,
 }
 
-/// Room for bytes that are about to be written.
+/// Reserved queue space for bytes that are about to be written.
 #[derive(Debug)]
 pub struct InputRoom(OwnedSemaphorePermit);
 
@@ -89,12 +89,12 @@ impl Process {
         Self { pid, output, wishes, terminal, input, _wanted: Arc::new(wanted) }
     }
 
-    /// Its number, while it lives.
+    /// Its process number; meaningful while it lives.
     pub const fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// What it says.
+    /// Its output.
     pub const fn output(&self) -> &Arc<ProcessOutput> {
         &self.output
     }
@@ -104,24 +104,24 @@ impl Process {
         self.terminal.is_some()
     }
 
-    /// Whether it can be written to, read or not.
+    /// Whether its input is open.
     pub fn has_input(&self) -> bool {
         self.input.is_open.load(Ordering::Acquire)
     }
 
-    /// Room for `n_bytes`, now or never.
+    /// Reserves space for `n_bytes` if it is available now.
     pub fn try_input_room(&self, n_bytes: usize) -> Option<InputRoom> {
         let room = Arc::clone(&self.input.room);
         room.try_acquire_many_owned(permits(n_bytes)).ok().map(InputRoom)
     }
 
-    /// Waits for room for `n_bytes`. Those who wait are served in order.
+    /// Waits for space for `n_bytes`. Waiting tasks are served in order.
     pub async fn input_room(&self, n_bytes: usize) -> InputRoom {
         let room = Arc::clone(&self.input.room);
         InputRoom(room.acquire_many_owned(permits(n_bytes)).await.expect("nobody closes it"))
     }
 
-    /// Writes bytes that there is room for. A program that has ended does not mind.
+    /// Writes bytes for which space is reserved. Has no effect on a program that has ended.
     pub fn write(&self, bytes: Bytes, room: InputRoom) -> Result<(), WriteRefusal> {
         if !self.has_input() {
             return Err(WriteRefusal::Closed);
@@ -132,8 +132,8 @@ impl Process {
         }
     }
 
-    /// Lets the program see the end of its input, after what was written. A terminal is sent Ctrl-D, twice
-    /// where a line was begun.
+    /// Closes the program's input after the bytes that were written. For a terminal, this sends Ctrl-D,
+    /// twice if a line was begun.
     pub fn close_input(&self) -> Result<(), WriteRefusal> {
         if !self.has_input() {
             return Err(WriteRefusal::Closed);
@@ -145,7 +145,7 @@ impl Process {
         Ok(())
     }
 
-    /// Says that a client's own terminal answers what the program asks, for as long as the result lives.
+    /// Declares that a client's own terminal answers the program's queries, until the result is dropped.
     pub fn answered_elsewhere(&self) -> TerminalAnswerer {
         TerminalAnswerer::new(&self.output)
     }
@@ -153,29 +153,29 @@ impl Process {
     /// Changes the size of its terminal.
     pub fn resize(&self, size: PtySize) -> Result<(), WriteRefusal> {
         let terminal = self.terminal.as_ref().ok_or(WriteRefusal::NoTerminal)?;
-        // What was said before belongs on the screen as it was; what follows may come for either size.
+        // Earlier output belongs on the screen of the old size; later output may be for either size.
         self.output.screen(|screen| screen.resize(size));
-        // It fails only where the terminal is gone, as it would a moment later.
+        // It only fails if the terminal is closed, which may equally happen a moment later.
         let _ = terminal.resize(size);
         Ok(())
     }
 
-    /// Signals it and its group. One that has ended does not mind.
+    /// Signals it and its group. Has no effect if it has ended.
     pub fn signal(&self, signal: FamilySignal) {
         self.wish(PumpRequest::Signal(signal));
     }
 
-    /// Ends it and all that it has started, also what it left behind when it ended itself.
+    /// Ends it and all its descendants, including those that remained after it ended itself.
     pub fn end_with(&self, how: EndMode) {
         self.wish(PumpRequest::End(how));
     }
 
-    /// Waits until everybody is gone: the process and all that it has started.
+    /// Waits until the process and all its descendants have ended.
     pub async fn gone(&self) {
         self.wishes.closed().await;
     }
 
-    /// Whether anybody is left: the process, or something that it has started.
+    /// Whether the process and all its descendants have ended.
     pub fn is_gone(&self) -> bool {
         self.wishes.is_closed()
     }
@@ -188,6 +188,6 @@ impl Process {
 }
 
 fn permits(n_bytes: usize) -> u32 {
-    // One write may be larger than all room: it then waits for all of it.
+    // One write may be larger than the whole queue: it then waits until the queue is empty.
     u32::try_from(n_bytes.clamp(WRITE_BYTES_MIN, INPUT_BYTES_MAX)).unwrap_or(u32::MAX)
 }

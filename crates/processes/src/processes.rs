@@ -1,4 +1,4 @@
-//! All processes of one server: where they are started, and where they end.
+//! Starts and ends all processes of one server.
 
 use crate::error::SpawnError;
 use crate::order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
@@ -18,22 +18,22 @@ use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What a house of processes is made of.
+/// The configuration of a process spawner.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Config {
-    /// Whose hidden verb is the fork server.
+    /// The program whose hidden verb starts the fork server.
     pub program: SelfProgram,
-    /// What processes must not use.
+    /// Paths that processes must not use.
     pub protected: ProtectedPaths,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SelfProgram {
-    /// The one that is running.
+    /// The program that is running.
     #[default]
     ThisBinary,
-    /// Another one.
+    /// The program at this path.
     At(PathBuf),
 }
 
@@ -61,7 +61,7 @@ impl ProcessSpawner {
         Ok(Self { shared: Arc::new(SpawnerShared { subreapers, tasks, stopping }) })
     }
 
-    /// Starts a program. Dropping what is returned kills it and all that it has started.
+    /// Starts a program. Dropping the result kills it and all its descendants.
     pub async fn spawn(&self, spec: &ProcessSpec) -> Result<Process, SpawnError> {
         spec.validate()?;
         if self.shared.stopping.is_cancelled() {
@@ -79,7 +79,7 @@ impl ProcessSpawner {
         let subreapers = &self.shared.subreapers;
         let given = subreapers.give(&order.to_bytes(), &streams).await;
         let mut link = given.map_err(SpawnError::Ours)?;
-        // A stream ends when nobody holds the other end, and we would.
+        // A stream ends when its other end is closed, so ours must be.
         drop(streams);
         match heard(&mut link.stream).await.map_err(SpawnError::Ours)? {
             SubreaperReport::Started { pid } => {
@@ -109,18 +109,18 @@ impl ProcessSpawner {
         }
     }
 
-    /// Whether programs without a cage are kept away from protected paths as well, where the system allows it.
+    /// Whether programs without a cage are kept away from protected paths, too, if the system allows it.
     pub fn protects_every_program(&self) -> bool {
         let protected = self.shared.subreapers.protected();
         protected.scope == ProtectionScope::EveryProgram && !protected.is_empty()
     }
 
-    /// Where the program is that fork servers run: this one, usually.
+    /// The path of the program that fork servers run: usually this one.
     pub fn program(&self) -> io::Result<PathBuf> {
         self.shared.subreapers.program()
     }
 
-    /// Ends all processes and returns when they are gone. No more are started.
+    /// Ends all processes and returns when they have ended. No more are started.
     pub async fn shutdown(&self) {
         self.shared.stopping.cancel();
         self.shared.tasks.close();
@@ -129,7 +129,7 @@ impl ProcessSpawner {
     }
 }
 
-/// How it went with what a subreaper was told to start.
+/// Waits for a subreaper's report about its order.
 async fn heard(link: &mut UnixStream) -> io::Result<SubreaperReport> {
     let mut bytes = [0; REPORT_BYTES];
     link.read_exact(&mut bytes).await?;

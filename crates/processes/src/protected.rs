@@ -5,23 +5,23 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Paths that children must not use. All are absolute and free of links; those that do not exist yet are protected from
-/// the first program on that starts after they exist.
+/// Paths that children must not use. All are absolute and free of symbolic links; paths that do not exist
+/// yet are protected in programs that start after they were created.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProtectedPaths {
-    /// Neither read nor written.
+    /// Neither readable nor writable.
     pub hidden: Vec<PathBuf>,
-    /// Not written.
+    /// Not writable.
     pub read_only: Vec<PathBuf>,
-    /// For which programs.
+    /// The programs to which this applies.
     pub scope: ProtectionScope,
 }
 
-/// Which programs are kept away from protected paths.
+/// Which programs cannot use protected paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProtectionScope {
-    /// Every program, where the system allows it: with a mount namespace, and a user namespace where the server may
-    /// not mount.
+    /// Every program, if the system allows it: with a mount namespace, and a user namespace if the server
+    /// may not mount.
     #[default]
     EveryProgram,
     /// Programs in a cage.
@@ -34,7 +34,7 @@ impl ProtectedPaths {
         self.hidden.is_empty() && self.read_only.is_empty()
     }
 
-    /// The arguments that tell a fork server.
+    /// The arguments that pass them to a fork server.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         let scope = match self.scope {
             ProtectionScope::EveryProgram => EVERY,
@@ -48,7 +48,7 @@ impl ProtectedPaths {
         [OsString::from(scope)].into_iter().chain(hidden).chain(read_only).collect()
     }
 
-    /// Reads such arguments; what is none of them is left out.
+    /// Parses such arguments; all others are ignored.
     pub(crate) fn from_args(args: impl Iterator<Item = OsString>) -> Self {
         let mut protected = Self::default();
         for arg in args {
@@ -66,8 +66,8 @@ impl ProtectedPaths {
         protected
     }
 
-    /// A cage whose rules give none of these paths. Where they are covered already nothing is added: the kernel refuses to
-    /// change such covers.
+    /// A cage whose rules exclude these paths. If they are covered already nothing is added: the kernel
+    /// refuses to change such covers.
     pub(crate) fn within(&self, cage: &ProcessCage, are_covered: bool) -> ProcessCage {
         let is_below =
             |path: &Path, roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));

@@ -1,5 +1,5 @@
-//! The one task of a process: moves what it says into its output, what it is told into its input, and keeps
-//! the order: output, then the exit, then what background children still say, then the end.
+//! The one task of a process: moves its output and its input, and orders the events: output, then the exit,
+//! then the remaining output of background children, then the end.
 
 use crate::order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
 use crate::output::{ProcessOutput, RETAINED_BYTES_MAX};
@@ -15,24 +15,26 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The code of a program whose end nobody saw: its subreaper was killed, and it with it.
+/// The exit code of a program whose end was not observed: its subreaper was killed, and the program with
+/// it.
 const KILLED: i32 = 137;
 
-/// A terminal's last words come through a queue of the kernel's and may be a moment late. It closes by
-/// itself after them, except where a background child keeps it.
+/// A terminal's last output passes through a queue of the kernel and may be delayed. The terminal then
+/// closes by itself, unless a background child holds it open.
 const LAST_WORDS_TIME: Duration = Duration::from_millis(100);
 
-/// What ends a terminal's input.
+/// Ends a terminal's input.
 const CTRL_D: &[u8] = &[4];
 
-/// The same where a line was begun: the first only gives the program what was typed so far.
+/// The same within a line: the first only submits what was typed so far.
 const TWICE_CTRL_D: &[u8] = &[4, 4];
 
-/// After these nothing of a line is left: its two ends, Ctrl-D, and what throws it away: Ctrl-C, Ctrl-U, Ctrl-Z, Ctrl-\.
+/// After these bytes the line is empty: its two ends, Ctrl-D, and the keys that discard it: Ctrl-C, Ctrl-U,
+/// Ctrl-Z, Ctrl-\.
 const NO_LINE: &[u8] = b"\n\r\x04\x03\x15\x1a\x1c";
 
 pub(crate) struct ProcessPump {
-    /// The way to the subreaper, as long as somebody of the process's family lives.
+    /// The connection to the subreaper, while a process of the family lives.
     link: Option<SubreaperLink>,
     subreapers: Arc<SubreaperPool>,
     report: [u8; REPORT_BYTES],
@@ -50,27 +52,27 @@ pub(crate) struct ProcessPump {
     kill_at: Option<Instant>,
 }
 
-/// A stream and what is known of it.
+/// A stream and its state.
 struct StreamListener {
     source: OutputSource,
     is_open: bool,
-    /// Whether all that was there at the exit has been heard.
+    /// Whether all output from before the exit was read.
     is_drained: bool,
 }
 
-/// How far a process is.
+/// The phase of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum PumpPhase {
     Running,
-    /// It has ended; its last words are being heard.
+    /// It has ended; its last output is being read.
     Ending {
         code: i32,
         until: Instant,
         heard_bytes: usize,
     },
-    /// Its end was told.
+    /// Its exit was reported.
     Exited,
-    /// Everything was told.
+    /// The end of its output was reported.
     Closed,
 }
 
@@ -102,15 +104,15 @@ impl ProcessPump {
         (pump, sender)
     }
 
-    /// Runs until everything was told and nobody is left. Nobody is left soon after `stopping`, which the last handle on
-    /// the process cancels as well.
+    /// Runs until all events are reported and no process is left. `stopping` ends the family; dropping the
+    /// last handle of the process cancels it as well.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let mut is_wanted = true;
         while self.has_family() || self.phase != PumpPhase::Closed {
             let has_room = self.output.has_room();
             tokio::select! {
                 biased;
-                // What nobody is left to do is not waited for, but what was said is: there may be much of it.
+                // Without a family, requests are not awaited, but output is: there may be much of it.
                 Some(wanted) = self.wishes.recv(), if self.has_family() => self.want(wanted),
                 () = stopping.cancelled(), if is_wanted => is_wanted = self.give_up(),
                 report = next_report(&mut self.link, &mut self.report, &mut self.n_report),
@@ -148,13 +150,13 @@ impl ProcessPump {
     }
 
     fn enqueue_input(&mut self, bytes: Bytes, room: Option<OwnedSemaphorePermit>) {
-        // What is empty is not written: nobody could tell that it was.
+        // Empty input is not written: it would have no effect.
         let Some(last) = bytes.last() else { return };
         self.has_begun_line = !NO_LINE.contains(last);
         self.unwritten.push_back((bytes, room));
     }
 
-    /// Nobody wants the process any more: it is killed, and nobody waits for room.
+    /// No handle of the process is left: it is killed, and output is no longer limited.
     fn give_up(&mut self) -> bool {
         self.output.release(u64::MAX);
         self.kill();
@@ -168,7 +170,7 @@ impl ProcessPump {
 
     fn wish(&self, wish: SubreaperRequest) {
         if let Some(link) = &self.link {
-            // A few bytes always fit, and a subreaper that is gone has nothing left to do.
+            // A few bytes always fit, and a subreaper that has ended needs no request.
             let _ = link.stream.try_write(&[wish.to_byte()]);
         }
     }
@@ -187,12 +189,12 @@ impl ProcessPump {
                 | SubreaperReport::Uncaged { .. },
             ) => {}
             Some(SubreaperReport::Empty) | None => {
-                // A subreaper that has nobody left can have others; one that was killed cannot.
+                // A subreaper without processes can be reused; one that was killed cannot.
                 if let (Some(link), Some(_)) = (self.link.take(), report) {
                     self.subreapers.return_subreaper(link);
                 }
                 self.wishes.close();
-                // What they said last may not be heard yet.
+                // Their last output may not have been read yet.
                 for listener in &mut self.sources {
                     listener.is_drained = !listener.is_open;
                 }
@@ -227,14 +229,14 @@ impl ProcessPump {
         }
     }
 
-    /// Answers what the program has asked its terminal, unless somebody's own terminal does.
+    /// Answers the program's queries to its terminal, unless a client's own terminal does.
     fn answer_queries(&mut self) {
         if let (Some(answers), Some(_)) = (self.output.answers(), &self.input) {
             self.enqueue_input(answers.into(), None);
         }
     }
 
-    /// Looks whether the next thing can be told.
+    /// Checks whether the next event can be reported.
     fn advance(&mut self) {
         if self.closes_input && self.unwritten.is_empty() && !self.is_terminal {
             self.input = None;
@@ -242,7 +244,7 @@ impl ProcessPump {
         if let PumpPhase::Ending { code, until, heard_bytes } = self.phase {
             let heard_bytes = heard_bytes + self.drain();
             self.phase = PumpPhase::Ending { code, until, heard_bytes };
-            // A background child that never stops talking does not hold the exit up.
+            // A background child that writes continuously does not delay the exit.
             let is_heard = self.sources.iter().all(|listener| listener.is_drained);
             if is_heard || heard_bytes > RETAINED_BYTES_MAX {
                 self.output.exited(code);
@@ -251,7 +253,7 @@ impl ProcessPump {
         }
         if self.phase == PumpPhase::Exited {
             if !self.has_family() {
-                // Whoever else may hold a stream open is nobody that the process started.
+                // Any other process that still holds a stream open was not started by this one.
                 self.drain();
                 for listener in &mut self.sources {
                     listener.is_open &= !listener.is_drained;
@@ -265,8 +267,8 @@ impl ProcessPump {
         }
     }
 
-    /// Reads what is there without waiting, and counts it. A pipe that is empty now holds nothing from before
-    /// the exit; a terminal may.
+    /// Reads the available output without waiting, and counts it. A pipe that is empty now holds nothing
+    /// from before the exit; a terminal may.
     fn drain(&mut self) -> usize {
         let (mut n_bytes, has_family) = (0, self.has_family());
         for listener in &mut self.sources {
@@ -300,7 +302,7 @@ impl ProcessPump {
                 }
             }
             (Err(_), _) | (_, None) => {
-                // Nobody reads it, or ever will.
+                // No process reads it, or ever will.
                 self.unwritten.clear();
                 self.closes_input = true;
             }
@@ -308,7 +310,7 @@ impl ProcessPump {
     }
 }
 
-/// When a terminal's last words must have been heard.
+/// Waits until a terminal's last output must have arrived.
 async fn last_words(phase: PumpPhase) {
     match phase {
         PumpPhase::Ending { until, .. } => tokio::time::sleep_until(until).await,
@@ -323,7 +325,7 @@ async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-/// The next report; none when the subreaper is gone. Dropping the future loses nothing.
+/// Waits for the next report; `None` when the subreaper has ended. Dropping the future loses nothing.
 async fn next_report(
     link: &mut Option<SubreaperLink>,
     report: &mut [u8; REPORT_BYTES],
@@ -340,7 +342,7 @@ async fn next_report(
     SubreaperReport::from_bytes(*report)
 }
 
-/// Which stream has something to say; never when all are closed.
+/// Waits until a stream is readable; for ever when all are closed.
 async fn next_ready(sources: &[StreamListener]) -> usize {
     let ready = async |idx: usize| match sources.get(idx) {
         Some(listener) if listener.is_open => listener.source.ready().await,

@@ -19,8 +19,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The exit code by which a shell reports that a program could not be started.
 const NOT_STARTED: i32 = 127;
 
-/// A command that runs `argv` below a reaper: this binary, whose `main` must call [`crate::enter_if_asked`] first. Give
-/// it a process group of its own (`process_group(0)`).
+/// A command that runs `argv` below a reaper: this binary, whose `main` must call [`crate::enter_if_asked`]
+/// first. Give it its own process group (`process_group(0)`).
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
 pub fn command(argv: &[String]) -> Command {
     let mut command = Command::new("/proc/self/exe");
@@ -99,6 +99,6 @@ fn report_start_error(name: &OsStr, error: &io::Error) {
 }
 
 fn exit_code(status: ExitStatus) -> i32 {
-    // Others read this as a byte.
+    // Parent processes read this as a byte.
     status.code().filter(|code| (0..=255).contains(code)).unwrap_or(1)
 }

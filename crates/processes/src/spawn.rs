@@ -1,4 +1,4 @@
-//! Starts fork servers. The only place in this room where a program is executed by the server.
+//! Starts fork servers. The only place in this crate where the server executes a program.
 
 use crate::helper_process::FORK_SERVER;
 use crate::processes::SelfProgram;
@@ -11,15 +11,15 @@ use std::process::Stdio;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
-/// A fork server that takes descriptors.
+/// A fork server that accepts requests.
 #[derive(Debug)]
 pub(crate) struct ForkServerLink {
     pub(crate) control: AsyncFd<OwnedFd>,
-    /// Reaped by the runtime when it is gone.
+    /// Reaped by the runtime when it has ended.
     pub(crate) child: Child,
 }
 
-/// Opens the program once: what is executed later is what was there now, whatever happens to its path.
+/// Opens the program once: later executions use the same file, even if its path changes.
 pub(crate) fn open(program: &SelfProgram) -> io::Result<File> {
     match program {
         SelfProgram::ThisBinary => File::open("/proc/self/exe"),
@@ -34,7 +34,7 @@ pub(crate) fn fork_server(
     protected: &ProtectedPaths,
 ) -> io::Result<ForkServerLink> {
     let (ours, theirs) = subreaper_link::pair()?;
-    // The socket comes as standard input: no code of ours has to run between fork and exec.
+    // The socket is passed as standard input: no code of ours has to run between fork and exec.
     let child = tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0(FORK_SERVER.title)
         .arg(FORK_SERVER.verb)

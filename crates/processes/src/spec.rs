@@ -1,4 +1,4 @@
-//! What to start, and how it is connected.
+//! Describes what to start, and its streams.
 
 use crate::cage::ProcessCage;
 use std::ffi::OsString;
@@ -12,17 +12,17 @@ pub struct ProcessSpec {
     pub argv: Vec<OsString>,
     /// What the program sees as its own name instead of `argv[0]`.
     pub arg0: Option<OsString>,
-    /// Where it starts.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// All it finds in its environment; a terminal adds `TERM` if there is none.
+    /// Its complete environment; `TERM` is added for a terminal if it is missing.
     pub env: Vec<(OsString, OsString)>,
-    /// How it is connected.
+    /// Its standard streams.
     pub streams: ProcessStreams,
-    /// What keeps it in; none where it may do what the server may.
+    /// Its restrictions; `None` if it may do what the server may.
     pub cage: Option<ProcessCage>,
 }
 
-/// How a program is connected.
+/// The standard streams of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessStreams {
     /// Two pipes for its output.
@@ -32,7 +32,7 @@ pub enum ProcessStreams {
 }
 
 impl ProcessStreams {
-    /// How large its terminal is, where it has one.
+    /// The size of its terminal, if it has one.
     pub const fn size(self) -> Option<PtySize> {
         match self {
             Self::Terminal(size) => Some(size),
@@ -41,16 +41,16 @@ impl ProcessStreams {
     }
 }
 
-/// What a program with pipes reads.
+/// The input of a program with pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PipeInput {
-    /// Nothing.
+    /// No input.
     Null,
-    /// What is written to it.
+    /// What the client writes.
     Pipe,
 }
 
-/// Rows and columns of a terminal.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PtySize {
     /// Lines.
@@ -65,7 +65,7 @@ impl Default for PtySize {
     }
 }
 
-/// A description that no program can be started from.
+/// Why a specification is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSpec {
     /// `argv` is empty.
@@ -74,16 +74,16 @@ pub enum BadSpec {
     /// `argv[0]` is empty.
     #[error("the program in argv must not be empty")]
     NoProgram,
-    /// The system ends texts with a zero byte.
+    /// A string contains a zero byte, which ends strings in the system's interfaces.
     #[error("nul byte found in provided data")]
     Nul,
 }
 
-/// What programs take a terminal for when nobody says: what nearly all of them know.
+/// The default terminal type, which nearly all programs support.
 const TERM: &str = "xterm-256color";
 
 impl ProcessSpec {
-    /// Refuses what the system could not be told.
+    /// Refuses what cannot be passed to the system.
     pub(crate) fn validate(&self) -> Result<(), BadSpec> {
         let program = self.argv.first().ok_or(BadSpec::NoArgv)?;
         if program.is_empty() {
@@ -98,7 +98,7 @@ impl ProcessSpec {
         Ok(())
     }
 
-    /// The environment that the program gets.
+    /// The program's environment.
     pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut env = self.env.clone();
         let has_term = env.iter().any(|(name, _)| name == "TERM");

@@ -18,17 +18,17 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Instant;
 
-/// What the server keeps.
+/// The server's ends.
 pub(crate) struct ParentEnds {
     pub(crate) sources: Vec<OutputSource>,
     pub(crate) input: Option<InputSink>,
     pub(crate) terminal: Option<PtyHandle>,
 }
 
-/// What the program gets: input, output, errors.
+/// The program's ends: input, output, errors.
 pub(crate) type ChildStreams = [OwnedFd; 3];
 
-/// Makes both ends.
+/// Creates both ends.
 pub(crate) fn open_streams(streams: ProcessStreams) -> io::Result<(ParentEnds, ChildStreams)> {
     match streams {
         ProcessStreams::Pipes(input) => pipes(input),
@@ -62,7 +62,7 @@ fn terminal(size: PtySize) -> io::Result<(ParentEnds, ChildStreams)> {
     unlockpt(&ours)?;
     let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let theirs = open(ptsname_r(&ours)?.as_str(), flags, Mode::empty())?;
-    // SAFETY: the number was given up by its owner in the same breath.
+    // SAFETY: its owner released the number in the same statement.
     let ours = unsafe { OwnedFd::from_raw_fd(ours.into_raw_fd()) };
     let end = Arc::new(watched(ours)?);
     let terminal = PtyHandle(Arc::downgrade(&end));
@@ -82,7 +82,7 @@ type StreamEnd = AsyncFd<File>;
 
 fn watched(descriptor: OwnedFd) -> io::Result<StreamEnd> {
     fcntl(&descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    // SAFETY: a `File` keeps its descriptor open and the same until it is dropped, which is after the watching.
+    // SAFETY: a `File` owns its descriptor until it is dropped, which is after the registration ends.
     Ok(unsafe { AsyncFd::register(File::from(descriptor)) }?)
 }
 
@@ -92,12 +92,12 @@ fn watched(descriptor: OwnedFd) -> io::Result<StreamEnd> {
 /// leaves the state when a program opens it again.
 const HUNG_UP_RETRY_TIME: Duration = Duration::from_millis(50);
 
-/// What reading brought.
+/// The result of a read.
 pub(crate) enum StreamRead {
     Bytes(Bytes),
-    /// Nothing for now.
+    /// Nothing is available yet.
     Nothing,
-    /// Nothing ever again.
+    /// The end of the stream.
     End,
 }
 
@@ -106,23 +106,23 @@ pub(crate) enum StreamRead {
 pub(crate) struct OutputSource {
     pub(crate) stream: OutputStream,
     end: Arc<StreamEnd>,
-    /// Whether it is a pipe as small as pipes are made.
+    /// Whether it is a pipe of the default size.
     is_usual_pipe: bool,
-    /// When to read again a stream that is hung up and would block: its readiness says nothing any more.
+    /// When to read again from a stream that is hung up and would block: its readiness is meaningless.
     retry_at: Option<Instant>,
 }
 
-/// What a pipe shall hold whose writer was seen waiting: enough that it and we seldom wait for each other. Whoever says
-/// little keeps the small one: the memory of a user's pipes is limited.
+/// The size of a pipe whose writer had to wait: large enough that both sides seldom wait for each other.
+/// Others retain the default size: the memory of a user's pipes is limited.
 const LARGE_PIPE_BYTES: libc::c_int = 512 << 10;
 
 thread_local! {
-    /// Room for one read. Small pieces are copied out at their size, because most are small and many processes are idle;
-    /// a large one takes the room with it.
+    /// The buffer of one read. Small pieces are copied out at their size, because most are small and many
+    /// processes are idle; a large one takes the buffer with it.
     static ROOM: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
 }
 
-/// Pieces that are not worth copying.
+/// Pieces of at least this size take the buffer instead of being copied.
 const LARGE_PIECE_BYTES: usize = CHUNK_BYTES_MAX / 2;
 
 impl OutputSource {
@@ -131,15 +131,15 @@ impl OutputSource {
         if let Some(retry_at) = self.retry_at {
             return tokio::time::sleep_until(retry_at).await;
         }
-        // The only error is a runtime that is shutting down, and reading will tell.
+        // The only error is a runtime that is shutting down, which the next read reports.
         if let Ok(guard) = self.end.readable().await {
             // Reading clears it.
             drop(guard);
         }
     }
 
-    /// Reads what the system has announced, as one piece. Where there is nothing, the next announcement is
-    /// waited for; one that comes while we read is not forgotten.
+    /// Reads available input as one piece after a readiness event. If there is none, the next event is
+    /// awaited; one that arrives during the read is not lost.
     pub(crate) fn read_announced(&mut self) -> StreamRead {
         let heard = self.piece(|room| {
             self.end.try_io(tokio::io::Interest::READABLE, |mut file| file.read(room))
@@ -149,13 +149,13 @@ impl OutputSource {
         if matches!(&heard, StreamRead::Bytes(bytes) if bytes.len() == CHUNK_BYTES_MAX)
             && std::mem::take(&mut self.is_usual_pipe)
         {
-            // Where that is refused it goes on as it was.
+            // If that is refused, the size stays as it is.
             let _ = fcntl(self.end.get_ref(), FcntlArg::F_SETPIPE_SZ(LARGE_PIPE_BYTES));
         }
         heard
     }
 
-    /// Whether the runtime reports the stream as closed by the other side, which it does for ever once it does.
+    /// Whether the runtime reports the stream as closed by the other side, which it then does for ever.
     fn is_hung_up(&self) -> bool {
         let readable = pin!(self.end.readable());
         match readable.poll(&mut Context::from_waker(Waker::noop())) {
@@ -164,7 +164,7 @@ impl OutputSource {
         }
     }
 
-    /// Reads what is there, announced or not, as one piece.
+    /// Reads available input as one piece, without waiting for readiness.
     pub(crate) fn hear_now(&self) -> StreamRead {
         self.piece(|room| self.end.get_ref().read(room))
     }
@@ -182,13 +182,13 @@ impl OutputSource {
                     StreamRead::Bytes(std::mem::take(room).into())
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => StreamRead::Nothing,
-                // A terminal that everybody has left says EIO.
+                // A terminal that all programs have closed returns EIO.
                 Err(_) => StreamRead::End,
             }
         })
     }
 
-    /// A terminal gives 4 kB at a time; whatever is there becomes one piece.
+    /// A terminal returns 4 kB at a time; all available output becomes one piece.
     fn fill(
         &self,
         room: &mut [u8],
@@ -205,7 +205,7 @@ impl OutputSource {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The end is met again by the next read.
+                // The next read encounters the end again.
                 Err(_) if n > 0 => return Ok(n),
                 Err(error) => return Err(error),
             }
@@ -213,7 +213,7 @@ impl OutputSource {
     }
 }
 
-/// Where a program reads from.
+/// The input of a program.
 #[derive(Debug)]
 pub(crate) struct InputSink(Arc<StreamEnd>);
 
@@ -236,12 +236,12 @@ impl InputSink {
     }
 }
 
-/// The size of a terminal. A process that has ended keeps none open, however long it is remembered.
+/// Sets the size of a terminal. The handle does not hold the terminal of an ended process open.
 #[derive(Debug, Clone)]
 pub(crate) struct PtyHandle(Weak<StreamEnd>);
 
 impl PtyHandle {
-    /// Changes it; the kernel tells the programs.
+    /// Changes the size; the kernel signals the programs.
     pub(crate) fn resize(&self, size: PtySize) -> io::Result<()> {
         let end = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
         let size =

@@ -1,4 +1,4 @@
-//! How descriptors travel between the server, the fork server and subreapers.
+//! Passes descriptors between the server, the fork server and subreapers.
 #![expect(unsafe_code, reason = "descriptors that arrive are numbers until somebody owns them")]
 
 use nix::cmsg_space;
@@ -13,15 +13,16 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
-/// Both ends of a fork server's control socket: packets, so that no message is ever half there.
+/// Creates both ends of a fork server's control socket. It transfers packets, so that no message is ever
+/// partial.
 pub(crate) fn pair() -> nix::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)
 }
 
-/// The server's end, to be waited for.
+/// Registers the server's end with the runtime.
 pub(crate) fn watched(control: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` stays open and the same until it is dropped, which is after the watching.
+    // SAFETY: an `OwnedFd` owns its descriptor until it is dropped, which is after the registration ends.
     Ok(unsafe { AsyncFd::register(control) }?)
 }
 
@@ -30,13 +31,13 @@ pub(crate) fn send(control: &OwnedFd, link: &OwnedFd) -> nix::Result<()> {
     send_with(control, b"g", &[link]).map(drop)
 }
 
-/// What arrived at a fork server.
+/// What a fork server has received.
 pub(crate) enum ForkServerPacket {
     /// A subreaper's socket.
     Link(OwnedFd),
-    /// Nothing, or nonsense.
+    /// Nothing, or an invalid packet.
     Nothing,
-    /// The server is gone.
+    /// The server has ended.
     Gone,
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn receive(control: &OwnedFd) -> nix::Result<ForkServerPacket> {
     }
 }
 
-/// Gives a subreaper its program's streams and its order. When that fails it has started nothing.
+/// Sends a subreaper its program's streams and its order. If that fails, the subreaper has started nothing.
 pub(crate) async fn give(
     link: &mut UnixStream,
     order: &[u8],
@@ -68,7 +69,7 @@ pub(crate) fn take_streams(link: &impl AsFd) -> io::Result<(u8, [OwnedFd; 3])> {
         match receive_with(link, &mut first) {
             Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((_, Some(streams))) => return Ok((first[0], streams)),
-            // A wish for the family before, which was gone when it came.
+            // A request for the previous family, which had ended when it arrived.
             Ok((_, None)) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -86,7 +87,7 @@ fn send_with<const N: usize>(
     sendmsg::<()>(socket, &[IoSlice::new(bytes)], &rights, MsgFlags::MSG_NOSIGNAL, None)
 }
 
-/// How many bytes came, and the descriptors, where there were so many.
+/// How many bytes arrived, and the descriptors, if there were exactly this many.
 fn receive_with<const N: usize>(
     socket: &impl AsFd,
     bytes: &mut [u8],
@@ -99,7 +100,7 @@ fn receive_with<const N: usize>(
     let mut descriptors = vec![];
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(numbers) = part {
-            // SAFETY: the kernel has just made these descriptors for us; nobody else knows their numbers.
+            // SAFETY: the kernel has just created these descriptors for us; nothing else refers to them.
             descriptors
                 .extend(numbers.iter().map(|number| unsafe { OwnedFd::from_raw_fd(*number) }));
         }

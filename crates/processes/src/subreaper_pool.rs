@@ -1,4 +1,4 @@
-//! Where subreapers come from: the fork server forks them. Those whose family is gone wait for another order.
+//! The pool of subreapers. The fork server forks them; those whose family has ended are reused.
 
 use crate::protected::ProtectedPaths;
 use crate::spawn::{self, ForkServerLink};
@@ -13,8 +13,8 @@ use std::sync::{Mutex as StdMutex, MutexGuard, PoisonError};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
-/// Subreapers that wait for an order: a program then need not wait for a fork, nor the next one for the end of a process.
-/// They cost some pages each.
+/// Idle subreapers: a program then need not wait for a fork, nor the next one for the end of a process.
+/// Each costs a few pages.
 pub const SPARES_MAX: usize = 4;
 
 /// All subreapers of one server.
@@ -26,25 +26,26 @@ pub(crate) struct SubreaperPool {
     spares: StdMutex<SpareSubreapers>,
 }
 
-/// Those who wait. They are used only while their fork server lives, who clears up after a subreaper that is killed.
+/// The idle subreapers. They are only used while their fork server lives, which cleans up after a subreaper
+/// that is killed.
 #[derive(Debug, Default)]
 struct SpareSubreapers {
-    /// How many fork servers there were before the present one.
+    /// The number of fork servers before the present one.
     generation: u64,
     links: Vec<SubreaperLink>,
     is_closed: bool,
 }
 
-/// The way to a subreaper, which goes when this does.
+/// The connection to a subreaper, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SubreaperLink {
     pub(crate) stream: UnixStream,
-    /// Which fork server forked it.
+    /// The fork server that forked it.
     generation: u64,
 }
 
 impl SubreaperPool {
-    /// Starts a fork server, and a subreaper that waits.
+    /// Starts a fork server, and an idle subreaper.
     pub(crate) fn start(program: File, protected: ProtectedPaths) -> io::Result<Self> {
         let fork_server = spawn::fork_server(&program, &protected)?;
         let (none, spares) = (Mutex::default(), StdMutex::default());
@@ -53,24 +54,24 @@ impl SubreaperPool {
         Ok(Self { fork_server: Mutex::new(Some(fork_server)), ..subreapers })
     }
 
-    /// What programs must not use.
+    /// Paths that programs must not use.
     pub(crate) const fn protected(&self) -> &ProtectedPaths {
         &self.protected
     }
 
-    /// Where the program is that fork servers run.
+    /// The path of the program that fork servers run.
     pub(crate) fn program(&self) -> io::Result<PathBuf> {
         std::fs::read_link(format!("/proc/self/fd/{}", self.program.as_raw_fd()))
     }
 
-    /// Gives an order to a subreaper.
+    /// Sends an order to a subreaper.
     pub(crate) async fn give(
         &self,
         order: &[u8],
         streams: &[OwnedFd; 3],
     ) -> io::Result<SubreaperLink> {
         while let Some(mut spare) = self.spare().await? {
-            // One that was killed has started nothing, so the next may.
+            // A subreaper that was killed has started nothing, so the next one may be used.
             if subreaper_link::give(&mut spare.stream, order, streams).await.is_ok() {
                 return Ok(spare);
             }
@@ -80,7 +81,7 @@ impl SubreaperPool {
         Ok(fresh)
     }
 
-    /// Takes a subreaper back whose family is gone, unless enough of them wait.
+    /// Returns a subreaper whose family has ended to the pool, unless it is full.
     pub(crate) fn return_subreaper(&self, link: SubreaperLink) {
         let mut spares = self.spares();
         if link.generation == spares.generation
@@ -91,7 +92,7 @@ impl SubreaperPool {
         }
     }
 
-    /// Has one wait if none does: the next program may come while this one runs.
+    /// Adds an idle subreaper if there is none: the next program may be started while this one runs.
     pub(crate) async fn prepare(&self) {
         let is_ready = !self.spares().links.is_empty();
         if is_ready {
@@ -102,7 +103,7 @@ impl SubreaperPool {
         }
     }
 
-    /// Ends the fork server and all who wait; none is started any more.
+    /// Ends the fork server and all idle subreapers; no more are started.
     pub(crate) async fn shut_down(&self) {
         *self.spares() = SpareSubreapers { is_closed: true, ..SpareSubreapers::default() };
         let fork_server = self.fork_server.lock().await.take();
@@ -112,7 +113,7 @@ impl SubreaperPool {
         }
     }
 
-    /// One who waits. A fork server that has been killed is replaced, and nobody waits at the new one yet.
+    /// Takes an idle subreaper. A fork server that was killed is replaced, and the new one has none yet.
     async fn spare(&self) -> io::Result<Option<SubreaperLink>> {
         let mut fork_server = self.fork_server.lock().await;
         let Some(fork_server) = &mut *fork_server else {
@@ -145,7 +146,7 @@ impl SubreaperPool {
         }
     }
 
-    /// Where it cannot be had now, the next program waits for its own.
+    /// If this fails, the next program waits for its own.
     fn add_spare(&self, fork_server: &ForkServerLink) {
         if let Ok((link, theirs)) = self.link()
             && subreaper_link::send(fork_server.control.get_ref(), &theirs).is_ok()
@@ -154,7 +155,7 @@ impl SubreaperPool {
         }
     }
 
-    /// Both ends of the way to a new subreaper: ours, and what the fork server gives to it.
+    /// Both ends of the connection to a new subreaper: ours, and the one for the fork server.
     fn link(&self) -> io::Result<(SubreaperLink, OwnedFd)> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -163,7 +164,7 @@ impl SubreaperPool {
     }
 
     fn spares(&self) -> MutexGuard<'_, SpareSubreapers> {
-        // Every change is whole before the lock is let go.
+        // Every change is complete before the lock is released.
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,14 @@
-//! Input that waits for a program which does not read it: no kind of stream may occupy the server's thread meanwhile.
+//! Input for a program that does not read it: no kind of stream may block the server's thread meanwhile.
 
 use crate::suite::{Heard, PATIENCE, PIPED, PIPES, TERMINAL, shell, start, told};
 use bytes::Bytes;
 use processes::{EndMode, ProcessSpawner, ProcessStreams};
 use std::sync::mpsc;
 
-/// More than the kernel holds for a program, of a terminal or a pipe.
+/// Larger than the kernel's buffer of a terminal or a pipe.
 const INPUT_BYTES: usize = 1 << 20;
 
-/// Runs a test on a runtime with one thread, and fails when that thread is occupied for ever.
+/// Runs a test on a runtime with one thread, and fails if that thread is blocked forever.
 fn on_one_thread(test: impl Future<Output = ()> + Send + 'static) {
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || {
@@ -19,8 +19,8 @@ fn on_one_thread(test: impl Future<Output = ()> + Send + 'static) {
     end.recv_timeout(2 * PATIENCE).expect("the thread that serves all processes is not occupied");
 }
 
-/// Starts a program that leaves its input unread and does `script` when that input waits. Other programs must be served
-/// afterwards, and it must be possible to end it.
+/// Starts a program that leaves its input unread and runs `script` once that input is pending. The server must still
+/// serve other programs afterwards, and must be able to end this one.
 async fn check(house: &ProcessSpawner, streams: ProcessStreams, script: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (go, done) = (folder.path().join("go"), folder.path().join("done"));
@@ -45,7 +45,7 @@ async fn check(house: &ProcessSpawner, streams: ProcessStreams, script: &str) {
     process.gone().await;
 }
 
-/// What a program does with input that is waiting: it ends; it closes its streams and goes on; it closes them and opens the
+/// What a program does while input is pending: it ends; it closes its streams and goes on; it closes them and opens the
 /// terminal again; it goes on without reading.
 const SCRIPTS: [&str; 4] = [
     "exit 3",

@@ -1,4 +1,4 @@
-//! Programs in cages: what they can still do, what they cannot, and by which way they tried.
+//! Programs in cages: what they can still do, and the ways in which they try to do what they cannot.
 
 use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, cage, rule, said, shell, start, told};
 use processes::{NetworkAccess, PathAccess, ProcessCage, ProcessSpec};
@@ -26,7 +26,7 @@ async fn a_caged_program_reads_all_writes_its_folder_and_has_the_usual_devices()
     house.shutdown().await;
 }
 
-/// Ways to change something outside, by what they are called; each must fail.
+/// Attempts to change something outside the cage, by name; each must fail.
 const WRITES: &[(&str, &str)] = &[
     ("write a file", "echo x > OUT/file"),
     ("create a file", "echo x > OUT/new"),
@@ -142,19 +142,19 @@ async fn a_hidden_folder_stays_hidden_when_what_is_inside_is_replaced() {
     }
     process.close_input().unwrap();
     heard.end().await;
-    // A known limit: what takes the place of a hidden file is not hidden.
+    // A known limit: a file that replaces a hidden file is not hidden.
     assert_eq!(heard.text, "ready\nnew");
     house.shutdown().await;
 }
 
-/// Where the mounts of the next test are, for the one of it that sees them.
+/// Names the folder of the mounts to the child of the next test, which runs in its own mount namespace.
 const MOUNTS: &str = "AIRLOCK_TEST_MOUNTS";
 
 #[tokio::test]
 async fn mounts_below_a_writable_folder_are_as_writable_as_they_were() {
     let house = start();
     let Some(folder) = std::env::var_os(MOUNTS) else {
-        // Whoever may not mount may do so in a world of its own.
+        // A user who may not mount here may do so in a separate namespace.
         let folder = tempfile::tempdir().unwrap();
         let own = std::env::current_exe().unwrap();
         let name = suite::test_name(
@@ -185,7 +185,7 @@ async fn mounts_below_a_writable_folder_are_as_writable_as_they_were() {
     house.shutdown().await;
 }
 
-/// Ways to reach somebody, as Python says them.
+/// Attempts to reach another process or host, as Python expressions.
 const CALLS: &[(&str, &str)] = &[
     ("connect by TCP", "s.socket(s.AF_INET).connect(('127.0.0.1', PORT))"),
     ("connect by TCP of version 6", "s.socket(s.AF_INET6).connect(('::1', PORT))"),
@@ -234,7 +234,7 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     for network in [NetworkAccess::None, NetworkAccess::Loopback] {
         let cage = ProcessCage { network, ..cage(folder.path()) };
         for (name, call) in CALLS {
-            // A datagram to a loopback of its own is heard by nobody.
+            // A datagram to the cage's own loopback is sent without an error, but no socket receives it.
             if network == NetworkAccess::Loopback && *name == "send by UDP" {
                 continue;
             }
@@ -262,7 +262,7 @@ async fn every_named_way_to_reach_somebody_fails_and_a_loopback_of_its_own_works
     house.shutdown().await;
 }
 
-/// A socket with a name that takes connections of packets.
+/// Opens a named SOCK_SEQPACKET socket that accepts connections.
 fn packets(path: &Path) -> std::os::fd::OwnedFd {
     use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
     use std::os::fd::AsRawFd as _;
@@ -298,7 +298,7 @@ except OSError as error: print(errno.errorcode[error.errno])\"",
     house.shutdown().await;
 }
 
-/// Ways to change or look into another process, as Python says them.
+/// Attempts to change or inspect another process, as Python expressions.
 const MEDDLING: &[(&str, &str)] = &[
     ("change its limits", "resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))"),
     ("change its priority", "os.setpriority(os.PRIO_PROCESS, pid, 19)"),
@@ -321,7 +321,7 @@ const MEDDLING: &[(&str, &str)] = &[
     ("use the numbers of x32", "call(0x40000000 + 39)"),
 ];
 
-/// What they need.
+/// The Python prelude of these expressions.
 const TOOLS: &str = "
 import ctypes, os, resource, signal, sys
 pid, libc = int(sys.argv[1]), ctypes.CDLL(None, use_errno=True)

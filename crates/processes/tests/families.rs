@@ -1,10 +1,10 @@
-//! Nothing is left behind: groups, sessions of their own, daemons, whoever dies first.
+//! No process is left behind: groups, separate sessions and daemons, in any order of death.
 
 use crate::suite::{self, Heard, PIPED, PIPES, TERMINAL, fill, gone, shell, spec, start};
 use processes::{EndMode, FamilySignal, ProcessEvent};
 use std::time::Duration;
 
-/// A child in the group, one with a session of its own, and a daemon whose parent is gone.
+/// A child in the group, a child with its own session, and a daemon whose parent is gone.
 const FAMILY: &str = "trap '' TERM HUP; sleep 1000 & echo child=$!; setsid sleep 1001 & echo sid=$!; \
      sh -c 'setsid sh -c \"trap \\\"\\\" HUP; echo daemon=\\$\\$; exec sleep 1002\" &'; ";
 
@@ -40,7 +40,7 @@ async fn ending_a_process_that_has_exited_ends_what_it_left_behind() {
     while !matches!(heard.next().await, ProcessEvent::Exited { code: 5, .. }) {}
     assert!(!process.is_gone());
     process.end_with(EndMode::Kill);
-    // The children held the streams: only now can they close.
+    // The children held the streams open: they can close only now.
     while !matches!(heard.next().await, ProcessEvent::Closed { .. }) {}
     for pid in pids {
         gone(pid).await;
@@ -95,14 +95,14 @@ async fn a_subreaper_that_is_killed_takes_its_family_along() {
     for pid in pids {
         gone(pid).await;
     }
-    // The next process has a subreaper of its own.
+    // The next process has a different subreaper.
     let (text, _) = suite::told(&house, &spec(PIPES, &["echo", "fine"])).await;
     assert_eq!(text, "fine\n");
     house.shutdown().await;
 }
 
-/// Chains of processes of which each forks the next, gives it a session of its own and ends soon. They write a byte for
-/// each into a file and end when there are 2,000.
+/// Chains of processes: each forks the next one, gives it its own session and exits soon. Each process writes a byte into
+/// a file, and the chains end at 2,000 bytes.
 const CHAINS: &str = "
 import os, sys, time
 count = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -137,7 +137,7 @@ async fn those_who_multiply_are_overtaken_whoever_ends_them() {
             "subreaper killed" => kill(subreaper),
             _ => house.shutdown().await,
         }
-        // All of them hold the streams, which close after the last.
+        // All of them hold the streams open, which close after the last process.
         assert_eq!(heard.end().await.0, 137);
         let n_forks = std::fs::metadata(&count).unwrap().len();
         assert!(n_forks < 2_000, "{way}: {n_forks}");
@@ -145,7 +145,7 @@ async fn those_who_multiply_are_overtaken_whoever_ends_them() {
     }
 }
 
-/// Where the chains of the next test count, for the one of it that is the server.
+/// Names the file in which the chains count to the child of the next test that acts as the server.
 const COUNT: &str = "AIRLOCK_TEST_COUNT";
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn those_who_multiply_are_overtaken_when_the_server_is_killed() {
     heard.number("ready").await;
     kill(process.pid());
     heard.end().await;
-    // Its fork server and subreapers fall to ours, and go when they have nobody any more.
+    // Its fork server and subreapers become children of ours, and exit when they have no processes left.
     process.gone().await;
     let n_forks = std::fs::metadata(&count).unwrap().len();
     assert!(n_forks < 2_000, "{n_forks}");
@@ -222,7 +222,7 @@ async fn a_subreaper_whose_family_is_gone_has_the_next_one() {
         subreapers.insert(heard.number("guard").await);
         process.end_with(EndMode::Kill);
         heard.end().await;
-        // It was asked once more when nobody was left.
+        // The subreaper receives another request when no process is left.
         process.end_with(EndMode::Kill);
         process.gone().await;
     }
@@ -248,7 +248,7 @@ async fn a_program_is_looked_for_where_its_own_environment_says() {
     house.shutdown().await;
 }
 
-/// The child of a fork server that is not `other`, when there is one.
+/// Waits until a fork server has a child other than `other`, and returns it.
 async fn waiting(fork_server: i32, other: i32) -> i32 {
     loop {
         let path = format!("/proc/{fork_server}/task/{fork_server}/children");
@@ -283,7 +283,7 @@ fn parent(pid: i32) -> i32 {
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Waits until a process has lost its parent. Who that was is asked before it is killed: later may be too late.
+/// Waits until a process has lost its parent `was`. The caller reads `was` before the kill: later may be too late.
 async fn lost(pid: i32, was: i32) {
     while parent(pid) == was {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,4 +1,4 @@
-//! Many processes, one after the other and all at once: nothing of them is left, and no thread is theirs.
+//! Many processes, sequentially and concurrently: none of their resources is left, and none occupies a thread.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[expect(dead_code, reason = "the other tests use the rest")]
@@ -7,7 +7,7 @@ mod suite;
 use std::time::Duration;
 use suite::{Heard, PIPES, TERMINAL, fill, gone, shell, spec, start};
 
-/// One test, alone in its program: whatever others open, or start, would be counted too.
+/// A single test with its own binary: it would also count the descriptors and threads of other tests.
 #[tokio::test]
 async fn many_processes_leave_nothing_behind() {
     many_terminals_at_once_all_answer_and_all_go().await;
@@ -69,7 +69,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// A number once it has come down to what it was, or as it is when it does not.
+/// Returns the count once it has fallen to `wanted`, or its last value if it does not.
 async fn settled(wanted: usize, count: fn() -> usize) -> usize {
     for _ in 0..200 {
         if count() <= wanted {

@@ -1,4 +1,4 @@
-//! Families in cages that use too much, and by which way they hid it.
+//! Process trees in cages that exceed a limit, and the ways in which they try to hide it.
 
 use crate::suite::{Heard, cage, caged, said, start};
 use processes::{CageLimits, LimitExcess, ProcessCage};
@@ -12,7 +12,7 @@ async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
     let hungry = "import time\nparts = [bytearray(4 << 20) for _ in range(8)]\ntime.sleep(1000)";
     let family = format!("for n in 1 2 3 4; do python3 -c '{hungry}' & done; wait");
     for (limits, script, excess) in [
-        // Each of them has less than the limit.
+        // Each single process uses less than the limit.
         (
             CageLimits { memory_bytes: Some(96 << 20), ..usual },
             family.as_str(),
@@ -24,13 +24,13 @@ async fn a_family_that_uses_too_much_is_killed_and_the_reason_is_known() {
             LimitExcess::Cpu,
         ),
         (
-            // Nobody of them lives long, and the parents of all of them are gone.
+            // All of them are short-lived, and the parents of all are gone.
             CageLimits { cpu_ms: Some(400), ..usual },
             "for n in $(seq 100); do (sh -c 'n=0; while [ $n -lt 30000 ]; do n=$((n+1)); done' &); sleep 0.1; done",
             LimitExcess::Cpu,
         ),
         (
-            // Nobody reaps them, so nobody accounts for them.
+            // No process reaps them, so their usage is added to no parent.
             CageLimits { cpu_ms: Some(1_000), ..usual },
             "exec python3 -c \"
 import os, signal, time
@@ -49,7 +49,7 @@ for _ in range(10):
             LimitExcess::Processes,
         ),
     ] {
-        // What a subreaper's last family used is not counted against the next.
+        // The usage of a subreaper's previous process tree does not count against the next one.
         let process = house.spawn(&caged(&limited(limits), "true")).await.unwrap();
         assert_eq!(Heard::new(&process).end().await.0, 0);
         let process = house.spawn(&caged(&limited(limits), script)).await.unwrap();

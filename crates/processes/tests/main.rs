@@ -1,4 +1,4 @@
-//! Processes, their families and their cages. `leaks` is a binary of its own: it counts what its process holds.
+//! Processes, their descendants and their cages. `leaks` is a separate binary: it counts the descriptors of its process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod blocked_writers;

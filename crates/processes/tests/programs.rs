@@ -1,4 +1,4 @@
-//! Programs over pipes and terminals: what they find, what they say, in which order.
+//! Programs over pipes and terminals: their environment, their output, and its order.
 
 use crate::suite::{Heard, PIPED, PIPES, TERMINAL, shell, spec, start, told};
 use bytes::Bytes;
@@ -130,7 +130,7 @@ async fn a_program_may_be_told_another_name() {
 async fn a_program_leads_its_session_with_three_descriptors_and_no_signal_blocked_or_ignored() {
     let house = start();
     for streams in [PIPES, TERMINAL] {
-        // Read while the shell waits and holds nothing else: it keeps a pipeline's pipe open for a moment.
+        // Read while the shell waits and has no other descriptors: it leaves a pipeline's pipe open for a moment.
         let script = "ps -o pid=,pgid=,sid= -p $$ | tr -s ' '; ls /proc/$$/fd; \
              grep -E 'Sig(Blk|Ign)' /proc/$$/status | cut -f 2 | tr '\n' ' '";
         let (text, _) = told(&house, &shell(streams, script)).await;
@@ -139,7 +139,7 @@ async fn a_program_leads_its_session_with_three_descriptors_and_no_signal_blocke
         let (ids, descriptors) = ids.split_at(3);
         assert!(ids.iter().all(|id| *id == ids[0]), "{text}");
         assert_eq!(descriptors, ["0", "1", "2"], "{text}");
-        // The C library keeps two signals above the usual ones for itself.
+        // The C library reserves two signals above the standard ones.
         let masks = [blocked, ignored].map(|mask| u64::from_str_radix(mask, 16).unwrap());
         assert!(masks.iter().all(|mask| mask & 0x7fff_ffff == 0), "{text}");
     }
@@ -195,7 +195,7 @@ async fn input_is_read_in_order_and_its_end_is_seen() {
 #[tokio::test]
 async fn the_end_of_a_terminals_input_is_seen_in_the_middle_of_a_line_and_ends_one_program() {
     let house = start();
-    // What comes after the end of input is read by the next program, not ended with the first.
+    // Input after the end-of-file is read by the next program; it is not discarded with the first.
     let script = "cat; echo; echo first; cat; echo second";
     for typed in ["", "abc", "abc\n", "abc\r", "abc\u{15}"] {
         let process = house.spawn(&shell(TERMINAL, script)).await.unwrap();
@@ -258,7 +258,7 @@ async fn a_program_waits_when_nobody_listens_and_loses_nothing() {
     let script = format!("head -c {n_bytes} /dev/zero; echo done");
     let process = house.spawn(&shell(PIPES, &script)).await.unwrap();
     let mut changes = process.output().changes();
-    // Nothing is released, so it stops at what is retained.
+    // Nothing is released, so the output stops at the retention limit.
     while process.output().page(0, None).chunks.len() < 15 {
         changes.next().await;
     }
@@ -273,7 +273,7 @@ async fn a_program_waits_when_nobody_listens_and_loses_nothing() {
 #[tokio::test]
 async fn what_lies_in_pipes_when_everybody_is_gone_is_kept_until_somebody_listens() {
     let house = start();
-    // More than is retained, and no more than that and what the pipes hold.
+    // Exceeds the retained bytes, but not their sum with the pipe buffers.
     let (n_said, n_complained) = (1_040_000, 60_000);
     let script = format!("head -c {n_said} /dev/zero; head -c {n_complained} /dev/zero >&2");
     let process = house.spawn(&shell(PIPES, &script)).await.unwrap();
@@ -284,7 +284,7 @@ async fn what_lies_in_pipes_when_everybody_is_gone_is_kept_until_somebody_listen
     house.shutdown().await;
 }
 
-/// Waits for a line, asks where the cursor is, and says what came back, byte by byte.
+/// Waits for a byte, queries the cursor position, and prints the reply byte by byte.
 const ASKS: &str = "stty raw -echo; printf ready; dd bs=1 count=1 2>/dev/null >/dev/null; printf '\\rab\\033[6n'; \
                     dd bs=1 count=8 2>/dev/null | od -An -c | tr -d '\\n'; printf '!'";
 

@@ -1,4 +1,4 @@
-//! Files of the server that no child may use, by whatever way it tries; and what a cage shows of other processes.
+//! Files of the server that no child may use by any means, and the visibility of other processes in a cage.
 
 use crate::suite::{
     self, Heard, PIPED, PIPES, TERMINAL, cage, caged, gone, rule, said, shell, start, told,
@@ -12,9 +12,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
-/// A data directory, a key and a configuration file of a server.
+/// The data directory, the key and the configuration file of a server.
 struct ServerFiles {
-    /// Removed when this is dropped.
+    /// The directory is removed when this is dropped.
     _folder: tempfile::TempDir,
     data: PathBuf,
     key: PathBuf,
@@ -46,7 +46,7 @@ impl ServerFiles {
         self.data.parent().unwrap()
     }
 
-    /// A script with the names of the files, and of this process, which is the server.
+    /// Returns a script with variables for the files and for the process id of the server, which is this process.
     fn script(&self, script: &str) -> String {
         let own = std::process::id();
         let root = self.root().display();
@@ -56,7 +56,7 @@ impl ServerFiles {
     }
 }
 
-/// Ways to read or to change what is protected. None of them may print a secret.
+/// Attempts to read or to change the protected files. None of them may print a secret.
 const WAYS: &[&str] = &[
     "cat $D/tokens/admin $K",
     "cat $R/link/tokens/admin; ls $D $R/link; cp -r $R $R/work/copy; cat $R/work/copy/data/tokens/admin",
@@ -102,7 +102,7 @@ async fn expect_hidden(
 async fn check_every_kind_of_child() {
     let files = ServerFiles::new();
     let house = suite::start_with(files.protected(ProtectionScope::EveryProgram));
-    // Programs with pipes and with terminals, and those in a cage that may do anything with files.
+    // Programs with pipes, programs with terminals, and caged programs with full access to files.
     for streams in [PIPES, TERMINAL] {
         expect_hidden(&house, &files, |script| shell(streams, script)).await;
     }
@@ -124,7 +124,7 @@ async fn no_kind_of_child_can_read_or_change_what_is_protected() {
     check_every_kind_of_child().await;
 }
 
-/// The same for a server that is not root: it takes a user namespace. Root runs this test again as another user.
+/// The same for a server that is not root, which uses a user namespace. Root runs this test again as another user.
 #[test]
 fn no_child_of_a_server_that_is_not_root_can_either() {
     const AGAIN: &str = "AIRLOCK_TEST_AS_NOBODY";
@@ -172,7 +172,7 @@ async fn what_appears_or_is_replaced_later_is_hidden_from_the_next_program() {
         let (text, _) = told(&house, &shell(PIPES, &both)).await;
         assert!(!text.contains("secret of"), "{text}");
     }
-    // Covers do not pile up.
+    // Mounts that hide the files do not accumulate.
     let script = files.script("grep -c $R/ /proc/self/mountinfo");
     assert_eq!(told(&house, &shell(PIPES, &script)).await.0.trim(), "3");
     house.shutdown().await;
@@ -183,7 +183,7 @@ async fn a_directory_that_is_mounted_twice_is_hidden_in_both_places() {
     let files = ServerFiles::new();
     let second = files.root().join("second");
     std::fs::create_dir(&second).unwrap();
-    // Where mounts are not allowed there is no second place.
+    // If mounting is not permitted, the files have no second path.
     let mounted =
         run("mount", &["--bind", files.root().to_str().unwrap(), second.to_str().unwrap()]);
     let house = suite::start_with(files.protected(ProtectionScope::EveryProgram));
@@ -227,7 +227,7 @@ async fn a_cage_shows_its_own_processes_only_and_clients_see_the_usual_numbers()
     let (text, _) = said(&house, &cage(folder.path()), script).await;
     assert!(!text.contains("very-secret"), "{text}");
     assert!(!text.contains(&format!("/proc/{}\n", neighbour.pid())), "{text}");
-    // The number that a client is told is the one that counts outside.
+    // The process id that a client receives is the one outside the cage.
     let spec = ProcessSpec {
         streams: PIPED,
         ..caged(&cage(folder.path()), "echo self=$$; read x; exit 5")
@@ -295,24 +295,24 @@ async fn a_family_in_a_cage_ends_with_its_program_its_subreaper_and_its_server()
         heard.until("ready").await;
         (process, heard)
     };
-    // A program that ends leaves others running until the process is ended.
+    // A program that exits leaves its children running until the process is ended.
     let (process, mut heard) = spawn(&format!("{daemon}; exit 4"), PIPES).await;
     assert_eq!(heard.end().await.0, 4);
     assert!(!process.is_gone());
     process.end_with(EndMode::Kill);
     process.gone().await;
-    // Orphans that end by themselves leave nobody.
+    // When orphans exit by themselves, the process is gone.
     let (process, mut heard) = spawn("(sleep 0.1 &); echo ready; exit 6", PIPES).await;
     assert_eq!(heard.end().await.0, 6);
     process.gone().await;
-    // A subreaper that is killed takes all along.
+    // Killing the subreaper kills all its processes.
     let (process, _) = spawn(&format!("{daemon}; sleep 1000"), PIPES).await;
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid())).unwrap();
     let subreaper = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned();
     assert!(run("kill", &["-9", &subreaper]));
     gone(process.pid()).await;
     process.gone().await;
-    // So does the end of everything.
+    // The shutdown of the spawner does the same.
     let (process, _) = spawn(&format!("{daemon}; sleep 1000"), PIPES).await;
     house.shutdown().await;
     gone(process.pid()).await;

@@ -1,9 +1,9 @@
-//! JSON-RPC as exec-servers speak it: without the member `jsonrpc`, one object per message.
+//! JSON-RPC in the dialect of exec-servers: without the member `jsonrpc`, one object per message.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// What ties an answer to its request.
+/// The id that relates an answer to its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RpcId {
@@ -13,56 +13,56 @@ pub enum RpcId {
     Text(String),
 }
 
-/// A message, told apart by its shape.
+/// A message, identified by its members.
 #[derive(Debug, Clone)]
 pub enum RpcMessage<'a> {
-    /// Wants an answer.
+    /// A request, which requires an answer.
     Request {
-        /// Goes back with the answer.
+        /// The id, which the answer repeats.
         id: RpcId,
-        /// What is wanted.
+        /// The method's name.
         method: String,
-        /// With what.
+        /// The method's parameters.
         params: Option<&'a RawValue>,
     },
-    /// Wants none.
+    /// A notification, which has no answer.
     Notification {
-        /// What happened.
+        /// The method's name.
         method: String,
-        /// With what.
+        /// The method's parameters.
         params: Option<&'a RawValue>,
     },
-    /// Is one.
+    /// The answer to a request.
     Response {
-        /// To which request.
+        /// The request's id.
         id: RpcId,
-        /// What came of it.
+        /// The result or the error.
         result: Result<&'a RawValue, ErrorObject>,
     },
 }
 
-/// Why a request was not done.
+/// The error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorObject {
-    /// For programs.
+    /// The error code, for programs.
     pub code: i64,
-    /// For people.
+    /// The message, for people.
     pub message: String,
 }
 
-/// The message cannot be read.
+/// The message cannot be parsed.
 pub const PARSE_ERROR: i64 = -32_700;
-/// The request makes no sense now.
+/// The request is not valid in the present state.
 pub const INVALID_REQUEST: i64 = -32_600;
 /// There is no such method.
 pub const METHOD_NOT_FOUND: i64 = -32_601;
-/// The method cannot be called like that.
+/// The method's parameters are invalid.
 pub const INVALID_PARAMS: i64 = -32_602;
-/// It was tried and failed.
+/// The method failed.
 pub const INTERNAL: i64 = -32_603;
 
 impl ErrorObject {
-    /// An error.
+    /// Creates an error.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -82,12 +82,12 @@ struct RpcEnvelope<'a> {
     error: Option<ErrorObject>,
 }
 
-/// Tells null from nothing.
+/// Distinguishes null from an absent member.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads one message; a text says why it is none.
+/// Parses one message; the error is a text.
 pub fn read(text: &str) -> Result<RpcMessage<'_>, String> {
     if !text.trim_start().starts_with('{') {
         let is_json = serde_json::from_str::<&RawValue>(text);
@@ -151,7 +151,7 @@ pub fn notification<T: Serialize>(method: &str, params: &T) -> String {
     serde_json::to_string(&RpcCall { id: None, method, params }).expect("params have texts as keys")
 }
 
-/// Reads params; nothing is null. The reason says what is wrong, not where.
+/// Parses params; absent ones are null. The error describes what is wrong, without the position.
 pub fn params<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<T, ErrorObject> {
     let text = params.map_or("null", RawValue::get);
     serde_json::from_str(text).map_err(|error| {

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-/// Why a body is no message, for the error that answers it.
+/// Why a body cannot be parsed as a message, for the error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableMessage {
-    /// The id of the request, where it can be read.
+    /// The id of the request, if it can be read.
     pub id: Option<RpcId>,
-    /// JSON-RPC's code.
+    /// The JSON-RPC error code.
     pub code: i64,
     /// What is wrong, and what to send instead.
     pub message: String,
@@ -28,13 +28,14 @@ impl UnreadableMessage {
     }
 }
 
-/// The id beside whatever else a message has.
+/// The id, ignoring all other members.
 #[derive(Deserialize)]
 struct MessageId {
     id: Option<RpcId>,
 }
 
-/// Says why a body was taken for no message. The id is found also where another member is nested too deep.
+/// Explains why a body could not be parsed as a message. The id is found even if another member is nested
+/// too deep.
 pub fn unreadable_message(body: &[u8]) -> UnreadableMessage {
     let id = serde_json::from_slice::<MessageId>(body).ok().and_then(|message| message.id);
     let is_json = serde_json::from_slice::<IgnoredAny>(body).is_ok();

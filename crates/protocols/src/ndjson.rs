@@ -1,13 +1,13 @@
-//! Splits a stream of bytes into lines, bounded. Knows nothing of what a line says.
+//! Splits a stream of bytes into lines of bounded length. Does not interpret their content.
 
-/// Bytes that have arrived and the lines in them. Lines are handed out where they lie, never copied.
+/// Received bytes and the lines in them. Lines are borrowed from the buffer, never copied.
 #[derive(Debug)]
 pub struct LineBuffer {
-    /// Filled up to `end`; the rest is room for the next read.
+    /// Filled up to `end`; the rest is space for the next read.
     buffer: Vec<u8>,
-    /// Where the first line not yet taken begins.
+    /// Where the first line that was not taken yet begins.
     start: usize,
-    /// No line break lies before this: a long line is searched once, not once per read.
+    /// There is no line break before this: a long line is searched once, not once per read.
     searched: usize,
     end: usize,
     line_bytes_max: usize,
@@ -15,11 +15,11 @@ pub struct LineBuffer {
     skipped: usize,
 }
 
-/// A line that grew beyond the maximum. The stream cannot be trusted after it.
+/// A line is longer than the maximum. The stream cannot be trusted after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a line is longer than {line_bytes_max} bytes")]
 pub struct LineTooLong {
-    /// The maximum it broke.
+    /// The maximum that was exceeded.
     pub line_bytes_max: usize,
 }
 
@@ -29,24 +29,25 @@ impl LineBuffer {
         Self { buffer: Vec::new(), start: 0, searched: 0, end: 0, line_bytes_max, skipped: 0 }
     }
 
-    /// From now on lines may be so long.
+    /// Sets the maximum length of lines from now on.
     pub const fn set_line_bytes_max(&mut self, line_bytes_max: usize) {
         self.line_bytes_max = line_bytes_max;
     }
 
-    /// Appends bytes that have arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.filled(bytes.len());
     }
 
-    /// Room for at least `at_least` more bytes, to read into; say with [`LineBuffer::filled`] how many came.
+    /// Space for at least `at_least` more bytes, to read into; report with [`LineBuffer::filled`] how many
+    /// were read.
     pub fn room(&mut self, at_least: usize) -> &mut [u8] {
         if self.buffer.len() - self.end < at_least {
             self.close_up();
             let needed = self.end + at_least;
             if self.buffer.is_empty() {
-                // Zeros that the system writes at once, not one by one.
+                // Zero pages from the system, which need not be written individually.
                 self.buffer = vec![0; needed];
             } else if self.buffer.len() < needed {
                 self.buffer.resize(needed.max(self.buffer.len() * 2), 0);
@@ -55,7 +56,7 @@ impl LineBuffer {
         &mut self.buffer[self.end..]
     }
 
-    /// Counts `n` bytes, written into [`LineBuffer::room`], as arrived.
+    /// Counts `n` bytes, written into [`LineBuffer::room`], as received.
     pub fn filled(&mut self, n: usize) {
         assert!(n <= self.buffer.len() - self.end, "no more can be filled than there was room");
         self.end += n;
@@ -66,7 +67,7 @@ impl LineBuffer {
         Ok(self.take_mut()?.map(|line| &*line))
     }
 
-    /// The same, in a buffer that may be written to.
+    /// As `take`, but mutable.
     pub fn take_mut(&mut self) -> Result<Option<&mut [u8]>, LineTooLong> {
         if !self.has_line()? {
             return Ok(None);
@@ -77,13 +78,14 @@ impl LineBuffer {
         Ok(Some(&mut self.buffer[line]))
     }
 
-    /// What has arrived of the next line, as far as it was searched for its end: all of it once [`LineBuffer::has_line`] is true.
+    /// The received part of the next line, as far as it was searched for its end: all of it once
+    /// [`LineBuffer::has_line`] is true.
     pub fn peek(&self) -> &[u8] {
         &self.buffer[self.start..self.searched]
     }
 
-    /// Drops what has arrived of the next line, however long it is. Returns its length once its end has arrived; until then,
-    /// call it again when more has.
+    /// Drops the received part of the next line, whatever its length. Returns its length once its end has
+    /// arrived; until then, call it again when more bytes have arrived.
     pub fn skip_line(&mut self) -> Option<usize> {
         let arrived = &self.buffer[self.start..self.end];
         let Some(found) = memchr::memchr(b'\n', arrived) else {
@@ -96,7 +98,7 @@ impl LineBuffer {
         Some(std::mem::take(&mut self.skipped) + found)
     }
 
-    /// Whether [`LineBuffer::take`] has a line to give.
+    /// Whether [`LineBuffer::take`] would return a line.
     pub fn has_line(&mut self) -> Result<bool, LineTooLong> {
         let unsearched = &self.buffer[self.searched..self.end];
         let found = memchr::memchr(b'\n', unsearched);
@@ -107,12 +109,12 @@ impl LineBuffer {
         Ok(found.is_some())
     }
 
-    /// Whether bytes of an unfinished or untaken line are here.
+    /// Whether there are no bytes of an unfinished or untaken line.
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Moves what is left to the front, so that the buffer does not grow for ever.
+    /// Moves the remaining bytes to the front, so that the buffer does not grow without bound.
     fn close_up(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;

@@ -12,22 +12,22 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Where it is.
+/// The path of the endpoint.
 pub const PATH: &str = "/api/prove";
 
-/// Bytes of a nonce.
+/// The length of a nonce in bytes.
 pub const NONCE_BYTES: usize = 32;
 
-/// Most addresses in a challenge: the endpoint, and the name under which the client knows the server.
+/// Limit of addresses in a challenge: the endpoint, and the name under which the client knows the server.
 pub const ADDRESSES_MAX: usize = 4;
 
 /// Longest address: a DNS name and a port.
 pub const ADDRESS_BYTES_MAX: usize = 262;
 
-/// What a client asks.
+/// A client's challenge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofChallenge {
-    /// The token, by [`token_key`].
+    /// The token's name, see [`token_key`].
     pub key: String,
     /// [`NONCE_BYTES`] random bytes in hexadecimal.
     pub nonce: String,
@@ -35,7 +35,7 @@ pub struct ProofChallenge {
     pub addresses: Vec<String>,
 }
 
-/// What a server answers. Without a proof it says why.
+/// A server's response. Without a proof it contains the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProofAnswer {
     /// The one of the client's addresses that is the server's.
@@ -44,10 +44,10 @@ pub struct ProofAnswer {
     /// The HMAC in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<String>,
-    /// Why there is none.
+    /// Why there is no proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<ProofRefusal>,
-    /// The server's own addresses, where none of the client's is one of them.
+    /// The server's own addresses, if none of the client's is one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
 }
@@ -62,23 +62,23 @@ pub enum ProofRefusal {
     OtherAddress,
 }
 
-/// The name of a token in a challenge. It says nothing about a secret of 256 random bits.
+/// The name of a token in a challenge. It reveals nothing about a secret of 256 random bits.
 pub fn token_key(digest: &[u8; 32]) -> String {
     let hash = Sha256::new().chain_update(b"airlock token key 1\0").chain_update(digest).finalize();
     hex(&hash[..16])
 }
 
-/// An endpoint as it is written in a challenge. An IPv4 address that came in over IPv6 is the same address.
+/// An endpoint in the format of a challenge. An IPv4 address in its IPv6 form is the same address.
 pub fn endpoint(address: SocketAddr) -> String {
     SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
 }
 
-/// The proof for one address.
+/// Computes the proof for one address.
 pub fn prove(digest: &[u8; 32], nonce: &[u8; NONCE_BYTES], address: &str) -> String {
     hex(&mac(digest, nonce, address).finalize().into_bytes())
 }
 
-/// Whether this is the proof. Takes the same time for all wrong ones.
+/// Verifies a proof, in constant time.
 pub fn is_proof(digest: &[u8; 32], nonce: &[u8; NONCE_BYTES], address: &str, proof: &str) -> bool {
     let proof: Option<[u8; 32]> = unhex(proof);
     proof.is_some_and(|proof| mac(digest, nonce, address).verify_slice(&proof).is_ok())
@@ -97,7 +97,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `N` bytes from hexadecimal digits; none where the text is not that.
+/// Decodes `N` bytes from hexadecimal digits; `None` if the text is invalid.
 pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

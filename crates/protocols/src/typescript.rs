@@ -1,22 +1,23 @@
-//! JSON Schemas as TypeScript on one line each: what a model reads to write a call. Compact whatever the
-//! schema is: long lists are cut, far definitions are `unknown`, and nothing is written twice.
+//! Renders JSON Schemas as TypeScript on one line each, which a model reads to write a call. The result is
+//! always compact: long lists are truncated, distant definitions are `unknown`, and each definition is
+//! written once.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Alternatives of one type that are written; of a longer enumeration the rest is a comment.
+/// Limit of alternatives of one type; the rest of a longer enumeration is a comment.
 const ALTERNATIVES_MAX: usize = 40;
 
-/// Members of one object that are written, required ones first.
+/// Limit of members of one object, required ones first.
 const MEMBERS_MAX: usize = 60;
 
 /// A type nested deeper than this is `unknown` from there on.
 const DEPTH_MAX: usize = 12;
 
-/// Definitions of one description. Those nearest to the tool come first.
+/// Limit of definitions in one description. Those nearest to the tool come first.
 const DEFINITIONS_MAX: usize = 48;
 
-/// Longest text of all types of one description: some two thousand tokens.
+/// Limit of the text of all types in one description: some two thousand tokens.
 const BYTES_MAX: usize = 8 << 10;
 
 /// Longest literal that is written.
@@ -32,8 +33,8 @@ pub struct TypeDefinitions<'a> {
 }
 
 impl<'a> TypeDefinitions<'a> {
-    /// The type of `schema`. References lead into `schema` itself; what they lead to is written by
-    /// [`TypeDefinitions::write_named`].
+    /// Renders the type of `schema`. References are resolved in `schema` itself; their targets are written
+    /// by [`TypeDefinitions::write_named`].
     pub fn write(&mut self, schema: &'a Value) -> String {
         TypeScriptWriter { root: schema, types: self }.write(schema, 0)
     }
@@ -43,7 +44,7 @@ impl<'a> TypeDefinitions<'a> {
         self.definitions
     }
 
-    /// Writes what was referred to since the last time; references lead into `root`.
+    /// Writes the definitions that were referred to since the last call; references are resolved in `root`.
     pub fn write_named(&mut self, root: &'a Value) {
         while let Some(name) = self.unwritten.pop_front() {
             let schema = self.named[&name];
@@ -51,7 +52,7 @@ impl<'a> TypeDefinitions<'a> {
                 true => "unknown".to_owned(),
                 false => TypeScriptWriter { root, types: self }.write_all(schema, 0),
             };
-            // `A` that is nothing but `A` means nothing.
+            // A type `A` that is defined as `A` has no meaning.
             let text = if text == name { "unknown".to_owned() } else { text };
             self.definitions.insert(name, text);
         }
@@ -137,7 +138,7 @@ impl<'a> TypeScriptWriter<'_, 'a> {
         }
     }
 
-    /// Alternatives; what stands beside them belongs to each.
+    /// A union; the schema's other members apply to each alternative.
     fn write_union(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -147,7 +148,7 @@ impl<'a> TypeScriptWriter<'_, 'a> {
         let shown = parts.iter().take(ALTERNATIVES_MAX);
         let union = joined(shown.map(|part| self.write(part, depth + 1)).collect(), " | ");
         match schema.contains_key("properties") {
-            // Alternatives that only say what is required are no types.
+            // Alternatives that consist of `required` only are no types.
             true if union == "unknown" => self.write_object(schema, depth),
             true => joined(vec![self.write_object(schema, depth), union], " & "),
             false => union,
@@ -207,7 +208,7 @@ impl<'a> TypeScriptWriter<'_, 'a> {
         if parts.is_empty() { "{ }".to_owned() } else { format!("{{ {} }}", parts.join(" ")) }
     }
 
-    /// Required members first, the others as far as there is room.
+    /// Required members first, then as many others as the limit allows.
     fn write_members(
         &mut self,
         schema: &'a Map<String, Value>,
@@ -236,7 +237,7 @@ impl<'a> TypeScriptWriter<'_, 'a> {
         parts
     }
 
-    /// A name, and a note that what it stands for is to be written.
+    /// Returns a name, and records that its definition must be written.
     fn write_reference(&mut self, reference: &str) -> String {
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         let Some(target) = target else { return "unknown".to_owned() };
@@ -283,7 +284,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// Parts once each. Whatever is or anything is anything.
+/// Joins the parts without duplicates. A union with `unknown` is `unknown`.
 fn joined(parts: Vec<String>, separator: &str) -> String {
     let mut once: Vec<String> = vec![];
     for part in parts {
@@ -300,7 +301,7 @@ fn joined(parts: Vec<String>, separator: &str) -> String {
     parts.collect::<Vec<_>>().join(separator)
 }
 
-/// Whether ` | ` stands outside all brackets.
+/// Whether ` | ` occurs outside all brackets.
 fn is_alternative(text: &str) -> bool {
     let mut depth = 0_i32;
     text.char_indices().any(|(at, c)| {
@@ -320,7 +321,7 @@ fn array_of(item: &str) -> String {
     }
 }
 
-/// A member's name, quoted where TypeScript wants it.
+/// A member's name, quoted if TypeScript requires it.
 fn key(name: &str) -> String {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '$';
     let is_plain =
@@ -328,7 +329,7 @@ fn key(name: &str) -> String {
     if is_plain { name.to_owned() } else { Value::from(name).to_string() }
 }
 
-/// A name that TypeScript takes for a type.
+/// A valid TypeScript type name.
 fn type_name(text: &str) -> String {
     let mut name: String =
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

@@ -1,5 +1,5 @@
-//! Bytes and texts for the guest's world: UTF-8 both ways, and digests. Bytes come in as base64, which the engine writes
-//! by itself; what it lends us otherwise would have to be read through a raw pointer.
+//! Byte and text functions for the guest: UTF-8 encoding and decoding, and digests. Bytes arrive as base64,
+//! which the engine produces itself; the alternative is to read the engine's buffers through a raw pointer.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -34,7 +34,7 @@ fn bytes(ctx: &Ctx<'_>, base64: &str) -> rquickjs::Result<Vec<u8>> {
     STANDARD.decode(base64).map_err(|_| Exception::throw_type(ctx, "bytes that are not base64"))
 }
 
-/// The bytes as text; `None` if they are not UTF-8 and that is fatal.
+/// Decodes the bytes as text; `None` if they are not UTF-8 and `fatal` is set.
 fn text_of_bytes(bytes: Vec<u8>, fatal: bool) -> Option<String> {
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
@@ -43,7 +43,8 @@ fn text_of_bytes(bytes: Vec<u8>, fatal: bool) -> Option<String> {
     }
 }
 
-/// The digest, if there is such an algorithm. Names are compared as the web does: without regard to case.
+/// Returns the digest, or `None` for an unknown algorithm. Names are compared without regard to case, as on
+/// the web.
 fn digest(algorithm: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     match algorithm.to_ascii_uppercase().as_str() {
         "SHA-1" => Some(Sha1::digest(bytes).to_vec()),

@@ -1,13 +1,15 @@
-//! Where outstanding calls were made: the error of a call that fails has no frame of the program otherwise.
+//! Records where outstanding calls were made: without this, the error of a failed call has no frame of the
+//! program.
 
 use crate::session::PROGRAM_FILE_NAME;
 use lifecycle::CallId;
 use std::collections::BTreeMap;
 
-/// Longest stack that is kept of one call.
+/// Longest stack that is recorded for one call.
 const SITE_BYTES_MAX: usize = 1 << 10;
 
-/// All that is kept at the same time: it lies outside of the guest's own memory. Later calls have no stack.
+/// Limit of all recorded stacks together, which lie outside of the guest's own memory. Later calls have no
+/// stack.
 const SITES_BYTES_MAX: usize = 256 << 10;
 
 /// The program's frames of each outstanding call, as the engine wrote them.
@@ -15,12 +17,12 @@ const SITES_BYTES_MAX: usize = 256 << 10;
 pub(crate) struct CallSites {
     sites: BTreeMap<CallId, Box<str>>,
     bytes: usize,
-    /// That of the call which is being rejected.
+    /// The stack of the call that is being rejected.
     rejected: Option<Box<str>>,
 }
 
 impl CallSites {
-    /// Remembers where a call was made.
+    /// Records where a call was made.
     pub(crate) fn insert(&mut self, call: CallId, stack: &str) {
         let mut site = String::new();
         for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
@@ -36,14 +38,14 @@ impl CallSites {
         }
     }
 
-    /// The call is settled: its site is that of the error that is made next if it failed.
+    /// Removes the settled call. If it failed, its site is used for the error that is created next.
     pub(crate) fn settle_call(&mut self, call: CallId, failed: bool) {
         let site = self.sites.remove(&call);
         self.bytes -= site.as_ref().map_or(0, |site| site.len());
         self.rejected = site.filter(|_| failed);
     }
 
-    /// Where the call was made that is being rejected, once.
+    /// Takes the site of the call that is being rejected; `None` the second time.
     pub(crate) fn take_rejected(&mut self) -> Option<Box<str>> {
         self.rejected.take()
     }

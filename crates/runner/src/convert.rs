@@ -1,4 +1,5 @@
-//! Values to JSON and back, with the engine's own functions: what the guest did to `JSON` does not matter here.
+//! Converts values to and from JSON with the engine's own functions, so that a guest that replaces `JSON`
+//! has no effect here.
 
 use crate::host::payload_within;
 use crate::world::PreludeHook;
@@ -6,14 +7,14 @@ use protocols::execbox::wire::RawJson;
 use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};
 
-/// A value that has no JSON.
+/// Why a value has no JSON form.
 #[derive(Debug)]
 pub(crate) enum NoJsonForm {
-    /// Of a type for which there is none.
+    /// The value's type has no JSON form.
     Type(&'static str),
     /// The engine threw; the exception is pending.
     Threw,
-    /// More than fits a message: how many bytes, and how many fit.
+    /// The JSON is larger than a message allows: its bytes, and the limit.
     TooLarge(usize, usize),
 }
 
@@ -25,7 +26,7 @@ pub(crate) fn to_json<'js>(
     to_json_within(ctx, value, PAYLOAD_BYTES_MAX)
 }
 
-/// The same for a link with longer messages.
+/// As [`to_json`], for a link with longer messages.
 pub(crate) fn to_json_within<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
@@ -48,8 +49,8 @@ pub(crate) fn to_json_within<'js>(
     }
 }
 
-/// The value in the forms that the prelude's `write` gives it; `None` for undefined. Code of the guest's runs as often as
-/// for `JSON.stringify`.
+/// The value in the forms that the prelude's `write` produces; `None` for undefined. Guest code runs as
+/// often as with `JSON.stringify`.
 pub(crate) fn to_json_by<'js>(
     ctx: &Ctx<'js>,
     write: &PreludeHook,
@@ -72,8 +73,8 @@ pub(crate) fn to_json_by<'js>(
     }
 }
 
-/// As [`to_json`], with a text for numbers that JSON does not have: `"NaN"`, `"-Infinity"`, `"10"` for `10n`. JSON
-/// would say null, as for no value at all, or nothing.
+/// As [`to_json`], with a text for numbers that JSON does not have: `"NaN"`, `"-Infinity"`, `"10"` for
+/// `10n`. Plain JSON would contain null for them, as for no value at all, or nothing.
 pub(crate) fn to_named_json<'js>(
     ctx: &Ctx<'js>,
     value: Value<'js>,
@@ -82,7 +83,7 @@ pub(crate) fn to_named_json<'js>(
         return Ok(Some(format!("\"{text}\"")));
     }
     let plain = to_json(ctx, value.clone());
-    // Only what may hide such a number is written once more: each member then costs a call.
+    // Only values that may contain such a number are written a second time: each member then costs a call.
     let is_suspect = match &plain {
         Ok(text) => value.is_object() && text.as_ref().is_some_and(|text| text.contains("null")),
         Err(NoJsonForm::Threw) => true,
@@ -127,19 +128,19 @@ fn named_value(value: &Value<'_>) -> Option<String> {
     }
 }
 
-/// A text that [`to_json`] made, as the wire wants it.
+/// A text that [`to_json`] made, in the form that the wire types expect.
 pub(crate) fn raw(json: &str) -> RawJson<'_> {
     payload_within(json, HOST_PAYLOAD_BYTES_MAX)
         .expect("the engine's stringify writes JSON, and its length was checked")
 }
 
-/// The payload of a message as a value of the guest's.
+/// The payload of a message as a guest value.
 pub(crate) fn from_json<'js>(ctx: &Ctx<'js>, json: RawJson<'_>) -> rquickjs::Result<Value<'js>> {
     ctx.json_parse(json.as_text())
 }
 
-/// A tool's result as a value of the guest's, in which `receive_files` has made files of what holds bytes. Most results hold
-/// none, and are not looked through.
+/// A tool's result as a guest value, in which `receive_files` has replaced parts with bytes by files. Most
+/// results hold no bytes, and are not searched.
 pub(crate) fn from_result<'js>(
     ctx: &Ctx<'js>,
     receive_files: Option<&PreludeHook>,
@@ -155,10 +156,10 @@ pub(crate) fn from_result<'js>(
     }
 }
 
-/// One of these is in every result that holds a file: its tag, or a member of the blocks of MCP that have bytes.
+/// Every result that holds a file contains one of these: its tag, or a member of an MCP block with bytes.
 const FILE_WORDS: [&str; 3] = ["\"ToolFile\"", "\"mimeType\"", "\"blob\""];
 
-/// What needs no call into the engine.
+/// Serializes a small value without a call into the engine.
 fn small(value: &Value<'_>) -> Option<String> {
     if let Some(number) = value.as_int() {
         return Some(number.to_string());

@@ -1,4 +1,4 @@
-//! Why a program has no value, in words. Codes are decided here and by the prelude's memory, never by guest text.
+//! Describes why a program has no value. Codes are decided here and by the prelude's memory, never by guest text.
 
 use crate::convert::NoJsonForm;
 use crate::loops::{InsertionMark, unmarked_column};
@@ -8,15 +8,15 @@ use protocols::execbox::wire::Failed;
 /// Longest message or stack that is passed on: an error is read by people.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// What a plain host is told whose program's value has no JSON.
+/// The message of a plain host for a program whose value has no JSON.
 pub(crate) const NO_JSON: &str = "Guest code returned a non-serializable value";
 
-/// How far places in a program are moved by what we put into it.
+/// By how much positions in a program are shifted by the code that we insert.
 #[derive(Debug, Default)]
 pub(crate) struct PositionShifts {
-    /// Columns of the first line, by what stands before it.
+    /// Columns of the first line, which our code before it shifts.
     pub(crate) first_line: usize,
-    /// What stands in between.
+    /// Insertions within the program.
     pub(crate) marks: Vec<InsertionMark>,
 }
 
@@ -24,17 +24,17 @@ pub(crate) struct PositionShifts {
 #[derive(Debug)]
 pub(crate) struct DescribedError {
     pub(crate) code: String,
-    /// Whether the code is that of a host, who may use any word.
+    /// Whether the code comes from a host, which may use any word.
     pub(crate) ours: bool,
     pub(crate) message: String,
     pub(crate) name: String,
     pub(crate) stack: String,
-    /// Whether the stack is as it is to be shown, and not as the engine wrote it.
+    /// Whether the stack is already in the form that is shown, and not as the engine wrote it.
     pub(crate) is_shown: bool,
 }
 
 impl DescribedError {
-    /// As it goes over the wire, with the user's own frames only.
+    /// The error in the wire format, with the user's own frames only.
     pub(crate) fn into_failed(self, shifts: &PositionShifts) -> Failed<'static> {
         let Self { code, ours: _, mut message, name, mut stack, is_shown } = self;
         cut(&mut message);
@@ -50,7 +50,7 @@ impl DescribedError {
     }
 }
 
-/// A failure with nothing but a code and a sentence.
+/// A failure that consists of a code and a message only.
 pub(crate) fn plain(code: &'static str, message: impl Into<String>) -> Failed<'static> {
     let message = message.into().into();
     Failed { code: code.into(), message, name: None, stack: None, limit: None }
@@ -67,13 +67,13 @@ pub(crate) fn cpu_limit(ms: u64) -> Failed<'static> {
     Failed { limit: Some("cpu".into()), ..plain("timeout", message) }
 }
 
-/// One loop went round too often.
+/// A loop exceeded the limit of iterations.
 pub(crate) fn rounds_limit(max: u64) -> Failed<'static> {
     let message = format!("went round one loop more than {max} times");
     Failed { limit: Some("rounds".into()), ..plain("limit_exceeded", message) }
 }
 
-/// A host's deadline is over, in the fixed words of execbox.
+/// A host's deadline has passed, in the fixed words of execbox.
 pub(crate) fn deadline() -> Failed<'static> {
     Failed { limit: Some("total".into()), ..plain("timeout", "Execution timed out") }
 }
@@ -84,7 +84,7 @@ pub(crate) fn memory_limit(bytes: u64) -> Failed<'static> {
     Failed { limit: Some("memory".into()), ..plain("memory_limit", message) }
 }
 
-/// The program's value has no JSON. `said` is what the engine said, if it threw.
+/// The program's value has no JSON. `said` is the engine's message, if it threw.
 pub(crate) fn serialization(why: &NoJsonForm, said: Option<&str>) -> Failed<'static> {
     let reason = match (why, said) {
         (NoJsonForm::Type(name), _) => format!("{name} has no JSON form"),
@@ -99,8 +99,8 @@ pub(crate) fn serialization(why: &NoJsonForm, said: Option<&str>) -> Failed<'sta
     plain("serialization", message)
 }
 
-/// The lines of a stack that are the user's, with columns as the user counts them: ours are dropped, and the first
-/// line loses what we put before it.
+/// The lines of a stack that are the user's, with columns as the user counts them: our frames are dropped,
+/// and the columns of the first line are reduced by the length of our code before it.
 pub(crate) fn frames(stack: &str, shifts: &PositionShifts) -> String {
     let mut shown = String::new();
     for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
@@ -115,7 +115,7 @@ pub(crate) fn frames(stack: &str, shifts: &PositionShifts) -> String {
     shown
 }
 
-/// The lines of a text that the guest calls a stack which name the program.
+/// The lines of a guest-provided stack that name the program.
 pub(crate) fn shown_frames(stack: &str) -> String {
     let mut shown = String::new();
     for line in stack.lines().filter(|line| line.contains(PROGRAM_FILE_NAME)) {
@@ -130,14 +130,14 @@ pub(crate) fn shown_frames(stack: &str) -> String {
     shown
 }
 
-/// The line of the innermost of the user's frames.
+/// The line number of the user's innermost frame.
 pub(crate) fn first_line(stack: &str) -> Option<u32> {
     let frame = stack.lines().find(|line| line.contains(PROGRAM_FILE_NAME))?;
     let (_, place) = frame.split_once(PROGRAM_FILE_NAME)?;
     place.strip_prefix(':')?.split(':').next()?.parse().ok()
 }
 
-/// `at f (program.js:1:30)` with its column corrected, where something of ours stands before it.
+/// `at f (program.js:1:30)` with its column corrected for our code before it.
 fn unshifted(line: &str, shifts: &PositionShifts) -> Option<String> {
     let file = format!("{PROGRAM_FILE_NAME}:");
     let (before, after) = line.split_once(&file)?;

@@ -1,8 +1,9 @@
-//! Where a world's JavaScript lives: one piece of memory that can be put back to how it once was.
+//! The memory of a world's JavaScript heap: one region that can be restored to an earlier snapshot.
 //!
-//! To build a world takes ten times as long as to run a small program in it, and so does taking one apart. A runner that
-//! serves again and again keeps a picture of its world before the first program, and copies that back after each: no
-//! byte that a program wrote is left, which is more than a new world in used memory could say.
+//! Building a world takes ten times as long as running a small program in it, and so does tearing one down.
+//! A runner that serves repeatedly takes a snapshot of its world before the first program, and restores it
+//! after each: no byte that a program wrote remains, which is more than a new world in recycled memory
+//! guarantees.
 #![expect(
     unsafe_code,
     reason = "the engine takes its memory from C's functions; a copy of it is bytes"
@@ -23,17 +24,17 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
-/// Holds a world and small programs. What larger ones need besides comes from the system, block by block.
+/// Holds a world and small programs. Larger programs get additional memory from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;
 
-/// The books. Copied with the region.
+/// The allocator's state. It is copied with the region.
 #[derive(Clone)]
 struct AllocatorState {
-    /// How much of the region has ever been handed out, words included.
+    /// How many bytes of the region were ever handed out, including words.
     used_bytes: usize,
-    /// How much of that was given back.
+    /// How many of those bytes were freed.
     free_bytes: usize,
-    /// Blocks that were given back, by size; each holds the next in its first bytes.
+    /// Lists of free blocks, by size; each block holds the address of the next one in its first bytes.
     free: Box<[*mut u8; N_SIZES]>,
     /// Blocks from the system.
     outside: SystemBlocks,
@@ -45,61 +46,61 @@ struct HeapRegion {
     limit: HeapLimit,
 }
 
-/// A world's memory. Clones share it: the engine has one, the world another.
+/// A world's memory. Clones share it: the engine holds one, the world another.
 #[derive(Clone)]
 pub(crate) struct GuestHeap(Rc<HeapRegion>);
 
-/// How a heap once was.
+/// A copy of a heap's content.
 pub(crate) struct HeapSnapshot {
     books: AllocatorState,
     bytes: Vec<u8>,
 }
 
 impl GuestHeap {
-    /// An empty one; `None` if there is no memory for it.
+    /// An empty heap; `None` if there is no memory for it.
     pub(crate) fn new() -> Option<Self> {
         let region = map_region()?;
         let free = Box::new([ptr::null_mut(); N_SIZES]);
-        // The first word stands right before the first place where a block may be.
+        // The first word lies right before the first possible place of a block.
         let (used_bytes, free_bytes) = (ALIGN - WORD_BYTES, 0);
         let books = AllocatorState { used_bytes, free_bytes, free, outside: SystemBlocks::new() };
         let books = UnsafeCell::new(books);
         Some(Self(Rc::new(HeapRegion { region, books, limit: HeapLimit::default() })))
     }
 
-    /// What its blocks may add up to, from now on.
+    /// The limit of the sum of its blocks, from now on.
     pub(crate) fn limit(&self) -> &HeapLimit {
         &self.0.limit
     }
 
-    /// What is in use now.
+    /// The bytes in use.
     pub(crate) fn bytes_in_use(&self) -> u64 {
         // SAFETY: as in `picture`.
         let books = unsafe { &*self.0.books.get() };
         books.bytes() as u64
     }
 
-    /// How it is now; `None` if it has grown beyond its region.
+    /// Takes a snapshot; `None` if the heap has grown beyond its region.
     pub(crate) fn picture(&self) -> Option<HeapSnapshot> {
-        // SAFETY: nobody else looks at the books: heaps stay in one thread, and no function here calls another with
-        // the books in hand that takes them too.
+        // SAFETY: there is no other reference to the allocator state: heaps stay in one thread, and no
+        // function here calls another that takes such a reference while it holds one.
         let books = unsafe { &*self.0.books.get() };
         if !books.outside.is_empty() {
             return None;
         }
-        // SAFETY: the region is longer, and was all zeros before anybody wrote to it.
+        // SAFETY: the region is longer, and was all zeros before anything was written to it.
         let bytes = unsafe { std::slice::from_raw_parts(self.0.region.as_ptr(), books.used_bytes) };
         Some(HeapSnapshot { books: books.clone(), bytes: bytes.to_vec() })
     }
 
-    /// Makes it what it was.
+    /// Restores the heap to the snapshot.
     ///
     /// # Safety
-    /// The picture is the last one of this heap. Whoever holds addresses into it held them when it was taken, nobody holds
-    /// one that was given out since, and the engine is not running.
+    /// The picture is the last one of this heap. All addresses into the heap that are still in use existed
+    /// when it was taken, none that was handed out since is in use, and the engine is not running.
     pub(crate) unsafe fn restore(&self, picture: &HeapSnapshot) {
-        // SAFETY: as in `picture`; nobody holds a block from the system; both pieces of memory are at least so long, and are
-        // not the same.
+        // SAFETY: as in `picture`; no block from the system is in use; both pieces of memory are at least
+        // this long, and do not overlap.
         unsafe {
             let books = &mut *self.0.books.get();
             books.outside.clear();
@@ -113,7 +114,7 @@ impl GuestHeap {
         }
     }
 
-    /// A block; null if there is no memory for it. The flag says whether all of it is zero.
+    /// Allocates a block; null if there is no memory for it. The flag is set if the whole block is zero.
     fn take(&self, bytes: usize) -> (*mut u8, bool) {
         // SAFETY: as in `picture`.
         let books = unsafe { &mut *self.0.books.get() };
@@ -138,8 +139,8 @@ impl GuestHeap {
         }
         let at = books.used_bytes;
         books.used_bytes += whole;
-        // SAFETY: the region has `whole` bytes more from here on, which nobody has used since they were zeros; all sizes
-        // are multiples of the alignment.
+        // SAFETY: the region has `whole` more bytes from here on, which have not been used since they were
+        // zeros; all sizes are multiples of the alignment.
         unsafe {
             let place = self.0.region.as_ptr().add(at).cast::<BlockWord>();
             place.write(BlockWord::within(whole - WORD_BYTES));
@@ -158,12 +159,13 @@ impl GuestHeap {
         block
     }
 
-    /// Makes a block from the system longer or shorter.
+    /// Resizes a block from the system.
     ///
     /// # Safety
-    /// The block is from the system, and only what is returned is used on; the block itself where that is null.
+    /// The block is from the system, and only the returned block is used afterwards; the block itself if
+    /// that is null.
     unsafe fn resize_outside(&self, block: *mut u8, old_size: usize, new_size: usize) -> *mut u8 {
-        // SAFETY: books as in `picture`; the block as the caller says.
+        // SAFETY: allocator state as in `picture`; the block as the caller guarantees.
         unsafe {
             let books = &mut *self.0.books.get();
             if !self.0.limit.admits(books.bytes(), old_size, new_size) {
@@ -179,18 +181,18 @@ impl GuestHeap {
 }
 
 impl AllocatorState {
-    /// What is in use now.
+    /// The bytes in use.
     const fn bytes(&self) -> usize {
         self.used_bytes - self.free_bytes + self.outside.bytes()
     }
 }
 
-/// Zeros that cost nothing before they are written to. The system's own function would write them where it uses memory
-/// again, and a zygote would copy all of them to every runner.
+/// Maps zero pages, which cost nothing before they are written to. The system's own allocator would write
+/// the zeros where it reuses memory, and a zygote would copy all of them to every runner.
 fn map_region() -> Option<NonNull<u8>> {
     let (rights, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: the kernel chooses where new memory lies; nobody else knows of it.
+    // SAFETY: the kernel chooses where the new memory lies; nothing else refers to it.
     let region = unsafe { libc::mmap(ptr::null_mut(), REGION_BYTES, rights, kind, -1, 0) };
     NonNull::new(region.cast()).filter(|_| region != libc::MAP_FAILED)
 }
@@ -198,12 +200,12 @@ fn map_region() -> Option<NonNull<u8>> {
 /// # Safety
 /// `block` was handed out by a heap.
 unsafe fn word_of(block: *mut u8) -> BlockWord {
-    // SAFETY: every block has a word before it.
+    // SAFETY: every block is preceded by a word.
     unsafe { block.cast::<BlockWord>().sub(1).read() }
 }
 
-// SAFETY: blocks are aligned to 16 bytes and as long as they say, overlap no other block that is handed out, and stay where
-// they are until they are given back.
+// SAFETY: blocks are aligned to 16 bytes and as long as they report, overlap no other block in use, and do
+// not move until they are freed.
 unsafe impl Allocator for GuestHeap {
     fn alloc(&mut self, size: usize) -> *mut u8 {
         if !self.0.limit.admits_block(size) {
@@ -219,7 +221,7 @@ unsafe impl Allocator for GuestHeap {
         }
         let (block, is_zero) = self.take(bytes.max(1));
         if !is_zero && !block.is_null() {
-            // SAFETY: the block is at least so long.
+            // SAFETY: the block is at least this long.
             unsafe { block.write_bytes(0, bytes) };
         }
         block
@@ -229,8 +231,8 @@ unsafe impl Allocator for GuestHeap {
         if block.is_null() {
             return;
         }
-        // SAFETY: the caller gives back what a heap handed out and no longer uses it; a block of the region holds at least
-        // an address. Books as in `picture`.
+        // SAFETY: the caller frees a block that a heap handed out and no longer uses it; a block of the
+        // region holds at least an address. Allocator state as in `picture`.
         unsafe {
             let books = &mut *self.0.books.get();
             let word = word_of(block);
@@ -271,14 +273,14 @@ unsafe impl Allocator for GuestHeap {
         if block.is_null() {
             return 0;
         }
-        // SAFETY: the caller asks for a block that a heap handed out.
+        // SAFETY: the caller passes a block that a heap handed out.
         unsafe { word_of(block) }.usable_bytes()
     }
 }
 
 impl Drop for HeapRegion {
     fn drop(&mut self) {
-        // SAFETY: the last heap is gone, and with it the engine that used its blocks.
+        // SAFETY: the last heap was dropped, and with it the engine that used its blocks.
         unsafe { self.books.get_mut().outside.clear() };
         // SAFETY: as above.
         unsafe { libc::munmap(self.region.as_ptr().cast(), REGION_BYTES) };
@@ -314,7 +316,7 @@ mod tests {
             write(large, 3, 3 * BLOCK_BYTES_MAX);
             assert!(heap.picture().is_none(), "a large block lies outside");
             handed_out.push(small);
-            // SAFETY: nothing that was handed out since is used again.
+            // SAFETY: no block that was handed out since is used again.
             unsafe { heap.restore(&picture) };
             assert_eq!(read(kept, 100), [1; 100]);
         }
@@ -345,7 +347,7 @@ mod tests {
             assert_eq!(heap.bytes_in_use(), before);
             let again = heap.alloc(1_000);
             assert_eq!(again, small);
-            // SAFETY: nothing that was handed out is used again.
+            // SAFETY: no block that was handed out is used again.
             unsafe { heap.restore(&picture) };
             assert_eq!(heap.bytes_in_use(), before);
         }
@@ -369,7 +371,7 @@ mod tests {
         let mut block = heap.alloc(sizes[0]);
         write(block, 7, 1);
         for size in sizes {
-            // SAFETY: the block is the heap's, and only what comes back is used on.
+            // SAFETY: the block is the heap's, and only the returned block is used afterwards.
             block = unsafe { heap.realloc(block, size) };
             assert_eq!(read(block, 1), [7]);
             // SAFETY: as above.
@@ -402,7 +404,7 @@ mod tests {
         let picture = heap.picture().unwrap();
         let since = heap.alloc(3_000);
         write(since, 5, 3_000);
-        // SAFETY: what was handed out since is only looked at, and lies in the region.
+        // SAFETY: the block that was handed out since is only read, and lies in the region.
         unsafe { heap.restore(&picture) };
         assert_eq!(read(since, 3_000), [0; 3_000]);
     }
@@ -424,7 +426,7 @@ mod tests {
                     2 if !held.is_empty() => {
                         let at = size % held.len();
                         let (block, old, byte) = held[at];
-                        // SAFETY: only what comes back is used on.
+                        // SAFETY: only the returned block is used afterwards.
                         let block = unsafe { heap.realloc(block, size) };
                         proptest::prop_assert!(read(block, old.min(size)).iter().all(|found| *found == byte));
                         write(block, byte, size);

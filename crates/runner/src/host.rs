@@ -1,5 +1,5 @@
-//! The host's side of the guest's world: what the prelude may ask for, and what is remembered about it.
-//! Nothing here holds a JavaScript value, so that a world can always be dropped.
+//! The host's side of the guest's world: the functions that the prelude may call, and their state. Nothing
+//! here holds a JavaScript value, so that a world can always be dropped.
 
 use crate::call_sites::CallSites;
 use crate::clock::{CLOCK_READS_MAX, ClockWatch};
@@ -18,74 +18,75 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// What one world's guest has outstanding, has said and has used.
+/// The state of one world's guest: its outstanding calls, its output and its use of resources.
 pub(crate) struct GuestHost {
     pub(crate) outbox: LinkWriter,
     pub(crate) calls: RefCell<BTreeSet<CallId>>,
     pub(crate) timers: RefCell<BTreeSet<TimerId>>,
-    /// Where the next output stands: inputs received, outputs since the last.
+    /// The position of the next output: inputs received, outputs since the last.
     mark: Cell<OutputMark>,
-    /// A timer or microtask threw and nobody caught it.
+    /// A timer or microtask threw an error that was not caught.
     pub(crate) crashed: Cell<bool>,
-    /// What the prelude said of the last error it was asked about.
+    /// The prelude's description of the last error.
     pub(crate) described: RefCell<Option<DescribedError>>,
-    /// How far places in the program are moved by what we put into it.
+    /// By how much positions in the program are shifted by the code that we insert.
     pub(crate) shifts: RefCell<PositionShifts>,
-    /// The program that runs, to name what is wrong in it; `None` where nothing is named.
+    /// The program that runs, for error messages that name its expressions; `None` if they do not.
     pub(crate) program: RefCell<Option<ProgramSource>>,
-    /// The frames of the error that was named last.
+    /// The frames of the last error that was described.
     pub(crate) named_frames: RefCell<String>,
     /// Where the outstanding calls were made.
     pub(crate) call_sites: RefCell<CallSites>,
     /// Whether the lines that run are the user's own.
     pub(crate) has_users_lines: Cell<bool>,
-    /// Whether the engine is being asked for a stack, in the middle of which the guest can have code of its own run.
+    /// Whether the engine is producing a stack, in the middle of which guest code can run.
     pub(crate) is_looking: Cell<bool>,
-    /// What a plain host's programs have besides.
+    /// Additional state for programs of a plain host.
     hosted: RefCell<Option<PlainHostState>>,
-    /// What a session has besides.
+    /// Additional state of a session.
     pub(crate) desk: OnceCell<Rc<EvaluatorState>>,
     cpu: GuestCpuMeter,
-    /// How often the engine asked whether to go on.
+    /// How often the engine has called the interrupt hook.
     ticks: Cell<u64>,
-    /// How often loops went round, where they were counted one by one.
+    /// How many iterations loops have made, if they were counted one by one.
     pub(crate) rounds: Cell<Option<u64>>,
-    /// Whether one loop went round more often than it may.
+    /// Whether a loop has exceeded the limit of iterations.
     has_looped_too_often: Cell<bool>,
-    /// What was put into the program to count them.
+    /// What was inserted into the program to count them.
     pub(crate) words: RefCell<Option<InsertedText>>,
-    /// Run since the last poll.
+    /// Microtasks that have run since the last poll.
     microtasks: Cell<u32>,
-    /// Whether the guest waits for its clock.
+    /// Detects that the guest waits for its clock.
     clock: ClockWatch,
 }
 
-/// What a plain host's programs have besides.
+/// Additional state for programs of a plain host.
 struct PlainHostState {
-    /// What the names of calls begin with.
+    /// The prefix of call names.
     execution: String,
     started: Instant,
     time_allowed: Duration,
-    /// What may still be emitted.
+    /// How many bytes may still be emitted.
     emit_room_bytes: usize,
 }
 
 /// Most bytes of items that one program of a plain host may emit: they go into one message with its result.
 const EMITTED_BYTES_MAX: usize = 1 << 20;
 
-/// How many microtasks may run before the processor time is looked at. Those that do much are seen by the engine.
+/// How many microtasks run between two checks of the processor time. The engine itself interrupts long ones.
 const MICROTASKS_PER_POLL: u32 = 64;
 
-/// The engine asks once in ten thousand jumps and calls, and a loop jumps twice each time it goes round.
+/// The engine calls the hook once in ten thousand jumps and calls, and each iteration of a loop jumps
+/// twice.
 const ITERATIONS_PER_TICK: u64 = 5_000;
 
-/// How often a busy guest's count is said: some dozens of times a second, so that little is missing if it is killed.
+/// How often a busy guest's count is sent: some dozens of times a second, so that little is missing if it is killed.
 const TICKS_PER_COUNT: u64 = 100;
 
-/// Processor time: what the present stretch may use, and since when.
+/// Processor time: the allowance of the current turn, and when the turn began.
 #[derive(Default)]
 struct GuestCpuMeter {
-    /// None until somebody looks for the first time: most programs are over before, and the kernel need not be asked.
+    /// `None` until the first check: most programs end before, which saves a call into the kernel.
     since: Cell<Option<Duration>>,
     allowance: Cell<Duration>,
     exhausted: Cell<bool>,
@@ -118,7 +119,7 @@ impl GuestHost {
         })
     }
 
-    /// As if nothing had run. Only the link stays. A session's world is never used again.
+    /// Resets the state as if nothing had run. Only the link stays. A session's world is never used again.
     pub(crate) fn reset_program(&self) {
         let Self {
             outbox: _,
@@ -166,13 +167,13 @@ impl GuestHost {
         clock.advance(false);
     }
 
-    /// From now on this is the world of a session.
+    /// Makes this the world of a session.
     pub(crate) fn sit(&self, desk: Rc<EvaluatorState>) {
         // A world has one session at most.
         let _ = self.desk.set(desk);
     }
 
-    /// Counts an input; outputs are numbered anew.
+    /// Counts an input, and resets the numbers of outputs.
     pub(crate) fn begin_input(&self) -> InputIndex {
         let input = self.inputs().next();
         self.mark.set(OutputMark { input, ordinal: 0 });
@@ -184,13 +185,14 @@ impl GuestHost {
         self.mark.get().input
     }
 
-    /// From now on the guest may use this much processor time.
+    /// Grants the guest this much processor time from now on.
     pub(crate) fn allow_cpu(&self, ms: u64) {
         self.cpu.since.set(None);
         self.cpu.allowance.set(Duration::from_millis(ms));
     }
 
-    /// From now on the guest of a plain host may take this much time, waiting for tools included.
+    /// Grants the guest of a plain host this much time from now on, including the time that it waits for
+    /// tools.
     pub(crate) fn begin_hosted(&self, execution: &str, time_allowed: Duration) {
         *self.hosted.borrow_mut() = Some(PlainHostState {
             execution: execution.to_owned(),
@@ -200,24 +202,24 @@ impl GuestHost {
         });
     }
 
-    /// Whether the allowance is used up. Once it is, it stays so: the guest must not run on.
+    /// Whether the allowance is used up. This never becomes false again: the guest must not continue.
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.cpu.exhausted.get()
     }
 
-    /// A loop went round more often than it may: the guest must not run on, as if its time were used up.
+    /// A loop exceeded its limit of iterations: the guest must stop, as if its time were used up.
     pub(crate) fn stop_looping(&self) {
         self.has_looped_too_often.set(true);
         self.cpu.exhausted.set(true);
     }
 
-    /// The clock of the guest advances.
+    /// Advances the guest's clock.
     pub(crate) fn advance_clock(&self, is_replay: bool) {
         self.clock.advance(is_replay);
     }
 
-    /// The guest has read its clock often. Says after how many reads to ask again; where it must stop, it is as if its
-    /// time were used up.
+    /// Called when the guest has read its clock often. Returns after how many reads to call again; a guest
+    /// that must stop is treated as if its time were used up.
     pub(crate) fn look_at_clock(&self) -> u32 {
         self.clock.check_clock_reads().unwrap_or_else(|| {
             match self.desk.get() {
@@ -228,17 +230,18 @@ impl GuestHost {
         })
     }
 
-    /// Whether that is why it stopped.
+    /// Whether the guest was stopped because it waited for its clock.
     pub(crate) fn has_waited_for_clock(&self) -> bool {
         self.clock.has_waited()
     }
 
-    /// Whether that is why it stopped.
+    /// Whether the guest was stopped because of a loop's limit.
     pub(crate) fn has_looped_too_often(&self) -> bool {
         self.has_looped_too_often.get()
     }
 
-    /// Between microtasks: asking the kernel each time would cost more than a small microtask does.
+    /// Polls between microtasks, but not after each: a call into the kernel would cost more than a small
+    /// microtask.
     pub(crate) fn poll_now_and_then(&self) {
         let n = self.microtasks.get() + 1;
         self.microtasks.set(n % MICROTASKS_PER_POLL);
@@ -247,7 +250,8 @@ impl GuestHost {
         }
     }
 
-    /// Called by the engine while the guest is busy. It asks once in so many jumps and calls, so its questions count loops.
+    /// Called by the engine while the guest is busy, once in a fixed number of jumps and calls: so these
+    /// calls count loops.
     pub(crate) fn tick(&self) -> bool {
         self.clock.tick();
         self.ticks.set(self.ticks.get() + 1);
@@ -257,8 +261,8 @@ impl GuestHost {
         self.poll()
     }
 
-    /// Says how often the guest's loops have gone round, if they have: about, until it is known. A plain host has no
-    /// use for it.
+    /// Sends how many iterations the guest's loops have made, if any: an estimate, until the exact count is
+    /// known. A plain host has no use for it.
     pub(crate) fn say_count(&self) {
         let about = self.ticks.get().saturating_mul(ITERATIONS_PER_TICK);
         let iterations = self.rounds.get().unwrap_or(about);
@@ -267,8 +271,8 @@ impl GuestHost {
         }
     }
 
-    /// Called by the engine every so often while the guest is busy, and by us between microtasks.
-    /// Says whether the guest must stop.
+    /// Called by the engine periodically while the guest is busy, and by us between microtasks. Returns
+    /// whether the guest must stop.
     pub(crate) fn poll(&self) -> bool {
         if let Some(desk) = self.desk.get() {
             return desk.poll();
@@ -299,8 +303,8 @@ impl GuestHost {
         mark
     }
 
-    /// The line of the user's text that makes a call now, by the engine's own account. A hint for people: a guest can
-    /// forge it. The frames are kept for the error of the call.
+    /// The line of the user's text that makes a call now, according to the engine. It is a hint for people:
+    /// a guest can forge it. The frames are recorded for the error of the call.
     fn line_of_call(&self, ctx: &Ctx<'_>, id: u32) -> Option<u32> {
         if !self.has_users_lines.get() {
             return None;
@@ -315,18 +319,18 @@ impl GuestHost {
     /// The engine's stack.
     fn stack(&self, ctx: &Ctx<'_>) -> Option<String> {
         self.is_looking.set(true);
-        // An error has its stack from the moment it is made.
+        // An error has its stack from its construction on.
         let stack = Exception::from_message(ctx.clone(), "").and_then(|error| {
             let stack: Value<'_> = error.as_object().get("stack")?;
             stack.into_string().map(|stack| stack.to_string()).transpose()
         });
-        // Code of the guest's may have thrown in between; that is nobody's business.
+        // Guest code may have thrown in between; that error is ignored.
         let stack = stack.inspect_err(|_| drop(ctx.catch())).ok().flatten();
         self.is_looking.set(false);
         stack
     }
 
-    /// Sends a call off; says why not, if not.
+    /// Sends a call; returns an error message if it cannot be sent.
     pub(crate) fn call(&self, ctx: &Ctx<'_>, id: u32, path: &str, json: &str) -> Option<String> {
         if self.is_looking.get() {
             return Some("a tool cannot be called while a stack is made".into());
@@ -357,7 +361,7 @@ impl GuestHost {
         None
     }
 
-    /// Sends a call off to a tool of a plain host's; says why not, if not.
+    /// Sends a call to a tool of a plain host; returns an error message if it cannot be sent.
     pub(crate) fn call_hosted(
         &self,
         id: u32,
@@ -388,7 +392,7 @@ impl GuestHost {
         let mark = self.next_mark();
         let exact = exact.and_then(payload);
         self.outbox.send(&FromRunner::Log(Log { level, line: line.into(), mark, exact }));
-        // A host allows few lines, and wants those also of a program that had to be killed.
+        // A host allows few lines, and wants to see them even if the program had to be killed.
         if self.hosted.borrow().is_some() {
             self.outbox.flush();
         }
@@ -436,12 +440,12 @@ impl GuestHost {
     }
 }
 
-/// A text that the engine's own stringify made, if it fits a message.
+/// A text that the engine's own stringify produced, if it fits into a message.
 pub(crate) fn payload(json: &str) -> Option<RawJson<'_>> {
     payload_within(json, PAYLOAD_BYTES_MAX)
 }
 
-/// The same for a link with longer messages.
+/// As `payload`, for a link with longer messages.
 pub(crate) fn payload_within(json: &str, bytes_max: usize) -> Option<RawJson<'_>> {
     (json.len() <= bytes_max).then(|| RawJson::parse(json)).flatten()
 }

@@ -1,4 +1,4 @@
-//! The functions that the prelude calls: each passes on to the host, which keeps what is remembered.
+//! The functions that the prelude calls. Each delegates to the host, which holds the state.
 
 use crate::bytes;
 use crate::clock::CLOCK_READS_MAX;
@@ -16,7 +16,7 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Array, Ctx, Exception, Function, IntoJs as _, Object, Value};
 use std::rc::Rc;
 
-/// The functions for one version of the prelude. The guest never gets to see the object.
+/// The functions for one version of the prelude. The object itself is never visible to the guest.
 pub(crate) fn functions<'js>(
     ctx: &Ctx<'js>,
     host: &Rc<GuestHost>,
@@ -68,7 +68,7 @@ pub(crate) fn functions<'js>(
         "frames",
         Func::new(move |stack: String| match prelude_version {
             1 => failure::frames(&stack, &it.shifts.borrow()),
-            // These stacks are shown already: see the prelude's part `errors`.
+            // These stacks are already in the form that is shown: see the prelude's part `errors`.
             _ => failure::shown_frames(&stack),
         }),
     )?;
@@ -102,19 +102,19 @@ fn add_timers(object: &Object<'_>, host: &Rc<GuestHost>) -> rquickjs::Result<()>
     object.set("timerCleared", Func::new(move |id: u32| it.timer_cleared(id)))
 }
 
-/// The text that a JSON text is; itself where it holds half a surrogate pair.
+/// Decodes a JSON string; returns the JSON itself if the string contains half of a surrogate pair.
 fn text_of(json: String) -> String {
     serde_json::from_str(&json).unwrap_or(json)
 }
 
-/// What became of a promise, and its value or reason; none of what is no promise.
+/// The state of a promise, and its value or reason; `None` for a value that is no promise.
 fn promise_state<'js>(ctx: Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<Array<'js>>> {
     let Some(promise) = value.as_promise() else { return Ok(None) };
     let (state, value) = match promise.state() {
         PromiseState::Pending => ("pending", None),
         PromiseState::Resolved => ("fulfilled", promise.result::<Value<'js>>().transpose()?),
         PromiseState::Rejected => {
-            // To ask for its value is to have its reason thrown.
+            // Taking the value of a rejected promise throws its reason.
             let reason = promise.result::<Value<'js>>().and_then(Result::err).map(|_| ctx.catch());
             ("rejected", reason)
         }

@@ -1,4 +1,4 @@
-//! The host's side of the guest's `Intl`: what is asked for and answered are texts.
+//! The host's side of the guest's `Intl`: requests and replies are texts.
 
 use ::intl::IntlError;
 use rquickjs::prelude::Func;
@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// The first version of the globals that has `Intl`.
 const FIRST_VERSION: u32 = 2;
 
-/// Adds what `prelude/v2/intl.js` asks.
+/// Adds the functions that `prelude/v2/intl.js` calls.
 pub(crate) fn add_to(functions: &Object<'_>, prelude_version: u32) -> rquickjs::Result<()> {
     if prelude_version < FIRST_VERSION {
         return Ok(());

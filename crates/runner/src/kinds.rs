@@ -1,17 +1,17 @@
-//! What an object is, by the engine's own word: no property is looked at, so that nothing of the guest's runs.
+//! Determines an object's kind by the engine's class tag: no property is read, so that no guest code runs.
 #![expect(unsafe_code, reason = "rquickjs has no safe word for most of these")]
 
 use protocols::execbox::PAYLOAD_BYTES_MAX;
 use rquickjs::prelude::Func;
 use rquickjs::{Object, Value, qjs};
 
-/// The first version of the globals that asks.
+/// The first version of the globals that uses this.
 const FIRST_VERSION: u32 = 2;
 
-/// Most bytes of one file: in base64 and with its other members they still fit a message.
+/// Largest file: in base64 and with its other members it still fits into a message.
 const FILE_BYTES_MAX: usize = (PAYLOAD_BYTES_MAX - (4 << 10)) / 4 * 3;
 
-/// An object that has a form of its own at the boundary, by the numbers that `prelude/v2/values.js` knows.
+/// An object with its own form at the boundary, by the numbers that `prelude/v2/values.js` uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ObjectKind {
     Other = 0,
@@ -23,7 +23,7 @@ enum ObjectKind {
     Error = 6,
 }
 
-/// Adds what `prelude/v2/values.js` and `prelude/v2/files.js` ask.
+/// Adds the functions that `prelude/v2/values.js` and `prelude/v2/files.js` call.
 pub(crate) fn add_to<'js>(functions: &Object<'js>, prelude_version: u32) -> rquickjs::Result<()> {
     if prelude_version < FIRST_VERSION {
         return Ok(());
@@ -34,8 +34,8 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, prelude_version: u32) -> rqui
 
 fn kind_of(value: &Value<'_>) -> ObjectKind {
     let raw = value.as_raw();
-    // SAFETY: the value is alive for the whole call; each of these looks at the class of an object, takes any value, and keeps
-    // nothing.
+    // SAFETY: the value is alive for the whole call; each of these functions reads the class of an object,
+    // accepts any value, and retains nothing.
     unsafe {
         if qjs::JS_IsMap(raw) {
             ObjectKind::Map
@@ -51,7 +51,7 @@ fn kind_of(value: &Value<'_>) -> ObjectKind {
     }
 }
 
-/// What is made of bytes is bytes, and what is made of numbers is numbers.
+/// An array with byte elements is bytes, any other is numbers.
 fn typed_array_kind(type_number: i32) -> ObjectKind {
     let Ok(type_number) = u32::try_from(type_number) else { return ObjectKind::Other };
     match type_number {

@@ -1,5 +1,6 @@
-//! What runs inside the jail: one single-threaded process that makes a program ready, evaluates it in QuickJS and
-//! speaks the link's language on one socket. It opens no file, reads no environment and starts no thread.
+//! The process inside the jail: single-threaded, it prepares a program, evaluates it in QuickJS and
+//! exchanges the link's messages on one socket. It opens no file, reads no environment and starts no
+//! thread.
 //!
 //! The guest is a deterministic function of the inputs it receives: they are processed one at a time, with all
 //! microtasks drained between two; its clock shows the time of the last input; its randomness follows from a seed.
@@ -38,10 +39,10 @@ pub use rehearsal::REHEARSAL;
 pub use stack::{STACK_BYTES, have_stack};
 pub use world::GuestWorld;
 
-/// Everything besides the program and its inputs that could change what a program does. A replay under another
-/// fingerprint is tried before it is trusted. The tables of Unicode belong to the engine; the first prelude makes names
-/// of hosts (IDNA) of them, later ones leave them to a library. Preparation has its own number: raise it when the same
-/// source would become another text.
+/// Everything besides the program and its inputs that could change what a program does. A replay under
+/// another fingerprint is verified before it is trusted. The tables of Unicode belong to the engine; the
+/// first prelude derives the mapping of host names (IDNA) from them, later ones use a library. Preparation
+/// has its own number: increment it when the same source would be prepared into another text.
 pub const FINGERPRINT: &str = concat!(
     "quickjs-ng 0.16.2 (rquickjs 0.14.0), ",
     "unicode 17.0 (normalization and IDNA), ",

@@ -12,14 +12,15 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Collected output beyond this is written at once: the engine can begin on it while the guest goes on.
+/// Collected output beyond this is written immediately: the engine can process it while the guest
+/// continues.
 const COLLECTED_BYTES_MAX: usize = 32 << 10;
 
-/// Collected output older than this is written at once: a person may be watching a busy program print.
+/// Collected output older than this is written immediately: a person may be watching a busy program print.
 const COLLECTED_AGE_MAX: Duration = Duration::from_millis(20);
 
-/// How much is asked of the socket at once, at least: a hundred small inputs. More would cost a waiting runner pages that
-/// it touches for the first time just when it is in a hurry; the buffer grows by itself for large messages.
+/// The smallest read from the socket: a hundred small inputs. A larger one would cost a waiting runner
+/// pages that it touches for the first time just when latency matters; the buffer grows for large messages.
 const READ_BYTES: usize = 8 << 10;
 
 /// The receiving half.
@@ -32,12 +33,13 @@ impl LinkReader {
     pub(crate) fn new(stream: Rc<UnixStream>) -> Self {
         Self {
             stream,
-            // What comes from the server is bounded there: a host's messages are longer than the engine's.
+            // The server bounds its messages on its side: a host's messages are longer than the engine's.
             lines: LineBuffer::new(HOST_MESSAGE_BYTES_MAX),
         }
     }
 
-    /// The next line; `None` once the other side has closed. `before_waiting` runs if none is here yet.
+    /// The next line; `None` once the other side has closed. `before_waiting` runs if no line has arrived
+    /// yet.
     pub(crate) fn line(&mut self, before_waiting: impl FnOnce()) -> io::Result<Option<&[u8]>> {
         let mut before_waiting = Some(before_waiting);
         // Twice `take`: the borrow checker does not see that a line returned from inside a loop ends the loop.
@@ -52,17 +54,17 @@ impl LinkReader {
         self.lines.take().map_err(io::Error::other)
     }
 
-    /// A line that is here already.
+    /// The next line, if it has already arrived.
     pub(crate) fn take(&mut self) -> Option<&[u8]> {
         self.lines.take().ok().flatten()
     }
 
-    /// Reads what the socket has, without waiting. What is wrong with it, the next `line` says.
+    /// Reads what the socket has, without waiting. The next `line` reports errors.
     pub(crate) fn read_now(&mut self) {
         let _ = self.try_read();
     }
 
-    /// Reads what the socket has; none where that is nothing.
+    /// Reads what the socket has; `None` if there is nothing.
     fn try_read(&mut self) -> io::Result<Option<usize>> {
         let room = self.lines.room(READ_BYTES);
         match recv(self.stream.as_raw_fd(), room, MsgFlags::MSG_DONTWAIT) {
@@ -75,8 +77,8 @@ impl LinkReader {
         }
     }
 
-    /// Waits for what comes next. A process that blocks in a read is also woken when the other side takes what was sent to
-    /// it; one that polls is not.
+    /// Waits for input. A process that blocks in a read is also woken when the other side consumes what was
+    /// sent to it; a process that polls is not.
     fn read(&mut self) -> io::Result<usize> {
         loop {
             let mut watched = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
@@ -91,17 +93,18 @@ impl LinkReader {
     }
 }
 
-/// The sending half. Shared with the host functions and the interrupt hook, which all write now and then.
+/// The sending half. Shared with the host functions and the interrupt hook, which all write occasionally.
 pub(crate) struct LinkWriter {
     stream: RefCell<Option<Rc<UnixStream>>>,
     collected: RefCell<Vec<u8>>,
-    /// Processor time when the first collected byte came: between two waits it passes like the wall's.
+    /// Processor time when the first collected byte arrived: between two waits it advances like wall-clock
+    /// time.
     since: Cell<Option<Duration>>,
     broken: Cell<bool>,
 }
 
 impl LinkWriter {
-    /// An outbox without a socket: what is sent into it is lost, as while warming up.
+    /// A writer without a socket: what is sent is discarded, as during the warm-up.
     pub(crate) fn unconnected() -> Self {
         Self {
             stream: RefCell::new(None),
@@ -117,7 +120,7 @@ impl LinkWriter {
         *self.stream.borrow_mut() = Some(stream);
     }
 
-    /// Lets go of the socket.
+    /// Releases the socket.
     pub(crate) fn disconnect(&self) {
         self.stream.borrow_mut().take();
     }
@@ -137,7 +140,8 @@ impl LinkWriter {
         }
     }
 
-    /// Writes what has lain here for long; called from the interrupt hook with the processor time so far.
+    /// Writes output that has been collected for too long; called from the interrupt hook with the
+    /// processor time so far.
     pub(crate) fn flush_if_old(&self, now: Duration) {
         match self.since.get() {
             _ if self.collected.borrow().is_empty() => {}
@@ -147,7 +151,7 @@ impl LinkWriter {
         }
     }
 
-    /// Writes everything.
+    /// Writes all collected output.
     pub(crate) fn flush(&self) {
         self.since.set(None);
         let mut collected = self.collected.borrow_mut();
@@ -156,7 +160,7 @@ impl LinkWriter {
             && !collected.is_empty()
             && (&**stream).write_all(&collected).is_err()
         {
-            // The engine is gone; the next read says so too, and ends the process.
+            // The engine has closed the link; the next read notices that too, and ends the process.
             self.broken.set(true);
         }
         collected.clear();

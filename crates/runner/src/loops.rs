@@ -1,6 +1,6 @@
-//! How often loops go round: a mark at the head of each loop's body counts. A program can neither name nor see the marks:
-//! their counter's name is random, and functions that are asked for their text leave them out. Where one loop may only
-//! go round so often, each loop also has a counter of its own, from 0 each time the loop is entered.
+//! Counts loop iterations with a mark at the head of each loop's body. A program can neither name nor see
+//! the marks: their counter's name is random, and the source text of functions omits them. If iterations
+//! are limited, each loop also has its own counter, which starts at 0 each time the loop is entered.
 
 use crate::host::GuestHost;
 use crate::prelude;
@@ -17,7 +17,8 @@ use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
 use std::rc::Rc;
 
-/// Takes what removes marks from a text, and gives what has all functions do so. Those of ours have no text to show.
+/// Takes the function that removes marks from a text, and patches all functions' source text with it. Ours
+/// have no source text.
 pub(crate) const HIDE: &str = r#"(function (unmarked) {
   "use strict";
   const { prototype } = Function;
@@ -28,7 +29,8 @@ pub(crate) const HIDE: &str = r#"(function (unmarked) {
   return () => { defineProperty(prototype, "toString", hidden); };
 })"#;
 
-/// Takes from a program whose loops are limited what makes code from text: loops in there have no marks.
+/// Removes everything that compiles code from text, for programs with limited loops: loops in such code
+/// have no marks.
 pub(crate) const NO_CODE_FROM_TEXT: &str = r#"(function () {
   "use strict";
   const Error = EvalError;
@@ -48,7 +50,8 @@ pub(crate) const NO_CODE_FROM_TEXT: &str = r#"(function () {
   }
 })"#;
 
-/// What hides marks in this world once there are some. Called while the world is built.
+/// Returns the function that hides marks in this world once there are some. Called while the world is
+/// built.
 pub(crate) fn hide<'js>(ctx: &Ctx<'js>, host: &Rc<GuestHost>) -> rquickjs::Result<Function<'js>> {
     let host = Rc::clone(host);
     let unmarked = move |text: String| match &*host.words.borrow() {
@@ -61,19 +64,19 @@ pub(crate) fn hide<'js>(ctx: &Ctx<'js>, host: &Rc<GuestHost>) -> rquickjs::Resul
 
 /// A program whose loops are counted.
 pub(crate) struct CountedProgram {
-    /// What stands before the program.
+    /// The text before the program.
     pub(crate) opening: String,
     /// The program with its marks.
     pub(crate) text: String,
-    /// What stands after it.
+    /// The text after it.
     pub(crate) closing: String,
     /// Where the marks are.
     pub(crate) marks: Vec<InsertionMark>,
-    /// What they are.
+    /// The inserted texts.
     pub(crate) words: InsertedText,
 }
 
-/// What is put into a program.
+/// The texts that are inserted into a program.
 pub(crate) struct InsertedText {
     mark: String,
     open_and_mark: String,
@@ -82,7 +85,7 @@ pub(crate) struct InsertedText {
     leave: String,
 }
 
-/// Text that is not the program's own, by line and byte from 1.
+/// Inserted text, by line and byte from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InsertionMark {
     line: usize,
@@ -91,8 +94,8 @@ pub(crate) struct InsertionMark {
 }
 
 impl CountedProgram {
-    /// Marks the loops of a program that stands between `opening` and `closing`. The whole is then an expression of two
-    /// functions: one that says the count, and the program. `None` where there is no loop that can be marked.
+    /// Marks the loops of a program between `opening` and `closing`. The result is an expression of two
+    /// functions: one that returns the count, and the program. `None` if no loop can be marked.
     pub(crate) fn mark(
         opening: &str,
         text: &str,
@@ -103,14 +106,14 @@ impl CountedProgram {
             return None;
         }
         let mut heads = heads(text, rounds_max.is_some())?;
-        // Of the ends that go to one place, the one that began last comes first.
+        // Of several ends at one position, the construct that began last ends first.
         heads.sort_by_key(|head| (head.at, Reverse(head.began), head.what.order()));
         let counter = format!("_{:016x}", RandomState::new().hash_one(0_u8));
         let words = InsertedText::new(&counter, rounds_max);
         let stop = stop_name(&counter);
         let opening = match rounds_max {
             None => format!("(() => {{ var {counter} = 0; return [() => {counter}, {opening}"),
-            // What stops the program never returns: the engine notices at its next look.
+            // The function that stops the program never returns: the engine notices at its next interrupt.
             Some(_) => format!(
                 "((stop) => {{ var {counter} = 0; const {stop} = () => {{ stop(); for (;;); }}; return [() => {counter}, {opening}"
             ),
@@ -145,10 +148,10 @@ impl InsertedText {
         };
         let own = own_name(counter);
         Self {
-            // Told apart from a bracket of the program's own.
+            // Distinguishes it from a bracket of the program's own.
             open_and_mark: format!("/*{counter}*/{{{mark}"),
             close: format!("/*{counter}*/}}"),
-            // Loops inside have counters of the same name, which end with them.
+            // Inner loops have counters of the same name, whose scope ends with them.
             enter: format!("/*{counter}*/{{let {own}=0;"),
             leave: format!("/*{counter}.*/}}"),
             mark,
@@ -172,17 +175,17 @@ impl InsertedText {
     }
 }
 
-/// The counter of one loop.
+/// The name of one loop's counter.
 fn own_name(counter: &str) -> String {
     format!("{counter}k")
 }
 
-/// What stops a program whose loop went round too often.
+/// The name of the function that stops a program whose loop exceeded its limit.
 fn stop_name(counter: &str) -> String {
     format!("{counter}s")
 }
 
-/// Where one is in a text, by line and byte from 1.
+/// A position in a text, by line and byte from 1.
 struct TextPosition {
     line: usize,
     column: usize,
@@ -200,19 +203,19 @@ impl TextPosition {
     }
 }
 
-/// A column as the user counts, where marks stand before it on its line.
+/// A column as the user counts, with the marks before it on its line subtracted.
 pub(crate) fn unmarked_column(marks: &[InsertionMark], line: usize, column: usize) -> usize {
     let before = marks.iter().filter(|mark| mark.line == line && mark.column < column);
     column.saturating_sub(before.map(|mark| mark.bytes).sum())
 }
 
-/// What a place needs: a body without brackets gets some.
+/// What a position needs: a body without brackets gets some.
 #[derive(Clone, Copy)]
 enum BodyShape {
     Mark,
     OpenAndMark,
     Close,
-    /// What a whole loop stands in, with its labels.
+    /// The block around a whole loop, with its labels.
     Enter,
     Leave,
 }
@@ -220,7 +223,7 @@ enum BodyShape {
 impl BodyShape {
     const fn order(self) -> u8 {
         match self {
-            // A loop that is the body of another begins where that body begins.
+            // A loop that is the body of another begins at the same position as that body.
             Self::Leave => 0,
             Self::Close => 1,
             Self::OpenAndMark => 2,
@@ -233,7 +236,7 @@ impl BodyShape {
 struct LoopHead {
     at: usize,
     what: BodyShape,
-    /// Where that began which ends here; `None` where something begins. Ends come before beginnings.
+    /// The beginning of the construct that ends here; `None` for a beginning. Ends come before beginnings.
     began: Option<usize>,
 }
 
@@ -247,9 +250,9 @@ fn heads(text: &str, has_own_counters: bool) -> Option<Vec<LoopHead>> {
 
 struct LoopHeads {
     found: Vec<LoopHead>,
-    /// Whether each loop stands in a bracket with a counter of its own.
+    /// Whether each loop gets a block with its own counter.
     has_own_counters: bool,
-    /// Where the labels begin of the statement that comes next.
+    /// Where the labels of the next statement begin.
     labelled: Option<u32>,
 }
 
@@ -275,7 +278,8 @@ impl LoopHeads {
 
 impl<'a> Visit<'a> for LoopHeads {
     fn visit_labeled_statement(&mut self, it: &LabeledStatement<'a>) {
-        // A jump to a label must find it at its loop, so what the loop stands in begins before all of its labels.
+        // A jump to a label must find it at its loop, so the block around the loop begins before all of its
+        // labels.
         let first = self.labelled.unwrap_or(it.span.start);
         let mut body = &it.body;
         while let Statement::LabeledStatement(inner) = body {

@@ -1,4 +1,4 @@
-//! What was ordered: an `execute`, kept beyond the line it came in.
+//! An order to run a program: an `execute`, owned so that it outlives the line it was read from.
 
 mod hosted;
 
@@ -22,15 +22,16 @@ pub(crate) struct RunOrder {
     pub(crate) received: Instant,
 }
 
-/// For whom it is run: what differs between them is asked of the order, the turns of a guest are the same.
+/// Who ordered the program. The differences between hosts are asked of the order; the turns of a guest are
+/// the same.
 pub(crate) enum HostKind {
-    /// For our engine, which journals it and may have it replayed.
+    /// Our engine, which journals the program and may have it replayed.
     Journalled(Airlock),
-    /// For a plain execbox host, which has tools of its own and forgets it afterwards.
+    /// A plain execbox host, which has its own tools and stores nothing afterwards.
     Hosted(HostedOrder),
 }
 
-/// What a runner is for.
+/// The purpose of a runner.
 pub(crate) enum RunnerPurpose {
     /// One program.
     Program(RunOrder),
@@ -39,8 +40,8 @@ pub(crate) enum RunnerPurpose {
 }
 
 impl RunnerPurpose {
-    /// Waits for the next one; `None` once the other side has closed the link. What belongs to an execution that is
-    /// over is passed by.
+    /// Waits for the next order; `None` once the other side has closed the link. Messages for an execution
+    /// that has ended are skipped.
     pub(crate) fn next(inbox: &mut LinkReader) -> io::Result<Option<Self>> {
         while let Some(line) = inbox.line(|| {})? {
             match ToRunner::decode(line) {
@@ -64,7 +65,7 @@ impl RunnerPurpose {
 }
 
 impl RunOrder {
-    /// `None` if a host's tools make no sense, or it cannot be given what every program gets.
+    /// `None` if a host's tools are invalid, or if required globals cannot be provided.
     fn read(execute: Execute<'_>) -> Option<Self> {
         let memory_bytes = execute.options.memory_limit_bytes;
         let manner = match execute.airlock {
@@ -79,7 +80,7 @@ impl RunOrder {
         matches!(self.manner, HostKind::Journalled(_))
     }
 
-    /// Which version of the guest's globals it wants.
+    /// The version of the guest's globals for this program.
     pub(crate) const fn prelude(&self) -> u32 {
         match &self.manner {
             HostKind::Journalled(airlock) => airlock.prelude,
@@ -87,7 +88,7 @@ impl RunOrder {
         }
     }
 
-    /// How often one loop may go round each time it is entered.
+    /// How many iterations a loop may make each time it is entered.
     pub(crate) const fn loop_rounds_max(&self) -> Option<u64> {
         match &self.manner {
             HostKind::Journalled(airlock) => airlock.loop_rounds_max,
@@ -95,7 +96,7 @@ impl RunOrder {
         }
     }
 
-    /// How its programs reach what is outside: for hints.
+    /// How its programs refer to their tools: for hints.
     pub(crate) fn outside(&self) -> String {
         match &self.manner {
             HostKind::Journalled(_) => "tools.*".to_owned(),
@@ -107,7 +108,7 @@ impl RunOrder {
         }
     }
 
-    /// How the text becomes a value.
+    /// Which value the program returns.
     pub(crate) const fn convention(&self) -> ValueConvention {
         match &self.manner {
             HostKind::Journalled(airlock) => airlock.convention,
@@ -115,7 +116,7 @@ impl RunOrder {
         }
     }
 
-    /// The guest's time until its first input, and where its randomness comes from.
+    /// The guest's time until its first input, and the seed of its randomness.
     pub(crate) const fn start(&self) -> (Timestamp, RandomSeed) {
         match &self.manner {
             HostKind::Journalled(airlock) => (airlock.start_ms, airlock.seed),
@@ -123,7 +124,7 @@ impl RunOrder {
         }
     }
 
-    /// Whether calls that nobody awaits hold a settled program open.
+    /// Whether a settled program waits for calls that it does not await.
     pub(crate) fn waits_for_calls(&self) -> bool {
         match &self.manner {
             HostKind::Journalled(airlock) => airlock.unawaited == UnawaitedCalls::Wait,
@@ -131,8 +132,8 @@ impl RunOrder {
         }
     }
 
-    /// The allowance of processor time after so many inputs: a replay has its own. A host's programs have a deadline
-    /// instead.
+    /// The allowance of processor time after this many inputs: a replay has its own. A host's programs have
+    /// a deadline instead.
     pub(crate) fn cpu_ms(&self, inputs: InputIndex) -> u64 {
         let HostKind::Journalled(airlock) = &self.manner else { return u64::MAX };
         let Airlock { replay_inputs, replay_cpu_ms, cpu_ms, .. } = *airlock;
@@ -140,7 +141,8 @@ impl RunOrder {
         if replays { replay_cpu_ms } else { cpu_ms }
     }
 
-    /// Whether a replay has further inputs after so many: until the next one, the program does what it did before.
+    /// Whether a replay has further inputs after this many: until the next one, the program repeats what it
+    /// did before.
     pub(crate) fn is_before_last_replayed(&self, inputs: InputIndex) -> bool {
         match &self.manner {
             HostKind::Journalled(airlock) => inputs < airlock.replay_inputs,
@@ -148,7 +150,7 @@ impl RunOrder {
         }
     }
 
-    /// Which call a host means by this name.
+    /// The call that a host refers to by this name.
     pub(crate) fn call_named(&self, name: &str) -> Option<CallId> {
         let ordinal = match &self.manner {
             HostKind::Journalled(_) => name,

@@ -1,4 +1,4 @@
-//! What is said of an execution: that it began, how it ended, that there is none. In the words of whoever ordered it.
+//! Reports the start and the end of an execution, and refusals, in the message format of the host that ordered it.
 
 use crate::convert;
 use crate::failure;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 impl RunOrder {
-    /// Says that the program begins; with the text that runs, which only a journal wants.
+    /// Reports that the program begins, and the text that runs, which only a journal needs.
     pub(crate) fn say_started(&self, text: &str, outbox: &LinkWriter) {
         let airlock = match &self.manner {
             HostKind::Journalled(_) => Some(StartedAirlock {
@@ -23,7 +23,7 @@ impl RunOrder {
         outbox.send(&FromRunner::Started(Started { id: self.id.as_str().into(), airlock }));
     }
 
-    /// Says how it ended.
+    /// Reports how it ended.
     pub(crate) fn say_done(&self, outcome: Result<Option<&str>, Failed<'_>>, outbox: &LinkWriter) {
         let duration_ms = u64::try_from(self.received.elapsed().as_millis()).unwrap_or(u64::MAX);
         outbox.send(&FromRunner::Done(Done {
@@ -36,7 +36,7 @@ impl RunOrder {
         outbox.flush();
     }
 
-    /// Answers an order for guest globals that this build does not have.
+    /// Refuses an order for guest globals that this build does not have.
     pub(crate) fn refuse_prelude(&self, stream: &Rc<UnixStream>) {
         let outbox = LinkWriter::unconnected();
         outbox.connect(Rc::clone(stream));
@@ -44,7 +44,7 @@ impl RunOrder {
         self.say_done(Err(failure::plain("internal", message)), &outbox);
     }
 
-    /// Answers a second order while this one is not done.
+    /// Refuses a second order while this one is not done.
     pub(crate) fn refuse_second(&self, id: &str, outbox: &LinkWriter) {
         let failed = failure::plain("internal", "the runner already has an active execution");
         outbox.send(&FromRunner::Done(Done {
@@ -64,7 +64,7 @@ impl RunOrder {
     }
 }
 
-/// A host knows a code and a sentence; codes that it gave itself are left as they are.
+/// A host expects a code and a sentence; codes that it gave itself are passed through unchanged.
 fn in_execboxs_words(failed: Failed<'_>) -> Failed<'_> {
     let code = match failed.code.as_ref() {
         "runtime" | "stuck" => "runtime_error".into(),

@@ -15,7 +15,7 @@ use rquickjs::{Ctx, Exception, Function, Object};
 
 pub use protocols::execbox::PRELUDE_VERSION;
 
-/// How a prelude's frames are named in stacks; the guest's frames never are.
+/// The name of the prelude's frames in stacks; the guest's frames never have it.
 pub(crate) const FILE_NAME: &str = "airlock:prelude";
 
 /// The overlays that make up one version, oldest first; `None` if there is no such version.
@@ -63,7 +63,7 @@ pub(crate) fn base<'js>(ctx: &Ctx<'js>, version: u32) -> Option<rquickjs::Result
     base_source(overlays_of(version)?).map(|source| bytecode::function(ctx, source))
 }
 
-/// A function of ours that is no part of any version: guests cannot tell that it is there.
+/// An internal function that is no part of any version: guests cannot detect it.
 pub(crate) fn own_function<'js>(
     ctx: &Ctx<'js>,
     source: &'static str,
@@ -71,8 +71,8 @@ pub(crate) fn own_function<'js>(
     bytecode::function(ctx, source)
 }
 
-/// Compiles everything that new programs may need, so that no world has to. What only older versions have is compiled
-/// when a replay needs it.
+/// Compiles everything that new programs may need, so that no world has to. What only older versions need
+/// is compiled when a replay needs it.
 pub(crate) fn compile_newest(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
     let overlays = overlays_of(PRELUDE_VERSION).unwrap_or_default();
     let parts = parts_of(overlays).into_iter().map(|part| part.source);
@@ -81,11 +81,11 @@ pub(crate) fn compile_newest(ctx: &Ctx<'_>) -> rquickjs::Result<()> {
     sources.into_iter().try_for_each(|source| bytecode::compiled(ctx, source).map(drop))
 }
 
-/// Adds to the host's functions what the base of a version builds the version from.
+/// Adds to the host's functions those from which the base of a version builds the version.
 pub(crate) fn add_to<'js>(functions: &Object<'js>, version: u32) -> rquickjs::Result<()> {
     let overlays = overlays_of(version).unwrap_or_default();
     functions.set("globals", globals_table(overlays))?;
-    // The base of version 1 asks for one setup for each overlay; it gets all setups of all overlays.
+    // The base of version 1 calls once per overlay for one setup; it receives all setups of all overlays.
     functions.set("nOverlays", setups_of(overlays).count())?;
     functions.set(
         "setup",

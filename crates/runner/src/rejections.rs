@@ -1,15 +1,16 @@
-//! Rejected promises that nobody has handled, as the engine reports them. At the end of a turn they are errors, as in
-//! Node.
+//! Rejected promises that are not handled, as the engine reports them. At the end of a turn they are
+//! errors, as in Node.
 
 use rquickjs::{Ctx, Persistent, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A value of the guest's that is kept between two turns.
+/// A guest value that is stored between two turns.
 pub(crate) type SavedValue = Persistent<Value<'static>>;
 
-/// The rejections of one world. Empty unless somebody watches: what is kept here must be gone before the world is.
+/// The rejections of one world. Empty unless they are watched: values that are stored here must be dropped
+/// before the world.
 #[derive(Default)]
 pub(crate) struct UnhandledRejections {
     is_watched: Cell<bool>,
@@ -20,7 +21,7 @@ pub(crate) struct UnhandledRejections {
 }
 
 impl UnhandledRejections {
-    /// Has the engine report the rejections of a world.
+    /// Makes the engine report the rejections of a world.
     pub(crate) fn track(runtime: &Runtime) -> Rc<Self> {
         let rejections = Rc::new(Self::default());
         let tracked = Rc::clone(&rejections);
@@ -32,12 +33,12 @@ impl UnhandledRejections {
         rejections
     }
 
-    /// From now on rejections count.
+    /// Begins to record rejections.
     pub(crate) fn watch(&self) {
         self.is_watched.set(true);
     }
 
-    /// Forgets all of them; no further ones count.
+    /// Drops all recorded rejections and stops recording.
     pub(crate) fn clear(&self) {
         self.is_watched.set(false);
         self.n_reported.set(0);
@@ -64,8 +65,8 @@ impl UnhandledRejections {
         self.unhandled.borrow_mut().insert(promise, (n, Persistent::save(ctx, reason)));
     }
 
-    /// The reason of the first rejection that nobody has handled; none if that is the one of `awaited`, for which the
-    /// host waits.
+    /// The reason of the first unhandled rejection; `None` if it is that of `awaited`, for which the host
+    /// waits.
     pub(crate) fn first<'js>(&self, ctx: &Ctx<'js>, awaited: &Value<'js>) -> Option<SavedValue> {
         if self.unhandled.borrow().is_empty() {
             return None;
@@ -76,8 +77,8 @@ impl UnhandledRejections {
         (*promise != awaited).then(|| reason.clone())
     }
 
-    /// The reasons of all rejections that nobody has handled, in their order, and forgets them; without those of the
-    /// promises for which the host waits.
+    /// Takes the reasons of all unhandled rejections, in their order, without those of the promises for
+    /// which the host waits.
     pub(crate) fn take_all<'js>(
         &self,
         ctx: &Ctx<'js>,

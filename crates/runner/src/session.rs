@@ -1,4 +1,4 @@
-//! One execution: make the program ready, start it, feed it inputs one at a time, say how it ended.
+//! One execution: prepare the program, start it, feed it inputs one at a time, report how it ended.
 
 mod compile;
 
@@ -23,26 +23,26 @@ use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Persistent, Promise, Value};
 use std::cell::RefCell;
 
-/// How the program's frames are named in stacks.
+/// The file name of the program's frames in stacks.
 pub(crate) const PROGRAM_FILE_NAME: &str = "program.js";
 
-/// What a program is told that waits for nothing.
+/// The error of a program that waits although nothing is under way.
 const STUCK: &str = "the program waits for a promise that nothing can settle: no tool call and no timer is outstanding";
 
 /// How a session left the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionExit {
-    /// `done` was sent; another order may come.
+    /// `done` was sent; another order may follow.
     Done,
     /// The engine closed the link.
     Closed,
-    /// The link broke or made no sense.
+    /// The link broke or an invalid message arrived.
     Broken,
     /// `diverged` was sent.
     Diverged,
 }
 
-/// Runs one program to its end and says so.
+/// Runs one program to its end and reports the outcome.
 pub(crate) fn run(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> SessionExit {
     let verdict = OutcomeJudge { world, order };
     let outcome = match run_to_end(world, order, inbox) {
@@ -65,7 +65,7 @@ pub(crate) fn run(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) 
 fn run_to_end(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> SessionEnding {
     world.limit_memory(order.memory_bytes);
     let ended = RefCell::default();
-    // A host's programs are as execbox runs them, which takes no notice of rejections.
+    // A host's programs behave as under execbox, which ignores rejections.
     let rejections = world.rejections.as_deref().filter(|_| order.is_journalled());
     rejections.inspect(|rejections| rejections.watch());
     let ending = world
@@ -75,13 +75,13 @@ fn run_to_end(world: &GuestWorld, order: &RunOrder, inbox: &mut LinkReader) -> S
     ending
 }
 
-/// The guest's turn.
+/// The state of a program that runs.
 struct GuestSession<'s, 'js> {
     world: &'s GuestWorld,
     ctx: &'s Ctx<'js>,
     host: &'s GuestHost,
     order: &'s RunOrder,
-    /// How it ended, where calls are still under way that were made while its value was written down.
+    /// How it ended, if calls that were made while its value was serialized are still outstanding.
     ended: RefCell<Option<SessionEnding>>,
 }
 
@@ -97,7 +97,7 @@ impl<'js> GuestSession<'_, 'js> {
             }
             self.host.begin_hosted(&self.order.id, hosted.time_allowed);
             self.order.say_started("", &self.host.outbox);
-            // Said now and not with what follows: native code may never let us write again.
+            // Sent now and not with later output: native code may never let us write again.
             self.host.outbox.flush();
         }
         match ready_text(self.order) {
@@ -115,7 +115,7 @@ impl<'js> GuestSession<'_, 'js> {
         if self.order.is_journalled() {
             self.order.say_started(text, &self.host.outbox);
         }
-        // Compiling is not the program's time.
+        // Compiling does not count as the program's time.
         self.allow_cpu();
         let ending = match program.call::<_, Promise<'js>>(()) {
             Ok(main) => self.feed(&main, inbox),
@@ -127,7 +127,7 @@ impl<'js> GuestSession<'_, 'js> {
         ending
     }
 
-    /// What is a host's in this world: limits of the console, and tools.
+    /// Adds what a plain host provides in this world: limits of the console, and tools.
     fn furnish(&self, hosted: &HostedOrder) -> rquickjs::Result<()> {
         let furnish = self.hook(&self.world.hooks.furnish)?;
         furnish.call::<_, ()>((hosted.log_lines_max, hosted.log_chars_max))?;
@@ -138,7 +138,7 @@ impl<'js> GuestSession<'_, 'js> {
         Ok(())
     }
 
-    /// The input loop: drain, look, wait.
+    /// The input loop: drain, check, wait.
     fn feed(&self, main: &Promise<'js>, inbox: &mut LinkReader) -> SessionEnding {
         let mut idle_said = None;
         loop {
@@ -151,7 +151,7 @@ impl<'js> GuestSession<'_, 'js> {
                 Ok(None) => return SessionEnding::Closed,
                 Err(_) => return SessionEnding::Broken,
             };
-            // A line that is no message is dropped, as execbox demands.
+            // An invalid line is dropped, as execbox requires.
             let Ok(message) = ToRunner::decode(line) else { continue };
             if let Some(ending) = self.take(&message) {
                 return ending;
@@ -171,7 +171,7 @@ impl<'js> GuestSession<'_, 'js> {
                 Some(SessionEnding::Failed(verdict::cancelled(self.order)))
             }
             ToRunner::Cancel(_) | ToRunner::Sync(_) | ToRunner::Session(_) => None,
-            // It was sent beforehand, and starts elsewhere.
+            // It was sent in advance, and starts elsewhere.
             ToRunner::Execute(_) if self.order.is_journalled() => None,
             ToRunner::Execute(execute) => {
                 self.order.refuse_second(execute.id.as_ref(), &self.host.outbox);
@@ -206,7 +206,7 @@ impl<'js> GuestSession<'_, 'js> {
         fired.err().map(|_| self.threw())
     }
 
-    /// What is late or repeated is none of a host's program's business; in a replay it means that we have lost our way.
+    /// Late or repeated messages do not concern a host's program; in a replay they mean that the replay has diverged.
     fn unexpected(&self, what: impl FnOnce() -> String) -> Option<SessionEnding> {
         match &self.order.manner {
             HostKind::Journalled(_) => Some(self.diverged(what())),
@@ -234,7 +234,8 @@ impl<'js> GuestSession<'_, 'js> {
         }
     }
 
-    /// JSON that was checked on the way in fails here only for want of stack or memory; the guest may go on without it.
+    /// JSON that was validated on arrival fails here only for lack of stack or memory; the guest may
+    /// continue without it.
     fn reject_unreadable(&self, call: CallId, at: Option<f64>) -> rquickjs::Result<()> {
         drop(self.ctx.catch());
         let message = "the tool's result is nested too deeply or does not fit the memory left";
@@ -250,7 +251,7 @@ impl<'js> GuestSession<'_, 'js> {
         reject.call((call.0, at, code.as_ref(), message.as_ref(), name.as_deref(), details))
     }
 
-    /// Runs microtasks until none is left. A flood of them never comes back to the interpreter's own check.
+    /// Runs microtasks until none is left. A flood of them never reaches the interpreter's own check.
     fn drain(&self) {
         while !self.host.is_out_of_time() && self.ctx.execute_pending_job() {
             self.host.poll_now_and_then();
@@ -273,7 +274,7 @@ impl<'js> GuestSession<'_, 'js> {
         let waits = self.order.waits_for_calls();
         match main.state() {
             PromiseState::Pending if calls || timers => None,
-            // What was to settle it may have been lost for want of memory.
+            // The call that should settle it may have been lost for lack of memory.
             PromiseState::Pending if self.has_lost_for_want_of_memory() => {
                 Some(SessionEnding::Failed(failure::memory_limit(self.order.memory_bytes)))
             }
@@ -281,7 +282,7 @@ impl<'js> GuestSession<'_, 'js> {
             PromiseState::Resolved | PromiseState::Rejected if waits && calls => None,
             PromiseState::Resolved | PromiseState::Rejected => {
                 let ended = self.ended.take().unwrap_or_else(|| self.settled(main));
-                // To write the value down ran code of the guest's, once.
+                // Serializing the value ran guest code, once.
                 match waits && self.has_calls() {
                     true => {
                         self.ended.replace(Some(ended));
@@ -298,8 +299,8 @@ impl<'js> GuestSession<'_, 'js> {
         !world.is_of_first_globals() && world.is_exhausted(self.order.memory_bytes)
     }
 
-    /// The reason of the first rejection that nobody has handled at the end of this turn. That of the program itself is
-    /// its outcome.
+    /// The reason of the first rejection that is unhandled at the end of this turn. That of the program
+    /// itself is its outcome.
     fn unhandled_rejection(&self, main: &Promise<'js>) -> Option<ThrownValue> {
         self.world.rejections.as_ref()?.first(self.ctx, main.as_value())
     }
@@ -308,7 +309,7 @@ impl<'js> GuestSession<'_, 'js> {
         !self.host.calls.borrow().is_empty()
     }
 
-    /// A deadline passes also while nothing runs.
+    /// A deadline also passes while nothing runs.
     fn is_out_of_time(&self) -> bool {
         match &self.order.manner {
             HostKind::Journalled(_) => self.host.is_out_of_time(),
@@ -352,7 +353,7 @@ impl<'js> GuestSession<'_, 'js> {
         SessionEnding::Diverged
     }
 
-    /// Said once per input: a line that changed nothing is no reason to repeat it.
+    /// Sent once per input: a line that changed nothing is no reason to repeat it.
     fn say_idle(&self, said: &mut Option<InputIndex>) {
         let inputs = self.host.inputs();
         if self.order.is_journalled() && *said != Some(inputs) {
@@ -395,7 +396,7 @@ impl<'js> GuestSession<'_, 'js> {
         }
     }
 
-    /// A tool's result. A foreign host's is plain JSON.
+    /// A tool's result. A plain host's is plain JSON.
     fn result_of(&self, json: Option<RawJson<'_>>) -> rquickjs::Result<Value<'js>> {
         match (json, &self.order.manner) {
             (Some(json), HostKind::Journalled(_)) => {
@@ -410,7 +411,7 @@ impl<'js> GuestSession<'_, 'js> {
     }
 }
 
-/// Guest time as the guest's own numbers.
+/// Guest time as a JavaScript number.
 pub(crate) fn millis(at: Timestamp) -> f64 {
     at.0 as f64
 }

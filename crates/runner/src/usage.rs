@@ -1,4 +1,4 @@
-//! What the kernel says this process has used.
+//! The kernel's accounting of this process.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
@@ -11,7 +11,7 @@ pub(crate) fn cpu() -> Duration {
     time.map_or(Duration::ZERO, Duration::from)
 }
 
-/// The most memory this process has ever had in use, in bytes; 0 if the kernel will not say.
+/// The peak memory use of this process, in bytes; 0 if the kernel does not report it.
 pub(crate) fn memory_peak_bytes() -> u64 {
     let peak_kib = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.max_rss());
     u64::try_from(peak_kib).unwrap_or_default().saturating_mul(1024)

@@ -1,4 +1,4 @@
-//! What a guest left behind, put into words after its turn is over: then memory may be lent to it.
+//! Describes the outcome of a guest after its turn has ended: only then can memory be lent to it.
 
 use crate::clock::CLOCK_STANDS;
 use crate::convert::NoJsonForm;
@@ -8,37 +8,37 @@ use crate::world::{GuestWorld, PreludeHook};
 use protocols::execbox::wire::Failed;
 use rquickjs::{Persistent, Type, Value};
 
-/// Something the guest threw, kept until it is described.
+/// A value that the guest threw, stored until it is described.
 pub(crate) type ThrownValue = Persistent<Value<'static>>;
 
-/// What a session came to.
+/// How a session ended.
 pub(crate) enum SessionEnding {
     /// The program's value as JSON; `None` for undefined.
     Value(Option<String>),
-    /// A failure that needs no look at the guest.
+    /// A failure that needs no access to the guest.
     Failed(Failed<'static>),
-    /// An error nobody caught.
+    /// An uncaught error.
     Threw(ThrownValue),
-    /// An error in a timer or microtask, which nobody could catch.
+    /// An error in a timer or microtask, which no code could catch.
     Crashed,
-    /// A value that has no JSON, with what the engine threw about it.
+    /// A value that has no JSON form, and the engine's exception about it.
     NotJson(NoJsonForm, Option<ThrownValue>),
     /// The engine closed the link.
     Closed,
-    /// The link broke or made no sense.
+    /// The link broke or an invalid message arrived.
     Broken,
     /// `diverged` was sent.
     Diverged,
 }
 
-/// Who judges.
+/// Converts the end of a session into its outcome.
 pub(crate) struct OutcomeJudge<'s> {
     pub(crate) world: &'s GuestWorld,
     pub(crate) order: &'s RunOrder,
 }
 
 impl OutcomeJudge<'_> {
-    /// The failure that an uncaught value means.
+    /// The failure for an uncaught value.
     pub(crate) fn threw(&self, thrown: ThrownValue) -> Failed<'static> {
         let Self { world, order } = self;
         if world.host.is_out_of_time() {
@@ -50,20 +50,20 @@ impl OutcomeJudge<'_> {
             let thrown = thrown.clone().restore(&ctx).expect("thrown in this world");
             matches!(thrown.type_of(), Type::Null | Type::Uninitialized)
         });
-        // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
+        // The engine throws null when not even an error object could be allocated; a guest may throw null, too.
         if nothing && is_exhausted {
             return failure::memory_limit(order.memory_bytes);
         }
         self.described(&world.hooks.describe, Some(thrown))
     }
 
-    /// The failure that an error in a timer or microtask means.
+    /// The failure for an error in a timer or microtask.
     pub(crate) fn crashed(&self) -> Failed<'static> {
         self.world.lend_memory(self.order.memory_bytes);
         self.described(&self.world.hooks.describe_crash, None)
     }
 
-    /// The failure that a value without JSON means: what stopped the engine from writing it comes first.
+    /// The failure for a value without JSON: the reason why the engine could not serialize it comes first.
     pub(crate) fn not_json(
         &self,
         why: &NoJsonForm,
@@ -105,7 +105,7 @@ impl OutcomeJudge<'_> {
                     false => with_bigint_limit(said).into_failed(&shifts),
                 }
             }
-            // The prelude catches whatever the guest does; only exhaustion stops it.
+            // The prelude catches everything that the guest throws; only exhaustion stops it.
             _ if world.host.is_out_of_time() => out_of_time(world, order),
             _ => failure::memory_limit(order.memory_bytes),
         }
@@ -115,7 +115,7 @@ impl OutcomeJudge<'_> {
 /// Largest BigInt of the engine, its sign included.
 const BIGINT_BITS_MAX: &str = "1,048,576";
 
-/// The engine says that a BigInt is too large, and not how large one may be.
+/// The engine reports that a BigInt is too large, but not the limit.
 pub(crate) fn with_bigint_limit(mut said: DescribedError) -> DescribedError {
     let is_too_large =
         matches!(said.message.as_str(), "BigInt is too large" | "BigInt is too large to allocate");
@@ -125,7 +125,7 @@ pub(crate) fn with_bigint_limit(mut said: DescribedError) -> DescribedError {
     said
 }
 
-/// The time that the program was given is over.
+/// The program's time is used up.
 pub(crate) fn out_of_time(world: &GuestWorld, order: &RunOrder) -> Failed<'static> {
     if let Some(max) = order.loop_rounds_max().filter(|_| world.host.has_looped_too_often()) {
         return failure::rounds_limit(max);
@@ -139,7 +139,7 @@ pub(crate) fn out_of_time(world: &GuestWorld, order: &RunOrder) -> Failed<'stati
     }
 }
 
-/// Whoever ordered the program does not want it any more.
+/// The host that ordered the program has cancelled it.
 pub(crate) fn cancelled(order: &RunOrder) -> Failed<'static> {
     match &order.manner {
         HostKind::Journalled(_) => failure::plain("timeout", "was cancelled"),

@@ -17,20 +17,20 @@ use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
-/// The version of the guest's globals since which an unhandled rejection is an error.
+/// The first version of the guest's globals in which an unhandled rejection is an error.
 const REJECTIONS_COUNT_SINCE: u32 = 2;
 
 /// Least memory a guest gets: less would not hold the world itself.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
-/// A process that has grown by this much is not used again by a host.
+/// A host does not reuse a process that has grown by this much.
 const GROWTH_BYTES_MAX: u64 = 8 << 20;
 
 /// The exit code of a runner whose link was closed by the engine.
 const EXIT_CLOSED: i32 = 0;
-/// The exit code of a runner whose link broke or made no sense.
+/// The exit code of a runner whose link broke or carried an invalid message.
 const EXIT_BROKEN: i32 = 2;
-/// The exit code of a runner whose replay took another path.
+/// The exit code of a runner whose replay diverged.
 const EXIT_DIVERGED: i32 = 3;
 
 /// A guest's world, ready to run one program.
@@ -40,11 +40,11 @@ pub struct GuestWorld {
     pub(crate) context: Context,
     runtime: Runtime,
     pub(crate) host: Rc<GuestHost>,
-    /// `None` where the globals are of a version that took no notice of rejections.
+    /// `None` if the version of the globals ignores rejections.
     pub(crate) rejections: Option<Rc<UnhandledRejections>>,
     prelude: u32,
     heap: GuestHeap,
-    /// How its heap was before the first program.
+    /// The snapshot of its heap before the first program.
     picture: Option<HeapSnapshot>,
 }
 
@@ -61,13 +61,13 @@ pub(crate) struct PreludeHooks {
     pub(crate) warm: PreludeHook,
     pub(crate) hide: PreludeHook,
     pub(crate) evaluate: PreludeHook,
-    /// Versions from 2 on write values in forms of their own.
+    /// Versions from 2 on serialize values in their own forms.
     pub(crate) write_value: Option<PreludeHook>,
-    /// Versions from 2 on make files of what holds bytes in a tool's result.
+    /// Versions from 2 on replace parts with bytes in a tool's result by files.
     pub(crate) receive_files: Option<PreludeHook>,
 }
 
-/// A function of the prelude's, kept between two turns of the guest.
+/// A prelude function, stored between two turns of the guest.
 pub(crate) type PreludeHook = Persistent<Function<'static>>;
 
 impl std::fmt::Debug for GuestWorld {
@@ -77,8 +77,8 @@ impl std::fmt::Debug for GuestWorld {
 }
 
 impl GuestWorld {
-    /// A world in which everything a typical program touches has been touched once, so that a forked child faults few
-    /// pages and opens no file: the time zone is read here.
+    /// A world in which everything that a typical program touches has been touched once, so that a forked
+    /// child faults few pages and opens no file: the time zone is read here.
     pub fn warm() -> Self {
         know_the_processor();
         let rehearsal =
@@ -97,15 +97,16 @@ impl GuestWorld {
         world
     }
 
-    /// Called in a runner that will wait before it serves: it has time to run the code that it will run.
+    /// Called in a runner that will wait before it serves: it has time to run the code in advance.
     pub fn limber_up(&self) {
         rehearsal::limber_up(self);
     }
 
-    /// Serves executions on `link` until it closes; the process has nothing else to do and ends with this exit code:
-    /// 0 when the engine closed the link, 2 when the link broke, 3 when a replay took another path.
+    /// Serves executions on `link` until it closes; the process has no other purpose and ends with this
+    /// exit code: 0 when the engine closed the link, 2 when the link broke, 3 when a replay diverged.
     ///
-    /// Asks of the kernel only: reads and writes on the link, memory, `clock_gettime` and `getrusage`.
+    /// Makes only these system calls: reads and writes on the link, memory, `clock_gettime` and
+    /// `getrusage`.
     pub fn serve(self, link: UnixStream) -> i32 {
         let stream = Rc::new(link);
         let mut inbox = LinkReader::new(Rc::clone(&stream));
@@ -134,7 +135,7 @@ impl GuestWorld {
             };
             world.host.outbox.connect(Rc::clone(&stream));
             let is_hosted = !order.is_journalled();
-            // A host uses its link again, and so does whoever has used it twice.
+            // A host reuses its link, and so does an engine that has used it twice.
             let is_kept = is_hosted || n_done >= 1;
             if is_kept {
                 world.keep_picture();
@@ -143,9 +144,9 @@ impl GuestWorld {
             held = RunnerState::Spent(world);
             n_done += 1;
             match end {
-                // Whoever leased it takes another one.
+                // The engine that leased it takes another one.
                 SessionExit::Done if is_hosted && has_grown(peak_before) => break EXIT_CLOSED,
-                // The next world is made while nobody waits for it.
+                // The next world is created while no program waits for it.
                 SessionExit::Done if is_kept => held = held.renewed(order.prelude()),
                 SessionExit::Done => {}
                 SessionExit::Closed | SessionExit::Broken | SessionExit::Diverged => {
@@ -172,7 +173,7 @@ impl GuestWorld {
             });
             Some(hooks.expect("every embedded prelude runs"))
         })?;
-        // Only now: building the world is not the guest's time.
+        // Only now: building the world does not count as the guest's time.
         runtime.set_interrupt_handler(Some(Box::new(move || polled.tick())));
         let rejections =
             (version >= REJECTIONS_COUNT_SINCE).then(|| UnhandledRejections::track(&runtime));
@@ -188,7 +189,7 @@ impl GuestWorld {
         })
     }
 
-    /// Has what most programs touch there before they touch it.
+    /// Loads the parts that most programs touch.
     fn load_parts(&self) {
         self.host.allow_cpu(u64::MAX);
         self.context.with(|ctx| {
@@ -197,7 +198,7 @@ impl GuestWorld {
         });
     }
 
-    /// Remembers how it is, so that it can be so again. Called before the first program.
+    /// Takes a snapshot that is restored after each program. Called before the first program.
     fn keep_picture(&mut self) {
         if self.picture.is_none() {
             self.load_parts();
@@ -205,7 +206,7 @@ impl GuestWorld {
         }
     }
 
-    /// Makes it as it was before its program, if there is a picture of that.
+    /// Restores the state before its program, if there is a snapshot.
     #[expect(
         unsafe_code,
         reason = "a heap is put back under values that are as old as its picture"
@@ -213,9 +214,10 @@ impl GuestWorld {
     fn restored(self) -> Option<Self> {
         self.host.reset_program();
         let picture = self.picture.as_ref()?;
-        // SAFETY: the picture is of this heap. Addresses into it are held by the runtime, the context, the hooks and the
-        // closures of the host's functions, all of which were made by `fresh`, before the picture; the session
-        // has dropped what it held, and nothing else holds a value of the guest's. The engine is not running.
+        // SAFETY: the picture is of this heap. Addresses into it are held by the runtime, the context, the
+        // hooks and the closures of the host's functions, all of which were made by `fresh`, before the
+        // picture; the session has dropped what it held, and nothing else holds a value of the guest's. The
+        // engine is not running.
         unsafe { self.heap.restore(picture) };
         Some(self)
     }
@@ -228,26 +230,27 @@ impl GuestWorld {
         }
     }
 
-    /// Whether not even a small block could be had since the memory was limited or [`Self::begin_turn`] was called.
+    /// Whether not even a small block could be allocated since the memory was limited or
+    /// [`Self::begin_turn`] was called.
     pub(crate) fn is_exhausted(&self, bytes: u64) -> bool {
         let limit = self.heap.limit();
-        // The engine, where it keeps to the limit itself, does not say what it refuses.
+        // In this version the engine itself enforces the limit, and does not report what it refuses.
         let (bytes, of_first) = (bytes.max(MEMORY_BYTES_MIN), self.is_of_first_globals());
         limit.has_refused_little() || (of_first && limit.has_reached(bytes - bytes / 8))
     }
 
-    /// Whether its globals are of version 1. How much memory and stack its programs had may be in their journals: it stays
-    /// as it was, and so does what is said of them.
+    /// Whether its globals are of version 1. Journals may depend on how much memory and stack its programs
+    /// had: both must not change, and neither must the messages about them.
     pub(crate) const fn is_of_first_globals(&self) -> bool {
         self.prelude == 1
     }
 
-    /// What was refused before does not count any more.
+    /// Resets the record of refused requests.
     pub(crate) fn begin_turn(&self) {
         self.heap.limit().forget_refusals();
     }
 
-    /// Whether nearly all of its memory is in use now, after what can be freed is freed.
+    /// Whether nearly all of its memory is in use, after garbage collection.
     pub(crate) fn is_full(&self, ctx: &Ctx<'_>, bytes: u64) -> bool {
         let limit = heap_bytes_max(bytes.max(MEMORY_BYTES_MIN));
         let is_full = || self.heap.bytes_in_use() > limit - limit / 8;
@@ -257,7 +260,7 @@ impl GuestWorld {
         }
     }
 
-    /// Lets us speak about a guest that has used up its memory.
+    /// Lends memory so that a guest that has used up its own can be described.
     pub(crate) fn lend_memory(&self, bytes: u64) {
         self.heap.limit().lend();
         if self.is_of_first_globals() {
@@ -266,19 +269,19 @@ impl GuestWorld {
     }
 }
 
-/// Whether this process has grown so much that a new one is better: what was used once is not always given back.
+/// Whether this process has grown so much that a new one is better: memory is not always returned to the system.
 fn has_grown(peak_before: u64) -> bool {
     usage::memory_peak_bytes().saturating_sub(peak_before) > GROWTH_BYTES_MAX
 }
 
-/// Asks the processor once what it can do, so that no runner has to: virtual machines take long to answer.
+/// Queries the processor's features once, so that no runner has to: virtual machines answer slowly.
 fn know_the_processor() {
     #[cfg(target_arch = "x86_64")]
     std::hint::black_box(std::is_x86_feature_detected!("avx2"));
 }
 
 impl SessionExit {
-    /// What the process leaves with after such an end.
+    /// The exit code of the process after such an end.
     const fn exit_code(self) -> i32 {
         match self {
             Self::Done | Self::Closed => EXIT_CLOSED,
@@ -298,7 +301,7 @@ impl PreludeHooks {
         let hook = |name: &str| -> rquickjs::Result<PreludeHook> {
             Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
         };
-        // Setups have no value: what they add, they add to the host's functions.
+        // Setups have no value: they add their functions to the host's.
         let added = |name: &str| -> rquickjs::Result<Option<PreludeHook>> {
             let function: Option<Function<'js>> = functions.get(name)?;
             Ok(function.map(|function| Persistent::save(ctx, function)))
@@ -321,8 +324,8 @@ impl PreludeHooks {
     }
 }
 
-/// What a runner holds between two orders. Most get only one: a spent world is freed when the next order shows that
-/// there are more, and not while somebody waits for the process to end.
+/// What a runner holds between two orders. Most get only one: a spent world is freed when the next order
+/// shows that there are more, and not while a parent waits for the process to end.
 enum RunnerState {
     Waiting(GuestWorld),
     Spent(GuestWorld),
@@ -338,7 +341,7 @@ impl RunnerState {
         }
     }
 
-    /// A fresh world in place of a spent one.
+    /// Replaces a spent world by a new one.
     fn renewed(self, prelude: u32) -> Self {
         let restored = match self {
             Self::Waiting(world) | Self::Spent(world) => world.restored(),
@@ -347,7 +350,7 @@ impl RunnerState {
         restored.or_else(|| GuestWorld::fresh(prelude)).map_or(Self::Nothing, Self::Waiting)
     }
 
-    /// The kernel takes a dead process's memory back faster than we could free it object by object.
+    /// The kernel reclaims a dead process's memory faster than we could free it object by object.
     fn leave(self, exit_code: i32) -> i32 {
         if let Self::Waiting(world) | Self::Spent(world) = self {
             world.host.outbox.disconnect();

@@ -1,4 +1,4 @@
-//! How long things take: `cargo run --release -p sandbox --example latency [ROUNDS]`.
+//! Measures the latency of leases and programs: `cargo run --release -p sandbox --example latency [ROUNDS]`.
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
 use sandbox::{Config, Lease, LeaseDemand, LeaseError, LeaseMessage, Sandbox};
@@ -22,14 +22,14 @@ async fn measure(rounds: usize) {
     sandbox.shutdown().await;
 }
 
-/// A runner waits; from the message to its result, and the same with the lease.
+/// Measures a pre-forked runner: from the message to its result, and the same including the lease.
 async fn waiting(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     let (mut answers, mut leases, mut faults) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         while sandbox.load().idle_runners < 4 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // Let the new ones settle: what is measured is one that has been waiting.
+        // Lets new runners settle: the measurement is of a runner that has been idle.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let asked = Instant::now();
         let mut lease = sandbox.lease(LeaseDemand::default()).await?;
@@ -48,7 +48,7 @@ async fn waiting(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     Ok(())
 }
 
-/// No runner of this size waits: forked on demand, and waited for until it is reaped.
+/// Measures a runner of a size that the pool does not have: it is forked on demand, and waited for until it is reaped.
 async fn forked(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     let (mut results, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -66,7 +66,7 @@ async fn forked(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     Ok(())
 }
 
-/// As fast as eight callers can.
+/// Measures the throughput of eight concurrent callers.
 async fn busy(sandbox: &Sandbox, rounds: usize) -> Result<(), LeaseError> {
     let began = Instant::now();
     let mut callers = tokio::task::JoinSet::new();
@@ -113,7 +113,7 @@ async fn one_and_one(lease: &mut Lease) {
     }
 }
 
-/// Pages that a runner had to copy or map so far: what an execution costs beside its own work.
+/// Returns the page faults of a runner so far: the cost of an execution in addition to its own work.
 fn page_faults(lease: &Lease) -> u64 {
     let stat =
         lease.pid().and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok());

@@ -1,4 +1,4 @@
-//! A runner as the server holds it: link, process, and the news of its end.
+//! A runner from the server's side: its link, its process, and the notification of its end.
 
 use crate::admission::MemoryGrant;
 use crate::error::LeaseError;
@@ -10,22 +10,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{SetOnce, oneshot};
 
-/// Between the end of a link and the end of its process lie microseconds; on a very busy host, more.
+/// The end of a link and the end of its process are microseconds apart; on a very busy host, more.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
-/// A wish for a runner, and who gets it.
+/// A request to fork a runner, and its recipient.
 #[derive(Debug)]
 pub(crate) struct ForkRequest {
     pub(crate) memory_bytes: u64,
     pub(crate) destiny: Recipient,
 }
 
-/// Who gets a new runner.
+/// The recipient of a new runner.
 #[derive(Debug)]
 pub(crate) enum Recipient {
-    /// The runners that wait ready.
+    /// The pool of waiting runners.
     Waiting,
-    /// Somebody who asked.
+    /// The caller of a lease.
     Lease(oneshot::Sender<Result<Runner, LeaseError>>),
 }
 
@@ -34,22 +34,22 @@ pub(crate) enum Recipient {
 pub(crate) struct Runner {
     pub(crate) link: ZygoteSocket,
     pub(crate) memory_bytes: u64,
-    /// Which zygote bore it.
+    /// The zygote that forked it.
     pub(crate) generation: u64,
-    /// Whether it has served somebody.
+    /// Whether it has served a lease.
     pub(crate) is_used: bool,
     process: Arc<PinnedProcess>,
     life: Arc<RunnerLife>,
 }
 
-/// Where a runner comes from.
+/// The origin of a runner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunnerOrigin {
     pub(crate) generation: u64,
     pub(crate) memory_bytes: u64,
 }
 
-/// What the keeper of the zygote and the holder of the runner both know.
+/// State that the keeper of the zygote and the holder of the runner share.
 #[derive(Debug, Default)]
 pub(crate) struct RunnerLife {
     end: SetOnce<Option<ProcessEnd>>,
@@ -57,27 +57,27 @@ pub(crate) struct RunnerLife {
     hung_up: AtomicBool,
     /// The kernel killed it for lack of memory.
     oom_killed: AtomicBool,
-    /// Its share of the budget. It goes back when the process has ended, not when somebody wished it would.
+    /// Its share of the budget. It is returned when the process has ended, not when the kill is requested.
     admitted: Mutex<Option<MemoryGrant>>,
 }
 
 impl RunnerLife {
-    /// Called once, by the keeper.
+    /// Records the end. Called once, by the keeper.
     pub(crate) fn close(&self, end: Option<ProcessEnd>) {
-        // A second end cannot be told: the keeper forgets a life when it closes it.
+        // There is no second end: the keeper removes a life when it closes it.
         drop(self.end.set(end));
         let admitted = self.admitted().take();
         drop(admitted);
     }
 
-    /// Whether nothing that we did explains a kill.
+    /// Whether no action of ours explains a kill.
     pub(crate) fn is_unexplained(&self, end: ProcessEnd) -> bool {
         end == ProcessEnd::Signalled(libc::SIGKILL)
             && !self.killed.load(Ordering::Relaxed)
             && !self.hung_up.load(Ordering::Relaxed)
     }
 
-    /// Notes that the kernel killed it for lack of memory. Called before [`Self::close`].
+    /// Records that the kernel killed it for lack of memory. Called before [`Self::close`].
     pub(crate) fn note_oom_kill(&self) {
         self.oom_killed.store(true, Ordering::Relaxed);
     }
@@ -103,10 +103,10 @@ impl Runner {
         Self { link, memory_bytes, generation, is_used: false, process, life }
     }
 
-    /// Ties a share of the budget to the process.
+    /// Ties a share of the budget to the process, which holds it until it ends.
     pub(crate) fn assign_share(&self, share: MemoryGrant) {
         let mut admitted = self.life.admitted();
-        // A runner that has ended already will not come to give it back.
+        // A runner that has already ended would never return its share.
         if !self.life.is_over() {
             *admitted = Some(share);
         }
@@ -129,7 +129,8 @@ impl Runner {
         self.process.kill();
     }
 
-    /// Waits for its end, after its link has ended. Whoever closes the link but lives on is killed.
+    /// Waits for its end, after its link has ended. A process that closes the link but does not exit is
+    /// killed.
     pub(crate) async fn exit(&self) -> RunnerExit {
         let end = match tokio::time::timeout(HANG_UP_GRACE, self.life.end.wait()).await {
             Ok(end) => *end,

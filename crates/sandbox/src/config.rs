@@ -1,40 +1,40 @@
-//! What a sandbox is made of.
+//! The configuration of a sandbox.
 
 use crate::memory;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// Memory a guest gets unless the lease says otherwise; runners of this size wait ready.
+/// Memory of a guest if the lease specifies none; waiting runners have this size.
 pub const MEMORY_BYTES_DEFAULT: u64 = 64 << 20;
 
-/// The budget when nobody sets one is never larger: more guests than this need a decision.
+/// Upper limit of the default budget: more guests than this need an explicit setting.
 const BUDGET_BYTES_MAX: u64 = 16 << 30;
 
-/// How many runners, how large, and from which program.
+/// The number and size of runners, and the program that they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Whose hidden verb is the zygote.
+    /// The program whose hidden verb starts the zygote.
     pub program: RunnerProgramPath,
     /// Runners of the default size that wait for a lease.
     pub warm_runners: usize,
-    /// What all leased runners may use together.
+    /// The memory that all leased runners may use together.
     pub memory_budget_bytes: u64,
-    /// How much larger the share of a caller is than that of others, by its name in [`crate::LeaseDemand::caller`]. All
-    /// others have the weight 1.
+    /// The relative share of a caller, by its name in [`crate::LeaseDemand::caller`]. All others have the
+    /// weight 1.
     pub caller_weights: BTreeMap<String, NonZero<u32>>,
-    /// A zygote is replaced after this many forks, so that no address layout serves for ever.
+    /// A zygote is replaced after this many forks, so that no address layout is used for ever.
     pub forks_per_zygote_max: u32,
-    /// Whether a finished runner is kept for the same caller.
+    /// Whether a finished runner is reused for the same caller.
     pub reuse: bool,
 }
 
 /// A program that calls [`crate::enter_if_asked`] first thing in `main`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerProgramPath {
-    /// The one that is running.
+    /// The program that is running.
     ThisBinary,
-    /// Another one.
+    /// The program at this path.
     At(PathBuf),
 }
 
@@ -52,7 +52,7 @@ impl Default for Config {
 }
 
 fn half_of_what_is_left() -> u64 {
-    /// Assumed where the system does not say: a small machine.
+    /// Assumed if the system does not report its memory: a small machine.
     const GUESS: u64 = 1 << 30;
     (memory::left_bytes(Path::new("/")).unwrap_or(GUESS) / 2)
         .clamp(MEMORY_BYTES_DEFAULT, BUDGET_BYTES_MAX)

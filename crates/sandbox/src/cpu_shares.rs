@@ -15,22 +15,22 @@ use tokio_util::sync::CancellationToken;
 /// How often processor time is read while several callers are active.
 const SAMPLE: Duration = Duration::from_millis(100);
 
-/// How often there is a look while a single caller has runners.
+/// How often processor time is read while a single caller has runners.
 const SAMPLE_ALONE: Duration = Duration::from_secs(1);
 
 /// A caller counts as active for this many samples after its last runner.
 const ACTIVE_SAMPLES: u32 = 50;
 
-/// How far the nice value of a caller rises with each sample above its share.
+/// By how much the nice value of a caller rises with each sample above its share.
 const LEVEL_STEP: u8 = 3;
 
-/// Processors are scarce when runners wait for them for more than this part of the time that they use.
+/// Processors are scarce when runners wait for them for more than this fraction of the time that they use.
 const SCARCE_PART: u32 = 10;
 
-/// Less processor time than this between two samples needs no further look.
+/// If less processor time than this was used between two samples, waiting times are not read.
 const WORTH_ASKING: Duration = Duration::from_millis(1);
 
-/// The highest nice value that there is.
+/// The highest nice value of the system.
 const LEVEL_MAX: u8 = 19;
 
 /// Watches the processor time of all leased runners.
@@ -52,20 +52,20 @@ struct ShareTable {
 struct WatchedRunner {
     caller: CallerKey,
     process: Arc<PinnedProcess>,
-    /// What it had used at the last sample; none if that is not known.
+    /// The processor time that it had used at the last sample; `None` if unknown.
     used: Option<Duration>,
-    /// How long it had waited for a processor then.
+    /// How long it had waited for a processor by then.
     waited: Option<Duration>,
 }
 
-/// What the runners of a caller got in a sample, and how long they waited for it.
+/// The processor time of a caller's runners in a sample, and how long they waited for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct CpuSample {
     used: Duration,
     waited: Duration,
 }
 
-/// What is remembered of a caller between samples.
+/// What is recorded about a caller between samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct CallerCpu {
     /// The nice value of its runners.
@@ -150,7 +150,8 @@ impl CpuShares {
             caller.samples_left = ACTIVE_SAMPLES;
         }
         if table.callers.len() < 2 {
-            // Nobody to share with. What is used meanwhile is not held against anybody later.
+            // There is no other caller to share with. What is used meanwhile is not counted against the
+            // caller later.
             let forget =
                 |watched: &mut WatchedRunner| (watched.used, watched.waited) = (None, None);
             table.runners.values_mut().for_each(forget);
@@ -187,7 +188,7 @@ impl Drop for LiveRunner {
 }
 
 impl ShareTable {
-    /// The wait for the next sample; none while there is nothing to look at.
+    /// The wait for the next sample; `None` while there are no runners.
     fn pause(&self) -> Option<Duration> {
         match (self.runners.is_empty(), self.callers.len()) {
             (true, _) => None,
@@ -205,7 +206,7 @@ impl WatchedRunner {
             now.zip(before).map_or(Duration::ZERO, |(now, before)| now.saturating_sub(before))
         };
         let used = since(now, std::mem::replace(&mut self.used, now));
-        // A runner that only waits for others to speak has not waited for a processor either.
+        // A runner that only waits for messages has not waited for a processor either.
         if used < WORTH_ASKING {
             return CpuSample { used, waited: Duration::ZERO };
         }
@@ -224,7 +225,7 @@ fn next_levels(
     let waited: Duration = samples.values().map(|sample| sample.waited).sum();
     let is_scarce = waited > used / SCARCE_PART;
     let n_callers = u32::try_from(samples.len().max(1)).unwrap_or(u32::MAX);
-    // A tenth more is no reason to act.
+    // A tenth more is tolerated.
     let share = (used / n_callers).mul_f64(1.1);
     let next = |(caller, sample): (&CallerKey, &CpuSample)| {
         let level = levels.get(caller).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What can go wrong on our side, with what to do about it.
+//! Errors on our side, and what to do about them.
 
 use crate::jail::JailLayer;
 use std::io;
@@ -6,22 +6,22 @@ use std::io;
 /// Why no sandbox could be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxStartError {
-    /// The program whose hidden verb is the zygote cannot be opened.
+    /// The program whose hidden verb starts the zygote cannot be opened.
     #[error("open the program that holds the runner")]
     Program(#[source] io::Error),
     /// The zygote cannot be started.
     #[error("start the zygote; /proc must be mounted and one more process allowed")]
     Spawn(#[source] io::Error),
-    /// A wall without which nothing runs.
+    /// A layer of the jail is missing without which nothing runs.
     #[error("raise a required layer of the jail, {layer}; {}", .layer.advice())]
     Missing {
-        /// Which one.
+        /// The missing layer.
         layer: JailLayer,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// The zygote ended or kept silent.
+    /// The zygote ended or sent no report.
     #[error(
         "hear from the zygote ({status}); the program must call sandbox::enter_if_asked() first in main. \
          It said: {last_words}"
@@ -29,26 +29,26 @@ pub enum SandboxStartError {
     Silent {
         /// How it ended.
         status: String,
-        /// What it printed before.
+        /// What it printed before it ended.
         last_words: String,
     },
 }
 
-/// Why there is no lease.
+/// Why a lease failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// It would never fit, however long it waited.
+    /// The demand exceeds the whole budget.
     #[error("lease {asked_bytes} bytes of memory: the budget for all runners is {budget_bytes}")]
     TooLarge {
-        /// What the demand was.
+        /// The bytes that were demanded.
         asked_bytes: u64,
-        /// What there is in all.
+        /// The size of the budget.
         budget_bytes: u64,
     },
     /// No runner could be forked, and no new zygote started.
     #[error("fork a runner: {reason}")]
     Unavailable {
-        /// The last thing that failed.
+        /// The last error.
         reason: String,
     },
     /// The sandbox is shutting down.
@@ -56,7 +56,7 @@ pub enum LeaseError {
     Closed,
 }
 
-/// The runner takes no more input. [`crate::Lease::receive`] says why, after its last lines.
+/// The runner accepts no more input. [`crate::Lease::receive`] returns the reason, after its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the runner is gone")]
 pub struct RunnerGone;

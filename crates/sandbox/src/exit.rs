@@ -1,33 +1,33 @@
-//! How a runner ended, in the words of those who leased it.
+//! How a runner ended, from the lease holder's point of view.
 
 use crate::zygote::{NOT_SHUT, ProcessEnd};
 
-/// Why there is nothing more to hear from a runner.
+/// Why no more messages come from a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunnerExit {
-    /// It closed its link and left by itself.
+    /// It closed its link and exited by itself.
     Ended,
     /// It was killed by a signal that it caused.
     Crashed {
         /// The signal, such as SIGSEGV.
         signal: i32,
     },
-    /// It tried a system call that the jail forbids.
+    /// It made a system call that the jail forbids.
     Violation,
     /// The kernel killed it because memory ran out, as our cgroup reports.
     OutOfMemory,
-    /// Another process killed it: not the guest's fault.
+    /// Another process killed it: not caused by the guest.
     KilledFromOutside,
-    /// It broke the rules of the link: a line too long, input not read, or silence without an end.
+    /// It broke the rules of the link: a line too long, input not read, or a closed link without an exit.
     Unruly,
     /// We killed it.
     Killed,
-    /// Its zygote went away: not the guest's fault.
+    /// Its zygote ended: not caused by the guest.
     Lost,
 }
 
 impl RunnerExit {
-    /// Puts what the zygote saw and what we did ourselves together. No end means that the zygote is gone.
+    /// Combines the end that the zygote saw with our own actions. `None` means that the zygote has ended.
     pub(crate) const fn classify(end: Option<ProcessEnd>, doing: RunnerActivity) -> Self {
         match (end, doing) {
             (
@@ -52,11 +52,11 @@ impl RunnerExit {
     }
 }
 
-/// What happened to a runner before it ended.
+/// Our actions on a runner before it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunnerActivity {
     Nothing,
-    /// Killed because its link had ended while it had not.
+    /// Killed because it did not exit after its link had ended.
     HungUp,
     /// Killed by us on purpose.
     Killed,
@@ -65,7 +65,7 @@ pub(crate) enum RunnerActivity {
 }
 
 impl ProcessEnd {
-    /// Whether the runner broke by itself, so that its address layout may be known to a guest.
+    /// Whether the runner crashed by itself, so that a guest may know its address layout.
     pub(crate) const fn is_crash(self) -> bool {
         matches!(self, Self::Signalled(signal) if signal != libc::SIGKILL)
     }

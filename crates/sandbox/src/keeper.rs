@@ -1,4 +1,5 @@
-//! The outside of one zygote: passes wishes on, hands runners out, hears who ended.
+//! The server's side of one zygote: forwards fork requests, delivers runners, receives notifications of
+//! ends.
 
 use crate::birth::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
 use crate::error::LeaseError;
@@ -18,10 +19,11 @@ use tokio::process::Child;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Wishes on their way to a zygote. A supervisor that finds no room waits, and so do its callers.
+/// Capacity of the queue of fork requests to a zygote. When it is full, the supervisor waits, and so do its
+/// callers.
 pub(crate) const BIRTHS_MAX: usize = 256;
 
-/// A zygote that has nothing left to do leaves at once; one that does not is killed.
+/// A zygote that has no work left exits immediately; one that does not is killed.
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Owns a zygote until its last runner has ended.
@@ -32,7 +34,7 @@ pub(crate) struct ZygoteLink {
     nursery: Arc<WarmPool>,
     oom_kills: Arc<OomKills>,
     births: mpsc::Receiver<ForkRequest>,
-    /// A wish for which the control socket had no room yet.
+    /// A request that did not fit into the control socket's buffer yet.
     unsent: Option<UnsentFork>,
     expected: HashMap<ForkToken, ExpectedFork>,
     alive: HashMap<ForkToken, Arc<RunnerLife>>,
@@ -40,7 +42,7 @@ pub(crate) struct ZygoteLink {
     is_retired: bool,
 }
 
-/// A wish that the zygote has heard.
+/// A request that was sent to the zygote.
 struct ExpectedFork {
     birth: ForkRequest,
     link: ZygoteSocket,
@@ -74,7 +76,7 @@ impl ZygoteLink {
         }
     }
 
-    /// Runs until the zygote is gone, or retired without runners, or everything shuts down.
+    /// Runs until the zygote has ended, or is retired without runners, or everything shuts down.
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
         while !self.is_done() {
             tokio::select! {
@@ -120,7 +122,7 @@ impl ZygoteLink {
         match self.control.get_ref().order(unsent.order, unsent.runners_end.as_fd()) {
             Ok(()) => {}
             Err(full) if full.kind() == io::ErrorKind::WouldBlock => self.unsent = Some(unsent),
-            // The zygote is gone, as its socket is about to say; the asker will try the next one.
+            // The zygote has ended, as its socket is about to report; the lease will try the next one.
             Err(gone) if is_gone(&gone) => {}
             Err(error) => self.not_born(unsent.order.token, &error),
         }
@@ -148,7 +150,7 @@ impl ZygoteLink {
         self.alive.insert(token, life);
         match birth.destiny {
             Recipient::Waiting => self.nursery.arrive(self.generation, Some(runner)),
-            // Whoever no longer wants it lets it fall, which kills it.
+            // A caller that no longer waits drops it, which kills it.
             Recipient::Lease(asker) => drop(asker.send(Ok(runner))),
         }
     }
@@ -184,11 +186,11 @@ impl ZygoteLink {
         }
     }
 
-    /// Ends the zygote and with it every runner that is left, and says so.
+    /// Ends the zygote and with it every remaining runner, and reports that.
     async fn bury(mut self) {
-        // Whoever still waits for this zygote hears at once that it waits in vain, and tries again.
+        // Dropping these fails all requests to this zygote immediately, so that their leases try again.
         drop((self.control, self.births, self.expected));
-        // It ends when the control socket does, after its runners where it is their init.
+        // It exits when the control socket closes, after its runners if it is their init.
         if tokio::time::timeout(LEAVE_TIME_MAX, self.child.wait()).await.is_err() {
             drop(self.child.kill().await);
         }
@@ -199,7 +201,7 @@ impl ZygoteLink {
     }
 }
 
-/// Waits for what a zygote says next. None when it is gone.
+/// Waits for the zygote's next report. `None` when it has ended.
 pub(crate) async fn next_report(
     control: &AsyncFd<ControlSocket>,
 ) -> io::Result<Option<(ZygoteReport, Option<OwnedFd>)>> {

@@ -1,4 +1,4 @@
-//! One runner in one hand: lines in, lines out, and its end.
+//! One leased runner: lines in, lines out, and its end.
 
 use crate::birth::Runner;
 use crate::error::RunnerGone;
@@ -12,10 +12,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Input that waits for a runner to read it. More than any execution may move in all.
+/// Limit of input that waits for a runner to read it. It is more than any execution may move in total.
 const UNSENT_BYTES_MAX: usize = 128 << 20;
 
-/// How much is read at once, at first and at most: most programs say little, and a socket holds no more.
+/// The first and the largest size of a read: most programs write little, and a socket holds no more.
 const READ_BYTES_FIRST: usize = 1_000;
 const READ_BYTES_MAX: usize = 64 << 10;
 
@@ -26,36 +26,36 @@ pub struct Lease {
     shared: Arc<SandboxShared>,
     caller: Option<String>,
     lines: LineBuffer,
-    /// How much the next read asks for.
+    /// The size of the next read.
     read_bytes: usize,
     unsent: Vec<u8>,
-    /// How much of `unsent` is sent after all.
+    /// How much of `unsent` has been sent.
     sent: usize,
-    /// The wait for the runner's answer; none where it was told nothing since it spoke last.
+    /// The wait for the runner's answer; `None` if nothing was sent to it since its last message.
     spin: Option<SpinWait>,
     is_link_over: bool,
     exit: Option<RunnerExit>,
-    /// When it was first told something.
+    /// When the first message was sent to it.
     began: Option<Instant>,
 }
 
-/// Reads the processor time of a leased runner from elsewhere. Does not keep the runner alive.
+/// Reads the processor time of a leased runner. Does not keep the runner alive.
 #[derive(Debug, Clone)]
 pub struct CpuMeter(Arc<PinnedProcess>);
 
 impl CpuMeter {
-    /// Processor time that the runner's process has used in all; none once it is gone.
+    /// Processor time that the runner's process has used in total; `None` once it has ended.
     pub fn total(&self) -> Option<Duration> {
         self.0.cpu_time()
     }
 }
 
-/// What comes from a runner.
+/// A message from a runner.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LeaseMessage<'a> {
     /// One line without its line break. It is hostile input.
     Line(&'a [u8]),
-    /// Nothing more will come.
+    /// No message follows.
     Gone(RunnerExit),
 }
 
@@ -76,7 +76,7 @@ impl Lease {
         }
     }
 
-    /// Sends whole lines without waiting. What the link does not take now, [`Lease::receive`] sends later.
+    /// Sends whole lines without waiting. [`Lease::receive`] later sends what the link does not accept now.
     pub fn push(&mut self, lines: &[u8]) -> Result<(), RunnerGone> {
         if self.exit.is_some() || self.is_link_over {
             return Err(RunnerGone);
@@ -94,12 +94,13 @@ impl Lease {
         if self.is_link_over { Err(RunnerGone) } else { Ok(()) }
     }
 
-    /// From now on the runner may write lines of this length. The engine's own are bounded by the usual one.
+    /// Allows the runner to write lines of this length. The engine's own are bounded by the usual limit.
     pub const fn set_line_bytes_max(&mut self, line_bytes_max: usize) {
         self.lines.set_line_bytes_max(line_bytes_max);
     }
 
-    /// The next line, or the end. Sends what waits meanwhile. Dropping the future loses nothing.
+    /// Waits for the next line, or the end. Sends queued input meanwhile. Dropping the future loses
+    /// nothing.
     pub async fn receive(&mut self) -> LeaseMessage<'_> {
         match self.fill().await {
             Ok(()) => LeaseMessage::Line(self.try_next().expect("a whole line is here")),
@@ -107,7 +108,7 @@ impl Lease {
         }
     }
 
-    /// A line that has already arrived, without any input or output.
+    /// A line that has already been read, without any input or output.
     pub fn try_next(&mut self) -> Option<&[u8]> {
         match self.lines.take() {
             Ok(line) => line,
@@ -118,18 +119,18 @@ impl Lease {
         }
     }
 
-    /// Processor time the runner has used; none when it is gone.
+    /// Processor time that the runner has used; `None` if it has ended.
     pub fn cpu_time(&self) -> Option<Duration> {
         self.runner.process().cpu_time()
     }
 
-    /// Reads the runner's processor time while others hold the lease.
+    /// Returns a handle that reads the runner's processor time independently of the lease.
     pub fn cpu_meter(&self) -> CpuMeter {
         CpuMeter(Arc::clone(self.runner.process()))
     }
 
-    /// Processor time that the process had certainly used before this lease told it anything; none before it was told
-    /// something. Of a runner that has served before, all time since may have been this lease's.
+    /// Processor time that the process had certainly used before this lease first sent a message to it;
+    /// `None` before that. For a reused runner, all later time may belong to this lease.
     pub fn cpu_time_before(&self) -> Option<Duration> {
         if !self.is_used() {
             return Some(Duration::ZERO);
@@ -137,28 +138,28 @@ impl Lease {
         Some(self.cpu_time()?.saturating_sub(self.began?.elapsed()))
     }
 
-    /// Whether it has served before: what it used then is not this one's.
+    /// Whether it has served before: its earlier use does not belong to this lease.
     pub const fn is_used(&self) -> bool {
         self.runner.is_used
     }
 
-    /// The runner has been busy for long: from now on it lets others go first, and it is not kept for another program.
+    /// The runner has been busy for long: lowers its priority from now on, and does not reuse it for another program.
     pub fn step_back(&mut self) {
         self.caller = None;
         self.runner.process().step_back();
     }
 
-    /// The runner's process number, for people; where /proc shows it.
+    /// The runner's process number, for people; `None` if /proc does not show it.
     pub fn pid(&self) -> Option<i32> {
         self.runner.process().pid()
     }
 
-    /// Kills the runner. What it wrote before can still be received, then its end.
+    /// Kills the runner. The lines that it wrote before can still be received, then its end.
     pub fn kill(&mut self) {
         self.runner.kill();
     }
 
-    /// The execution is done: the runner is thrown away, or kept for the same caller where that is wanted.
+    /// The execution is done: the runner is discarded, or reused for the same caller if that is configured.
     pub fn finish(self) {
         let is_at_rest = self.exit.is_none()
             && !self.is_link_over
@@ -171,8 +172,8 @@ impl Lease {
         }
     }
 
-    /// Moves bytes both ways until a whole line is here. Waiting for both at once is what keeps a runner that
-    /// is itself writing from waiting for us for ever.
+    /// Moves bytes both ways until a whole line has arrived. Waiting for both directions together prevents
+    /// a deadlock with a runner that is itself writing.
     async fn fill(&mut self) -> Result<(), RunnerExit> {
         loop {
             if let Some(exit) = self.exit {
@@ -209,7 +210,7 @@ impl Lease {
         }
     }
 
-    /// Reads what has come, without being told before that something has.
+    /// Reads available input without waiting for readiness first.
     fn poll_link(&mut self) {
         let read = self.runner.link.read_now(self.lines.room(self.read_bytes));
         self.has_read(read);
@@ -220,7 +221,7 @@ impl Lease {
             match self.runner.link.try_write(&self.unsent[self.sent..]) {
                 Ok(n) => self.sent += n,
                 Err(full) if full.kind() == io::ErrorKind::WouldBlock => return,
-                // The runner no longer reads; what it wrote before may still be there to be read.
+                // The runner no longer reads; there may still be lines that it wrote before.
                 Err(_) => break,
             }
         }
@@ -253,7 +254,7 @@ impl Lease {
     }
 }
 
-/// Ends a runner that broke the rules of the link.
+/// Kills a runner that broke the rules of the link.
 fn expel(runner: &Runner, exit: &mut Option<RunnerExit>) -> RunnerExit {
     runner.kill();
     *exit.insert(RunnerExit::Unruly)

@@ -6,7 +6,7 @@
 //!  Lease =============================== link (NDJSON) ===========================+
 //! ```
 //!
-//! What a runner says is input, never truth. Only `driver` knows what the lines mean.
+//! The messages of a runner are untrusted input. Only `driver` knows the meaning of the lines.
 
 mod admission;
 mod birth;
@@ -40,7 +40,8 @@ pub use jail::{JailLayer, JailTier};
 pub use lease::{CpuMeter, Lease, LeaseMessage};
 pub use sandbox::{LeaseDemand, Sandbox, SandboxLoad};
 
-/// Call first in `main`: if this process was started as our zygote, it becomes it and never returns.
+/// Must be called first in `main`: if this process was started as our zygote, this becomes it and never
+/// returns.
 pub fn enter_if_asked() {
     zygote::enter_with(zygote::RunnerProgram {
         warm: warm_world,
@@ -50,7 +51,7 @@ pub fn enter_if_asked() {
     });
 }
 
-/// A world whose guests recurse as deep as this thread's stack allows.
+/// A world whose guests may recurse as deep as this thread's stack allows.
 fn warm_world() -> runner::GuestWorld {
     let stack_bytes = jail::extend_stack().unwrap_or_default();
     runner::have_stack(usize::try_from(stack_bytes).unwrap_or(usize::MAX));

@@ -1,9 +1,9 @@
-//! How much memory there is: what the machine has left, or the group of processes that we are in.
+//! Determines the available memory: of the machine, or of our cgroup.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// What we could still use, in bytes; `None` where nothing says so. `root` is `/`.
+/// The memory that we could still use, in bytes; `None` if it is unknown. `root` is `/`.
 pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
     let meminfo = read_to_string(root.join("proc/meminfo")).unwrap_or_default();
     let machine = bytes_after("MemAvailable:", &meminfo);
@@ -12,34 +12,34 @@ pub(crate) fn left_bytes(root: &Path) -> Option<u64> {
     machine.into_iter().chain(groups).min()
 }
 
-/// The files in which the groups of processes that we are in count kills for lack of memory.
+/// The files in which our cgroups count out-of-memory kills.
 pub(crate) fn oom_kill_files(root: &Path) -> Vec<PathBuf> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     groups.lines().filter_map(|line| MemoryCgroup::from_line(line)?.oom_kill_file(root)).collect()
 }
 
-/// The size behind a name, as /proc writes it.
+/// The size after a name, in the format of /proc.
 pub(crate) fn bytes_after(name: &str, text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }
 
-/// A group of processes whose memory the kernel counts together. A container is one.
+/// A cgroup whose memory the kernel accounts together, such as a container.
 struct MemoryCgroup<'l> {
     dialect: &'static CgroupVersion,
-    /// Below the folder of all groups.
+    /// Relative to the root of the cgroup hierarchy.
     path: &'l str,
 }
 
-/// What the files of a group are called: there are two versions of groups.
+/// The file names of a cgroup, which differ between the two versions.
 struct CgroupVersion {
     folder: &'static str,
     limit: &'static str,
     used: &'static str,
     /// Has the line `oom_kill` with the number of processes killed for lack of memory.
     kills: &'static str,
-    /// The line of `memory.stat` that counts what is only kept because nobody needs the room.
+    /// The line of `memory.stat` that counts reclaimable cache.
     idle: &'static str,
 }
 
@@ -60,7 +60,7 @@ const SECOND: CgroupVersion = CgroupVersion {
 };
 
 impl<'l> MemoryCgroup<'l> {
-    /// From a line of `/proc/self/cgroup`: a number, what is counted, where.
+    /// Parses a line of `/proc/self/cgroup`: a number, the controllers, the path.
     fn from_line(line: &'l str) -> Option<Self> {
         let (number, rest) = line.split_once(':')?;
         let (counted, path) = rest.split_once(':')?;
@@ -79,8 +79,8 @@ impl<'l> MemoryCgroup<'l> {
         own.into_iter().map(|folder| folder.join(self.dialect.kills)).find(|file| file.is_file())
     }
 
-    /// What the tightest of the groups around us has left. Within a container the path may name folders that only those
-    /// outside see; the group itself lies at the top then.
+    /// What the tightest of the enclosing cgroups has left. Within a container the path may name folders
+    /// that are only visible outside; the cgroup itself is then mounted at the top.
     fn left_bytes(&self, root: &Path) -> Option<u64> {
         let top = root.join(self.dialect.folder);
         let folder = top.join(self.path);
@@ -92,7 +92,7 @@ impl<'l> MemoryCgroup<'l> {
 impl CgroupVersion {
     fn left_bytes(&self, folder: &Path) -> Option<u64> {
         let number = |name| read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
-        // "max" is no number: there is no limit.
+        // "max" is not a number: there is no limit.
         let limit = number(self.limit)?;
         let stat = read_to_string(folder.join("memory.stat")).unwrap_or_default();
         let idle = stat.lines().find_map(|line| line.strip_prefix(self.idle)?.parse().ok());
@@ -107,7 +107,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A machine with 2 GiB to spare, and these files besides.
+    /// A machine with 2 GiB available, and these additional files.
     fn machine(files: &[(&str, String)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let meminfo = ("proc/meminfo", "MemFree: 1 kB\nMemAvailable:   2097152 kB\n".to_owned());

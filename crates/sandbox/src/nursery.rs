@@ -1,4 +1,4 @@
-//! The runners that wait for a lease, and how their zygote stands.
+//! The pool of runners that wait for a lease, and the state of their zygote.
 
 use crate::birth::Runner;
 use crate::jail::JailTier;
@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// What part of the runners that shall wait may be left before more are ordered.
+/// More runners are ordered when at most this fraction of the desired number waits.
 const FEW: usize = 4;
 
-/// Shared by those who lease, the keepers of zygotes, and the supervisor. Locked for moments only.
+/// Shared by leases, the keepers of zygotes, and the supervisor. Locked only briefly.
 #[derive(Debug)]
 pub(crate) struct WarmPool {
     state: Mutex<WarmPoolState>,
-    /// Rung whenever the supervisor may have something to do.
+    /// Notified whenever the supervisor may have something to do.
     bell: Notify,
 }
 
@@ -24,24 +24,24 @@ struct WarmPoolState {
     tier: JailTier,
     zygote_pid: Option<u32>,
     ready: VecDeque<Runner>,
-    /// Ordered and not yet here.
+    /// Ordered and not yet available.
     coming: usize,
-    /// How many shall wait.
+    /// The desired number of waiting runners.
     warm: usize,
 }
 
-/// How the present zygote stands.
+/// The state of the present zygote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ZygoteStatus {
     Good,
     /// A runner crashed: its guest may know the address layout that all its siblings share.
     Condemned,
-    /// It ended although nobody asked it to.
+    /// It ended unexpectedly.
     Gone,
 }
 
 impl WarmPool {
-    /// Where `warm` runners shall wait.
+    /// A pool in which `warm` runners shall wait.
     pub(crate) fn new(warm: usize) -> Self {
         let state = WarmPoolState {
             generation: 0,
@@ -55,11 +55,11 @@ impl WarmPool {
         Self { state: Mutex::new(state), bell: Notify::new() }
     }
 
-    /// A runner that waits, if there is one.
+    /// Takes a waiting runner, if there is one.
     pub(crate) fn take(&self) -> Option<Runner> {
         let mut state = self.lock();
         while let Some(runner) = state.ready.pop_front() {
-            // One that ended while it waited is of no use.
+            // One that ended while it waited is useless.
             if !runner.is_over() {
                 if state.wanted() > 0 {
                     self.bell.notify_one();
@@ -70,7 +70,7 @@ impl WarmPool {
         None
     }
 
-    /// An ordered runner is here, or will not come.
+    /// An ordered runner has arrived, or could not be forked.
     pub(crate) fn arrive(&self, generation: u64, runner: Option<Runner>) {
         let mut state = self.lock();
         if state.generation == generation && state.standing == ZygoteStatus::Good {
@@ -100,7 +100,7 @@ impl WarmPool {
         }
     }
 
-    /// A new zygote takes over. Returns its number.
+    /// A new zygote takes over. Returns its generation.
     pub(crate) fn renew(&self, tier: JailTier, zygote_pid: Option<u32>) -> u64 {
         let mut state = self.lock();
         state.generation += 1;
@@ -113,7 +113,7 @@ impl WarmPool {
         generation
     }
 
-    /// How many more runners shall be ordered. They count as ordered from now on.
+    /// Returns how many more runners to order, and counts them as ordered from now on.
     pub(crate) fn order(&self) -> usize {
         let mut state = self.lock();
         state.ready.retain(|runner| !runner.is_over());
@@ -122,7 +122,7 @@ impl WarmPool {
         wanted
     }
 
-    /// Lets all waiting runners go.
+    /// Drops all waiting runners.
     pub(crate) fn clear(&self) {
         let useless = self.lock().empty();
         drop(useless);
@@ -136,7 +136,7 @@ impl WarmPool {
         self.lock().standing
     }
 
-    /// Whether a runner comes from a zygote that nothing is known against.
+    /// Whether a runner's zygote is not condemned.
     pub(crate) fn trusts(&self, runner: &Runner) -> bool {
         let state = self.lock();
         state.standing == ZygoteStatus::Good && state.generation == runner.generation
@@ -160,8 +160,8 @@ impl WarmPool {
 }
 
 impl WarmPoolState {
-    /// How many more shall be ordered. None while some are left, then all that are missing: to fork several in a row
-    /// costs less than one now and then, and disturbs fewer of those who are at work.
+    /// How many more to order: none while enough are left, then all that are missing. Forking several in a
+    /// row costs less than forking them one by one, and disturbs fewer running programs.
     fn wanted(&self) -> usize {
         let there = self.ready.len() + self.coming;
         if there <= self.warm.div_ceil(FEW) { self.warm.saturating_sub(there) } else { 0 }
@@ -177,7 +177,7 @@ impl WarmPoolState {
 mod tests {
     use super::*;
 
-    /// How many are ordered with so many there, where `warm` shall wait.
+    /// How many are ordered if this many are available, with `warm` desired.
     fn ordered(warm: usize, there: usize) -> usize {
         let nursery = WarmPool::new(warm);
         nursery.lock().coming = there;

@@ -1,4 +1,5 @@
-//! Tells a kill by the kernel's out-of-memory handling from a kill by some other process: by the counter of our cgroup.
+//! Distinguishes a kill by the kernel's out-of-memory handling from a kill by another process, with the
+//! counter of our cgroup.
 
 use crate::memory::oom_kill_files;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,10 @@ use std::time::{Duration, Instant};
 /// An out-of-memory kill that no runner has claimed after this time was another process of the cgroup.
 const UNCLAIMED_MAX: Duration = Duration::from_secs(5);
 
-/// Counts the kills of our cgroup that are not explained yet.
+/// Counts the unexplained kills of our cgroup.
 #[derive(Debug)]
 pub(crate) struct OomKills {
-    /// Empty where no cgroup counts.
+    /// Empty if no cgroup counts kills.
     files: Vec<PathBuf>,
     state: Mutex<OomKillCounter>,
 }
@@ -20,12 +21,12 @@ pub(crate) struct OomKills {
 struct OomKillCounter {
     total: u64,
     unclaimed: u64,
-    /// When the counter was last seen to have risen.
+    /// When the counter was last observed to have risen.
     since: Option<Instant>,
 }
 
 impl OomKills {
-    /// Counts from now on. `root` is `/`.
+    /// Starts to watch the counter. `root` is `/`.
     pub(crate) fn watch(root: &Path) -> Self {
         let files = oom_kill_files(root);
         let total = total(&files);

@@ -19,36 +19,38 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-/// Wishes on their way to the supervisor; whoever finds no room waits.
+/// Capacity of the queue of fork requests to the supervisor; leases wait when it is full.
 const WISHES_MAX: usize = 256;
 
-/// How often a lease tries again when the zygote ends under its hands.
+/// How often a lease tries again when the zygote ends during its request.
 const ATTEMPTS_MAX: usize = 4;
 
-/// How often a lease asks again after no runner could be forked, and the wait before the second time. It doubles each
-/// time, so that a lease gives up after about 25 s.
+/// How often a lease retries after no runner could be forked, and the first delay. It doubles each time, so
+/// that a lease gives up after about 25 s.
 const FORK_RETRIES_MAX: u32 = 8;
 const FORK_BACK_OFF_FIRST: Duration = Duration::from_millis(100);
 
-/// Runners kept for their callers. Each holds its share of the budget until somebody needs it.
+/// Limit of idle runners that are reserved for their callers. Each holds its share of the budget until a
+/// demand needs it.
 const KEPT_MAX: usize = 64;
 
-/// Where guests run. Cheap to clone; runners end when the last handle and the last lease are gone.
+/// The component that runs guests. Cheap to clone; runners end when the last handle and the last lease are
+/// dropped.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     shared: Arc<SandboxShared>,
 }
 
-/// What a lease is for.
+/// The requirements of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseDemand {
     /// Memory of the guest.
     pub memory_bytes: u64,
-    /// The caller that the runner is charged to, and that may get it again where runners are kept. All demands without
-    /// one count as one caller.
+    /// The caller that the runner is charged to, and that may get it again if runners are reused. All
+    /// demands without one count as one caller.
     pub caller: Option<String>,
-    /// Whether a channel or a session holds the runner for many programs. It gets a fresh runner, which is used for
-    /// nothing else.
+    /// Whether a channel or a session holds the runner for many programs. It gets a fresh runner, which is
+    /// used for nothing else.
     pub is_held: bool,
 }
 
@@ -58,21 +60,21 @@ impl Default for LeaseDemand {
     }
 }
 
-/// How busy a sandbox is.
+/// The load of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxLoad {
-    /// Leased or kept runners whose processes have not ended.
+    /// Leased or reserved runners whose processes have not ended.
     pub live_runners: usize,
     /// Leases that wait for their share of the budget.
     pub waiting: usize,
-    /// What live runners may use together.
+    /// The memory that live runners may use together.
     pub admitted_bytes: u64,
     /// Runners that wait for a lease.
     pub idle_runners: usize,
 }
 
 impl Sandbox {
-    /// Starts the zygote and the runners that wait. Fails where a required layer of the jail is missing.
+    /// Starts the zygote and the waiting runners. Fails if a required layer of the jail is missing.
     pub async fn start(config: Config) -> Result<Self, SandboxStartError> {
         let program = spawn::open(&config.program)?;
         let first = spawn::zygote(&program).await?;
@@ -100,12 +102,12 @@ impl Sandbox {
         };
         let supervisor =
             ZygoteSupervisor::new(program, config, (nursery, oom_kills), heard, &tasks);
-        // Known at once, so that a tier can be asked for before the supervisor has run.
+        // Installed immediately, so that the tier is available before the supervisor has run.
         tasks.spawn(supervisor.install_first(first).run(shutdown));
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Which walls stand around the guests.
+    /// The layers of the jail around the guests.
     pub fn tier(&self) -> JailTier {
         self.shared.nursery.tier()
     }
@@ -115,7 +117,7 @@ impl Sandbox {
         self.shared.nursery.zygote_pid()
     }
 
-    /// How busy it is.
+    /// The current load.
     pub fn load(&self) -> SandboxLoad {
         SandboxLoad {
             live_runners: self.shared.admission.runners(),
@@ -125,20 +127,20 @@ impl Sandbox {
         }
     }
 
-    /// Waits until a demand does not fit the budget, or what could help those that wait has changed.
-    /// [`Self::plan_releases`] says what would help. Only one task should wait.
+    /// Waits until a demand does not fit into the budget, or a change might help the waiting ones.
+    /// [`Self::plan_releases`] returns what would help. Only one task should wait.
     pub async fn shortage(&self) {
         self.shared.admission.shortage().await;
     }
 
-    /// Indexes of the runners that should be given up so that waiting demands can start: only runners of callers above
-    /// their fair share, or of the caller whose demand waits, the cheapest to replay first.
+    /// Indexes of the runners that should be given up so that waiting demands can start: only runners of
+    /// callers above their fair share, or of the caller whose demand waits, the cheapest to replay first.
     pub fn plan_releases(&self, offers: &[ReleaseOffer]) -> Vec<usize> {
         self.shared.admission.plan_releases(offers)
     }
 
-    /// A runner, as soon as its memory fits the budget and no other caller is more entitled. Dropping the future leaves
-    /// the queue, and what was on its way ends.
+    /// Leases a runner, as soon as its memory fits into the budget and no other caller is more entitled.
+    /// Dropping the future leaves the queue, and a runner that was being forked ends.
     pub async fn lease(&self, demand: LeaseDemand) -> Result<Lease, LeaseError> {
         let shared = &self.shared;
         let lease = |runner, caller| Lease::new(runner, Arc::clone(shared), caller);
@@ -153,7 +155,7 @@ impl Sandbox {
         let mut share = match shared.admission.try_admit(&key, demand.memory_bytes)? {
             Some(share) => share,
             None => {
-                // Those who are done make room for those who wait.
+                // Idle runners make room for waiting demands.
                 shared.release_kept();
                 shared.admission.admit_caller(&key, demand.memory_bytes).await?
             }
@@ -164,7 +166,7 @@ impl Sandbox {
         Ok(lease(runner, demand.caller.filter(|_| !demand.is_held)))
     }
 
-    /// Kills all runners and the zygote, and waits until they are gone.
+    /// Kills all runners and the zygote, and waits for their ends.
     pub async fn shutdown(&self) {
         self.shared.admission.close();
         self.shared.release_kept();
@@ -174,7 +176,7 @@ impl Sandbox {
     }
 }
 
-/// What every handle and every lease hold.
+/// State that all handles and leases share.
 #[derive(Debug)]
 pub(crate) struct SandboxShared {
     admission: AdmissionQueue,
@@ -189,7 +191,7 @@ pub(crate) struct SandboxShared {
     _shutdown_on_drop: DropGuard,
 }
 
-/// A runner at rest, for the caller whose code it ran.
+/// An idle runner, reserved for the caller whose code it ran.
 #[derive(Debug)]
 struct KeptRunner {
     caller: String,
@@ -197,7 +199,7 @@ struct KeptRunner {
 }
 
 impl SandboxShared {
-    /// Keeps a runner for its caller, unless others need its share.
+    /// Reserves a runner for its caller, unless others need its share.
     pub(crate) fn retain_runner(&self, caller: String, runner: Runner) {
         if self.keeps && self.admission.waiting() == 0 && !self.shutdown.is_cancelled() {
             let mut kept = self.kept();
@@ -212,7 +214,7 @@ impl SandboxShared {
         kept.retain(|kept| !kept.runner.is_over() && self.nursery.trusts(&kept.runner));
         let fits =
             |kept: &KeptRunner| kept.caller == caller && kept.runner.memory_bytes == memory_bytes;
-        // The one that rested last is the quickest to be back at work.
+        // The most recently used runner is the fastest to resume: its memory is still in the caches.
         let at = kept.iter().rposition(fits)?;
         Some(kept.remove(at).runner)
     }
@@ -222,7 +224,7 @@ impl SandboxShared {
         drop(released);
     }
 
-    /// The same; a host that could not fork a runner a moment ago may be able to now.
+    /// Retries if a runner could not be forked; the host may be able to a moment later.
     async fn runner_with_retries(&self, memory_bytes: u64) -> Result<Runner, LeaseError> {
         let mut n_retries = 0;
         loop {
@@ -239,7 +241,7 @@ impl SandboxShared {
         }
     }
 
-    /// One that waits, or one forked for this demand.
+    /// Takes a waiting runner, or has one forked for this demand.
     async fn runner(&self, memory_bytes: u64) -> Result<Runner, LeaseError> {
         for _ in 0..ATTEMPTS_MAX {
             if memory_bytes == MEMORY_BYTES_DEFAULT

@@ -1,4 +1,4 @@
-//! Starts zygotes. The only place in this room where a program is executed.
+//! Starts zygotes. The only place in this crate that executes a program.
 
 use crate::config::RunnerProgramPath;
 use crate::error::SandboxStartError;
@@ -17,13 +17,14 @@ use tokio::process::Child;
 /// A zygote is warm in milliseconds; one that needs this long is broken, not slow.
 const START_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// How much of a dying zygote's last words is kept.
+/// How much of a dying zygote's output is recorded.
 const LAST_WORDS_BYTES_MAX: u64 = 2_048;
 
-/// Results of libm differ with these instructions; without them a replay on another machine is the same.
+/// Results of libm differ with these instructions; without them a replay on another machine has the same
+/// results.
 const SAME_MATHEMATICS: &str = "glibc.cpu.hwcaps=-FMA,-AVX2";
 
-/// A zygote that is ready for orders.
+/// A zygote that is ready for requests.
 #[derive(Debug)]
 pub(crate) struct SpawnedZygote {
     pub(crate) child: Child,
@@ -31,7 +32,7 @@ pub(crate) struct SpawnedZygote {
     pub(crate) tier: JailTier,
 }
 
-/// Opens the program once: what is executed later is what was there now, whatever happens to its path.
+/// Opens the program once: later executions use the same file, even if its path changes.
 pub(crate) fn open(program: &RunnerProgramPath) -> Result<File, SandboxStartError> {
     match program {
         RunnerProgramPath::ThisBinary => File::open("/proc/self/exe"),
@@ -50,14 +51,14 @@ pub(crate) async fn zygote(program: &File) -> Result<SpawnedZygote, SandboxStart
         Ok(Ok(Some((ZygoteReport::Missing { layer, errno }, _)))) => {
             Err(SandboxStartError::Missing { layer, source: io::Error::from_raw_os_error(errno) })
         }
-        // Any other report, an end of the socket, or nothing at all.
+        // Any other report, an end of the socket, or a timeout.
         Ok(_) | Err(_) => Err(silent(&mut child).await),
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
 fn start(program: &File, control: ControlSocket) -> io::Result<Child> {
-    // The control socket comes as standard input: no code of ours has to run between fork and exec.
+    // The control socket is passed as standard input: no code of ours has to run between fork and exec.
     tokio::process::Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
         .arg0("airlock-zygote")
         .arg(VERB)
@@ -74,9 +75,9 @@ fn start(program: &File, control: ControlSocket) -> io::Result<Child> {
         .spawn()
 }
 
-/// How a zygote ended that never became one, and what it printed before.
+/// How a process that never became a zygote ended, and what it printed before.
 async fn silent(child: &mut Child) -> SandboxStartError {
-    // Dead, it cannot keep us waiting for more.
+    // Once it is dead, reading its output cannot block.
     drop(child.kill().await);
     let status =
         child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a lease spins before it blocks: most programs are over in less, also in a runner that has just been forked.
+/// How long a lease spins before it blocks: most programs end sooner, also in a runner that has just been forked.
 const SPIN_MAX: Duration = Duration::from_micros(500);
 
-/// Counts the runners that were told something and have not answered yet.
+/// Counts the runners that received a message and have not answered yet.
 #[derive(Debug)]
 pub(crate) struct BusyRunners {
     n: AtomicUsize,
@@ -30,7 +30,7 @@ impl BusyRunners {
 #[derive(Debug)]
 pub(crate) struct SpinWait {
     runners: Arc<BusyRunners>,
-    /// None once the lease should block.
+    /// `None` once the lease should block.
     until: Option<Instant>,
 }
 
@@ -40,12 +40,12 @@ impl SpinWait {
         Self { runners: Arc::clone(runners), until: None }
     }
 
-    /// Allows another [`SPIN_MAX`]: the runner was told something at `now`.
+    /// Allows another [`SPIN_MAX`]: a message was sent to the runner at `now`.
     pub(crate) fn restart(&mut self, now: Instant) {
         self.until = Some(now + SPIN_MAX);
     }
 
-    /// Whether to poll once more. Once this is false it stays so until [`Self::restart`].
+    /// Whether to poll once more. Once this is false it stays false until [`Self::restart`].
     pub(crate) fn is_worthwhile(&mut self) -> bool {
         let Some(until) = self.until else { return false };
         let has_cores = 2 * self.runners.n.load(Ordering::Relaxed) <= self.runners.n_cores;

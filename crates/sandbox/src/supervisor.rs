@@ -1,4 +1,4 @@
-//! Keeps a zygote in place and enough runners waiting. The one task that starts and replaces zygotes.
+//! Maintains a zygote and enough waiting runners. The only task that starts and replaces zygotes.
 
 use crate::birth::{ForkRequest, Recipient};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
@@ -17,13 +17,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The wait before a second try; it doubles with every further one.
+/// The delay before a second attempt; it doubles with every further one.
 const BACK_OFF_FIRST: Duration = Duration::from_millis(50);
 
-/// The longest wait between two tries. Leases that wait are told after each.
+/// The longest delay between two attempts. Waiting leases are notified after each.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// A zygote that lasted this long did not fail at the start: the next one is tried at once.
+/// A zygote that lasted this long did not fail at the start: the next one is started without delay.
 const STEADY_TIME: Duration = Duration::from_secs(10);
 
 /// Owns the present zygote and the next one.
@@ -33,7 +33,7 @@ pub(crate) struct ZygoteSupervisor {
     nursery: Arc<WarmPool>,
     oom_kills: Arc<OomKills>,
     wishes: mpsc::Receiver<ForkRequest>,
-    /// Wishes that came while no zygote stood.
+    /// Requests that arrived while there was no zygote.
     unmet: VecDeque<ForkRequest>,
     present: Option<PresentZygote>,
     next: Option<JoinHandle<Result<SpawnedZygote, SandboxStartError>>>,
@@ -42,7 +42,7 @@ pub(crate) struct ZygoteSupervisor {
     shutdown: CancellationToken,
 }
 
-/// The zygote that gets the wishes. Letting it fall retires it: it ends after its last runner.
+/// The zygote that receives the requests. Dropping it retires it: it ends after its last runner.
 struct PresentZygote {
     births: mpsc::Sender<ForkRequest>,
     forks: u32,
@@ -72,13 +72,13 @@ impl ZygoteSupervisor {
         }
     }
 
-    /// Puts the first zygote in place.
+    /// Installs the first zygote.
     pub(crate) fn install_first(mut self, first: SpawnedZygote) -> Self {
         self.install(first);
         self
     }
 
-    /// Runs until `shutdown`, or until nobody is left who could wish for anything.
+    /// Runs until `shutdown`, or until all handles that could send requests are dropped.
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
         // Keepers end when this task does, also when it is dropped with its runtime.
         let _end_keepers = self.shutdown.clone().drop_guard();
@@ -104,13 +104,13 @@ impl ZygoteSupervisor {
         self.nursery.clear();
     }
 
-    /// Replaces a zygote that is gone, condemned or worn.
+    /// Replaces a zygote that has ended, is condemned or is worn.
     fn look_after(&mut self) {
         match (self.nursery.standing(), &self.present) {
             (ZygoteStatus::Good, Some(present))
                 if present.forks >= self.config.forks_per_zygote_max =>
             {
-                // A worn one serves on until the next is ready.
+                // A worn zygote continues until the next is ready.
                 self.start_next(Duration::ZERO);
             }
             (ZygoteStatus::Good, _) | (ZygoteStatus::Condemned | ZygoteStatus::Gone, None) => {}
@@ -164,7 +164,7 @@ impl ZygoteSupervisor {
         self.present = Some(PresentZygote { births, forks: 0, since: Instant::now() });
     }
 
-    /// Passes on what is wished for and orders as many as shall wait.
+    /// Forwards requests and orders as many runners as the pool lacks.
     async fn supply(&mut self) {
         let Some(present) = &mut self.present else { return };
         let warm = self.nursery.order();
@@ -174,7 +174,7 @@ impl ZygoteSupervisor {
         while let Some(birth) = self.unmet.pop_front() {
             present.forks = present.forks.saturating_add(1);
             if let Err(mpsc::error::SendError(birth)) = present.births.send(birth).await {
-                // Its keeper is gone and the bell is about to ring.
+                // Its keeper has ended and the supervisor is about to be notified.
                 if matches!(birth.destiny, Recipient::Lease(_)) {
                     self.unmet.push_front(birth);
                 }
@@ -183,7 +183,7 @@ impl ZygoteSupervisor {
         }
     }
 
-    /// Tells those who wait that they wait in vain.
+    /// Fails the waiting requests.
     fn disappoint(&mut self, error: &SandboxStartError) {
         if self.present.is_some() {
             return;
@@ -203,7 +203,7 @@ fn back_off(failures: u32) -> Duration {
     }
 }
 
-/// The outcome of a start, once there is one.
+/// Waits for the outcome of a start, if one is under way.
 async fn finished(
     next: &mut Option<JoinHandle<Result<SpawnedZygote, SandboxStartError>>>,
 ) -> Result<SpawnedZygote, SandboxStartError> {

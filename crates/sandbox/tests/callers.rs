@@ -1,4 +1,4 @@
-//! Callers beside each other: memory and processors are shared between callers, not between programs.
+//! Concurrent callers: memory and processors are divided among callers, not among programs.
 
 use crate::suite::{config, told};
 use sandbox::{
@@ -6,17 +6,17 @@ use sandbox::{
 };
 use std::time::Duration;
 
-/// Reached only by what never happens.
+/// Upper bound for a wait; it is reached only if the awaited event never happens.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn of(name: &str) -> LeaseDemand {
     LeaseDemand { caller: Some(name.to_owned()), ..LeaseDemand::default() }
 }
 
-/// The nice value of a runner.
+/// Returns the nice value of a runner.
 fn nice(lease: &Lease) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", lease.pid().unwrap())).unwrap();
-    // Sixteen after the name, which may hold anything.
+    // The value is 16 fields after the name, which may contain any character.
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap().parse().unwrap()
 }
 

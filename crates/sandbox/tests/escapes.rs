@@ -1,9 +1,9 @@
-//! Native code inside the jail finds no way out, and its neighbours do not notice.
+//! Native code cannot escape from the jail, and its attempts do not affect other runners.
 
 use crate::suite::{MIB, lease, start, told};
 use sandbox::{LeaseDemand, RunnerExit};
 
-/// What the kernel refuses without a kill; everything else is a violation.
+/// Attempts that the kernel refuses without killing the process; every other attempt is a violation.
 const REFUSED: &[(&str, i32)] = &[("map a gigabyte", libc::ENOMEM)];
 
 const KILLED: &[&str] = &[
@@ -65,7 +65,7 @@ async fn every_named_way_out_is_closed_while_a_neighbour_goes_on() {
     sandbox.shutdown().await;
 }
 
-/// System calls that a runner may make. Whoever changes the list changes it here too, and says why there.
+/// System calls that a runner may make. A change of the product's list needs the same change here, and a reason there.
 #[cfg(target_arch = "x86_64")]
 const OPEN: &[libc::c_long] = &[
     libc::SYS_read,
@@ -102,14 +102,14 @@ const OPEN: &[libc::c_long] = &[
     libc::SYS_getrandom,
 ];
 
-/// uretprobe and uprobe: newer kernels take them past every filter and refuse them outside their trampolines.
+/// uretprobe and uprobe: newer kernels exempt them from every filter and reject them outside their trampolines.
 #[cfg(target_arch = "x86_64")]
 const PROBES: &[libc::c_long] = &[335, 336];
 
 #[cfg(target_arch = "x86_64")]
 #[tokio::test]
 async fn no_other_system_call_is_open() {
-    /// Above the newest call of any kernel we know.
+    /// Higher than the newest system call of any known kernel.
     const NUMBERS: libc::c_long = 500;
     let sandbox = start().await;
     for number in (0..NUMBERS).filter(|number| !OPEN.contains(number)) {

@@ -1,4 +1,4 @@
-//! The product's own runners in the jail: JavaScript in, results out.
+//! The product's runners in the jail: JavaScript in, results out.
 
 use crate::suite::{end, lease};
 use protocols::execbox::FromRunner;
@@ -34,7 +34,7 @@ fn push(lease: &mut Lease, code: &str) {
     lease.push(&line).unwrap();
 }
 
-/// Runs a program and says what `done` says: the result as text, or the code of its failure.
+/// Runs a program and returns the outcome in `done`: the result as text, or the error code.
 async fn run(lease: &mut Lease, code: &str) -> Result<String, String> {
     push(lease, code);
     loop {
@@ -90,7 +90,7 @@ async fn native_code_that_never_yields_is_killed() {
     ] {
         let mut runner = lease(&sandbox).await;
         push(&mut runner, code);
-        // The clock of its process shows when it is deep in it.
+        // The CPU time of its process shows when it has entered the loop.
         let before = runner.cpu_time().unwrap();
         while runner.cpu_time().unwrap() < before + std::time::Duration::from_millis(20) {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Whole servers: killed, unprivileged, or on a host that forbids namespaces.
+//! Whole servers: killed ones, unprivileged ones, and ones on hosts that forbid namespaces.
 #![expect(clippy::disallowed_methods, reason = "each server is waited for by its test")]
 
 use crate::suite::{ATTEMPTS, Watched, descendants, is_root};
@@ -11,7 +11,7 @@ async fn a_killed_server_leaves_no_process_behind() {
     let mut command = Command::new(ATTEMPTS);
     command.arg("hold");
     kill_while_it_holds(command).await;
-    // And where no namespace does it for us.
+    // The same without a namespace whose end kills the runners.
     let script = format!("{NO_USER_NAMESPACES} && exec setpriv --bounding-set=-all \"$0\" hold");
     kill_while_it_holds(in_namespace(&script)).await;
 }
@@ -37,7 +37,7 @@ async fn kill_while_it_holds(command: Command) {
 #[test]
 fn an_ordinary_user_gets_the_full_jail() {
     let mut command = Command::new(ATTEMPTS);
-    // Whoever runs the tests as an ordinary user is one already.
+    // If an ordinary user runs the tests, the child is unprivileged already.
     if is_root() {
         command.uid(65534).gid(65534);
     }
@@ -66,12 +66,12 @@ fn without_any_namespace_the_required_layers_hold_alone() {
         assert!(missing.contains(&format!("{namespace} namespace")), "{said:?}");
     }
     assert!(missing.contains("empty root directory"), "{said:?}");
-    // The bounding set was empty before: that needs no namespace.
+    // The bounding set was empty before; an empty set needs no namespace.
     assert!(!missing.contains("empty capability bounding set"), "{said:?}");
     assert_eq!(said[1..], OUTCOMES);
 }
 
-/// What `check` prints after the tier, wherever it runs.
+/// The lines that `check` prints after the tier, on every host.
 const OUTCOMES: [&str; 4] = [
     "echo hello: hello",
     "try open a file: Violation",
@@ -79,7 +79,7 @@ const OUTCOMES: [&str; 4] = [
     "try kill the parent: Violation",
 ];
 
-/// Run inside a user namespace, where it forbids further ones there and nowhere else.
+/// Runs inside a user namespace, and forbids further ones in that namespace only.
 const NO_USER_NAMESPACES: &str = "echo 0 > /proc/sys/user/max_user_namespaces";
 
 fn in_namespace(script: &str) -> Command {

@@ -1,4 +1,4 @@
-//! Many leases leave nothing behind. Alone in its program, because it counts what the whole process holds.
+//! Many leases leave nothing behind. The test has its own binary because it counts the descriptors of the whole process.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 #[expect(dead_code, reason = "the other tests use the rest")]
@@ -10,7 +10,7 @@ use suite::{descendants, lease, start, told};
 #[tokio::test]
 async fn many_leases_leave_no_process_and_no_descriptor() {
     let n_leases = std::env::var("AIRLOCK_TEST_LEASES").map_or(500, |n| n.parse().unwrap());
-    // Once before counting: the runtime opens descriptors of its own and keeps them.
+    // A first round before counting: the runtime opens descriptors for itself and never closes them.
     round(3).await;
     let before = descriptors();
     round(n_leases).await;

@@ -1,4 +1,4 @@
-//! What a lease promises: lines both ways, an end that is named rightly, and no process that outlives it.
+//! The guarantees of a lease: lines in both directions, a correct exit reason, and no process that outlives it.
 
 use crate::suite::{MIB, Watched, config, end, kill, lease, start, told};
 use sandbox::{
@@ -13,7 +13,7 @@ async fn every_end_has_its_name() {
         ("leave", RunnerExit::Ended),
         ("abort", RunnerExit::Crashed { signal: libc::SIGABRT }),
         ("panic", RunnerExit::Crashed { signal: libc::SIGABRT }),
-        // Its stack was extended after the runtime had looked where it ends: the fault is nobody's to explain.
+        // The stack was extended after the runtime had read its bounds, so the runtime does not report an overflow.
         ("overflow", RunnerExit::Crashed { signal: libc::SIGSEGV }),
         ("try exec", RunnerExit::Violation),
         ("hang-up", RunnerExit::Unruly),
@@ -52,7 +52,7 @@ async fn a_runner_that_steps_back_lets_others_go_first_and_is_not_kept() {
     let pid = busy.pid().unwrap();
     busy.step_back();
     let told = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // Sixteen after the name, which may hold anything.
+    // The value is 16 fields after the name, which may contain any character.
     let nice = told.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
     assert_eq!(nice, "5", "{told}");
     assert_eq!(self::told(&mut busy, "echo still here").await.unwrap(), "still here");
@@ -120,7 +120,7 @@ async fn a_dropped_receive_loses_nothing() {
     let mut runner = lease(&sandbox).await;
     for n in 0..200 {
         runner.push(format!("echo {n}\n").as_bytes()).unwrap();
-        // Polled once or twice and dropped, most often before the answer is here.
+        // The future is polled once or twice and dropped, most often before the answer has arrived.
         drop(tokio::time::timeout(Duration::ZERO, async { tokio::task::yield_now().await }).await);
         let early = tokio::time::timeout(Duration::ZERO, runner.receive()).await;
         let line = match early {
@@ -174,7 +174,7 @@ async fn runners_together_stay_within_the_budget_and_the_queue_keeps_its_order()
     assert_eq!(sandbox.load().waiting, 2);
 
     drop(first);
-    // There would be room for the small one, but it came later.
+    // The small one would fit, but it was requested later.
     drop(second);
     let large = large.await.unwrap();
     assert_eq!((sandbox.load().admitted_bytes, sandbox.load().waiting), (100 * MIB, 1));
@@ -216,7 +216,7 @@ async fn kept_runners_make_room_for_those_who_wait_and_restless_ones_are_not_kep
     bobs.push(b"echo unheard\necho line\n").unwrap();
     assert_eq!(bobs.receive().await, LeaseMessage::Line(b"unheard"));
     let pid = bobs.pid();
-    // A line may be on its way, but this one has arrived and nobody took it.
+    // Another line may be in transit, but this one has arrived and was not received.
     while bobs.try_next().is_none() {
         bobs.push(b"echo more\necho more\n").unwrap();
         assert!(matches!(bobs.receive().await, LeaseMessage::Line(_)));

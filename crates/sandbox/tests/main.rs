@@ -1,4 +1,4 @@
-//! Leases, zygotes, escapes and whole servers. `leaks` is a binary of its own: it counts what its process holds.
+//! Leases, zygotes, escapes and whole servers. `leaks` is a separate binary: it counts the descriptors of its process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod callers;

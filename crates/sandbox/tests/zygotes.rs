@@ -1,4 +1,4 @@
-//! Zygotes come and go; leases notice only when they must.
+//! Zygotes are replaced; leases are affected only where that is unavoidable.
 
 use crate::suite::{
     self, Watched, capabilities, config, end, in_mounts_of, is_root, kill, lease, start, told,
@@ -32,7 +32,7 @@ async fn a_zygote_that_is_killed_again_and_again_comes_back_each_time() {
     let sandbox = start().await;
     for _ in 0..4 {
         kill(sandbox.zygote_pid().unwrap() as i32);
-        // A runner may still be handed out by a zygote that is dying: it is lost, and the next one is not.
+        // A zygote that is dying may still supply a runner. That runner is lost, but the next one is not.
         while told(&mut lease(&sandbox).await, "echo hello").await != Ok("hello".to_owned()) {}
     }
     sandbox.shutdown().await;
@@ -53,7 +53,7 @@ async fn after_a_crash_a_new_zygote_serves_and_older_leases_live_on() {
     assert_eq!(told(&mut younger, "echo young").await.unwrap(), "young");
     assert_eq!(told(&mut elder, "echo old").await.unwrap(), "old");
 
-    // The old zygote was kept for the elder alone.
+    // The old zygote remained only for the older lease.
     let old_zygote = Watched::new(before.unwrap() as i32).unwrap();
     drop(elder);
     old_zygote.gone().await;
@@ -90,7 +90,7 @@ async fn a_lease_waits_for_a_host_that_cannot_start_runners_for_a_while() {
     executable(0o644);
     kill(sandbox.zygote_pid().unwrap() as i32);
     let mut leasing = std::pin::pin!(sandbox.lease(LeaseDemand::default()));
-    // The zygote that is gone may still have left a runner or two.
+    // One or two runners of the dead zygote may still be in the pool.
     let mut lost = vec![];
     let waited = loop {
         let wait = tokio::time::timeout(Duration::from_secs(1), leasing.as_mut());
@@ -139,7 +139,7 @@ async fn a_runners_root_directory_is_empty_and_it_has_no_capability_to_gain() {
     if tier.has(JailLayer::EmptyBoundingSet) {
         assert_eq!([zygote, pid].map(capabilities), [[0; 5]; 2]);
     }
-    // Only root can look, and where mount namespaces are forbidden there is nothing to see.
+    // Only root can enter the namespace, and without mount namespaces there is nothing to check.
     assert_eq!(tier.has(JailLayer::EmptyRoot), tier.has(JailLayer::MountNamespace));
     if is_root() && tier.has(JailLayer::EmptyRoot) {
         let seen = in_mounts_of(pid, || {

@@ -1,5 +1,5 @@
-//! Random schemas and random values out of one small vocabulary: another validator, written by others,
-//! must find the same values fitting. `PROPTEST_CASES=100000` asks longer.
+//! Generates random schemas and values from one small vocabulary: a third-party validator must accept
+//! the same values. `PROPTEST_CASES=100000` runs more cases.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ const NAMES: [&str; 4] = ["a", "b", "ab", ""];
 const PATTERNS: [&str; 6] = ["a", "^a$", "^.?$", r"^\d*$", "b|^$", "(?!a)b"];
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// References by pointer, by anchor and by name.
+/// Targets of references: by pointer, by anchor and by name.
 const REFS: [&str; 9] = [
     "#",
     "#/$defs/x",
@@ -115,7 +115,7 @@ fn plain_keyword() -> BoxedStrategy<Keyword> {
     .boxed()
 }
 
-/// What the metaschemas of some drafts ask of `enum`.
+/// Removes duplicates: the metaschemas of some drafts require that `enum` has none.
 fn distinct(options: Vec<Value>) -> Value {
     let mut kept: Vec<Value> = vec![];
     for option in options {
@@ -157,7 +157,7 @@ fn applicator(inner: BoxedStrategy<Value>) -> BoxedStrategy<Keyword> {
         1 => keyword("patternProperties", patterned.prop_map(|map| json!(map))),
         1 => (select(&["$ref", "$dynamicRef"][..]), select(&REFS[..]))
             .prop_map(|(name, target)| (name.to_owned(), json!(target))),
-        // Further in only: what a schema says that contains itself at the same place, no draft tells.
+        // Only in subschemas of children: no draft defines a schema that contains itself at the same location.
         1 => select(&["items", "additionalProperties"][..])
             .prop_map(|name| (name.to_owned(), json!({"$recursiveRef": "#"}))),
     ]
@@ -202,28 +202,28 @@ fn mark(schema: &mut Map<String, Value>, keyword: &str, name: &str) {
     schema.insert(keyword.to_owned(), value);
 }
 
-/// The document without what the other one reads differently.
+/// Removes the parts of the document that the other validator interprets differently.
 fn undisputed(mut document: Value, has_circles: bool) -> Value {
     let text = document.to_string();
     let is_2019 = text.contains("2019-09");
-    // Only one draft knows each of them; the other one has them speak of members in both.
+    // Each keyword exists in one draft only; the other validator applies them in both.
     remove(&mut document, if is_2019 { "$dynamicRef" } else { "$recursiveRef" });
     if text.contains("draft-04") {
-        // A number is no flag; the other one refuses or overlooks it, we take it for what it is later.
+        // In draft 4 this is a flag. The other validator rejects or ignores a number; ours reads it as in later drafts.
         remove(&mut document, "exclusiveMinimum");
         remove(&mut document, "exclusiveMaximum");
     }
     if text.contains("\"unevaluated") {
-        // No draft knows both.
+        // No draft has both keywords.
         remove(&mut document, "dependencies");
     }
     if is_2019 && text.contains("\"contains\"") {
-        // By that draft, `contains` says nothing about which items are spoken of.
+        // In that draft, `contains` does not mark items as evaluated.
         remove(&mut document, "unevaluatedItems");
     }
     if has_circles {
-        // No draft tells what a schema has spoken of that contains itself at the same place, nor
-        // whether one fits that fits where it does not.
+        // If a schema contains itself at the same location, no draft defines what it has evaluated, nor
+        // the result if it is valid exactly when it is invalid.
         for keyword in ["unevaluatedItems", "unevaluatedProperties", "not", "oneOf", "if"] {
             remove(&mut document, keyword);
         }
@@ -233,7 +233,7 @@ fn undisputed(mut document: Value, has_circles: bool) -> Value {
     document
 }
 
-/// Leaves references only where they make no circle, unless it leads further into the value.
+/// Removes references that form a cycle, unless the cycle descends into the value.
 fn straighten(document: &mut Value) {
     let mut allowed = vec!["#/properties/a", "z#/not"];
     for (name, names) in [
@@ -264,7 +264,7 @@ fn keep_refs(schema: &mut Value, allowed: &[&str]) {
     }
 }
 
-/// The same for the schema, the schemas or the named schemas that a keyword holds.
+/// Does the same for the schema, the list of schemas or the named schemas in a keyword.
 fn keep_refs_inside(value: &mut Value, allowed: &[&str]) {
     keep_refs(value, allowed);
     match value {
@@ -297,7 +297,7 @@ proptest! {
         };
         let ours = match CompiledSchema::compile(&document, FormatMode::Ignored) {
             Ok(ours) => ours,
-            // The other one does not look where nothing is asked, as in `if` alone.
+            // The other validator does not check references in keywords without effect, such as an `if` alone.
             Err(defect) if defect.what.starts_with("refers to") => return Ok(()),
             Err(defect) => return Err(TestCaseError::fail(format!("{defect}: {document}"))),
         };

@@ -1,4 +1,4 @@
-//! How fast the journal takes appends, beside a bare file that takes the same bytes.
+//! Measures the journal's append rate, compared with a bare file that receives the same bytes.
 //!
 //! `cargo run --release -p store --example append_rate [directory]`
 #![expect(clippy::print_stdout, reason = "printing rates is what it is for")]
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir_in(base)?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
-        // In turn, several times: other users of the disk come and go.
+        // Alternates between the two several times, because the load of the disk varies.
         for _ in 0..ROUNDS {
             let bare = bare(&dir.path().join("bare")).await?;
             println!("bare file, append + fdatasync, 1 writer: {bare:.0}/s");
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })
 }
 
-/// Another thread writes and syncs; the same two hand-overs as an append.
+/// Writes and syncs in another thread, with the same two thread switches as an append.
 async fn bare(path: &Path) -> Result<f64, Box<dyn std::error::Error>> {
     let (send, mut receive) = mpsc::channel::<(String, oneshot::Sender<()>)>(1);
     let mut file = File::create(path)?;

@@ -1,6 +1,6 @@
-//! Writes the store of which a fixture is made, in the format of this version.
+//! Writes the store from which a fixture is made, in the format of this version.
 //!
-//! `cargo run -p store --example fixture -- DIR`; `crates/store/fixtures/README.md` has the rest.
+//! `cargo run -p store --example fixture -- DIR`; `crates/store/fixtures/README.md` describes the other steps.
 #![expect(clippy::unwrap_used, reason = "it stops when it cannot go on")]
 use lifecycle::{
     CallerName, Entry, Event, ExecutionId, ExecutionLimits, ExecutionPhase, ExecutionSummary, Seq,

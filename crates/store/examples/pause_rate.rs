@@ -1,5 +1,5 @@
-//! How fast executions pause on a fresh store and beside many others that are paused, each while the engine's alarm
-//! asks what is due next. Prints the median of several rounds.
+//! Measures how fast executions pause, on an empty store and beside many paused executions, while the engine's alarm
+//! queries the next due time. Prints the median of several rounds.
 //!
 //! `cargo run --release -p store --example pause_rate -- 97000`
 #![expect(clippy::print_stdout, reason = "printing rates is what it is for")]

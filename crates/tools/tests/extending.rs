@@ -1,4 +1,4 @@
-//! The kind of source that `docs/extending.md` adds: it is opened, its tool is called, and the page shows its code.
+//! The kind of source that `docs/extending.md` adds: opens it, calls its tool, and checks that the page shows its code.
 
 #[expect(unreachable_pub, reason = "in the crate `tools` it is public")]
 #[path = "../../../examples/extending/tool_list/mod.rs"]

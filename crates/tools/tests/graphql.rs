@@ -1,4 +1,4 @@
-//! GraphQL tools against a real server, which the test starts and which ends with it.
+//! GraphQL tools against a real server, which the test starts and stops.
 
 use lifecycle::{CallId, CallerName, Json, ToolPath};
 use serde_json::{Value, json};

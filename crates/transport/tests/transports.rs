@@ -1,4 +1,4 @@
-//! What every transport does alike, over memory and over real sockets: bounds, back-pressure, pings, closing.
+//! The common behaviour of all transports, in memory and over real sockets: bounds, back-pressure, pings, closing.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
@@ -71,7 +71,7 @@ async fn messages_arrive_whole_and_in_order_over_sockets() {
     let (mut other_reader, mut other_writer) = lines(source, sink, BYTES_MAX);
     check_texts(&mut reader, &mut other_writer).await;
     check_texts(&mut other_reader, &mut writer).await;
-    assert!(LineListener::bind_private(&path).is_err(), "somebody listens");
+    assert!(LineListener::bind_private(&path).is_err(), "the address is in use");
     drop(listener);
     LineListener::bind_private(&path).expect("a socket that was left behind is replaced");
 
@@ -165,7 +165,7 @@ async fn an_oversized_frame_is_answerable_and_one_beyond_the_sockets_limit_ends_
 
 // ---- Back-pressure ----
 
-/// A peer that does not read holds the writer up; what waits is known, can be dropped, and is sent when the peer reads.
+/// A peer that does not read blocks the writer. Unsent data is counted, can be dropped, and is sent once the peer reads.
 async fn check_stalled(reader: &mut impl MessageReader, writer: &mut impl MessageWriter) {
     let n_messages = 1_000;
     for n in 0..n_messages {
@@ -242,7 +242,7 @@ async fn a_ping_is_answered_after_what_was_sent_before_it() {
     assert!(silent.is_err(), "the peer has read nothing");
     let peer = async {
         assert_eq!(text(&mut other_reader).await, "before");
-        // The library answers while it is read on.
+        // The library answers pings while its reader is polled.
         other_reader.receive().await.map(drop)
     };
     tokio::select! {
@@ -327,7 +327,7 @@ async fn a_peer_that_takes_no_part_in_closing_is_not_waited_for() {
     assert_eq!(start.elapsed(), CLOSE_TIME_MAX);
     drop(stalled);
 
-    // The other way round: it closes, and does not read the answer.
+    // The reverse: the peer closes, and does not read the answer.
     let start = tokio::time::Instant::now();
     let ((mut reader, mut writer), (_reader, mut other_writer)) =
         frame_pair(BUFFER_BYTES, BYTES_MAX).await;

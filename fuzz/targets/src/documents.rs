@@ -1,4 +1,4 @@
-//! Documents that others wrote: API descriptions, schemas, configuration files.
+//! Third-party documents: API descriptions, schemas, configuration files.
 
 use crate::text;
 use protocols::typescript::TypeDefinitions;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use tools::{Integration, SharedSchema, graphql as graphql_import, openapi as openapi_import};
 use url::Url;
 
-/// An OpenAPI description. Each tool has a name, and its types can be written.
+/// An OpenAPI description. Each tool has a name, and its TypeScript types can be generated.
 pub fn openapi(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let options = openapi_import::Options {
@@ -19,7 +19,7 @@ pub fn openapi(bytes: &[u8]) {
     }
 }
 
-/// The answer to a GraphQL introspection.
+/// The response to a GraphQL introspection query.
 pub fn graphql(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let endpoint = Url::parse("https://api.example.test/graphql").expect("it is an address");
@@ -29,7 +29,7 @@ pub fn graphql(bytes: &[u8]) {
     }
 }
 
-/// Tools of one description that are looked at: enough to meet every kind of operation.
+/// Number of tools of one description that are checked: enough to cover every kind of operation.
 const TOOLS_MAX: usize = 50;
 
 fn check_integration(integration: &dyn Integration) {
@@ -52,7 +52,7 @@ fn check_schema(schema: &Value) {
     }
 }
 
-/// A schema and, behind a line break, a value. A value without misfits is valid.
+/// A schema and, after a line break, a value. A value without misfits is valid.
 pub fn json_schema(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let (schema, value) = text.split_once('\n').unwrap_or((text, "{}"));
@@ -64,7 +64,7 @@ pub fn json_schema(bytes: &[u8]) {
     assert_eq!(schema.is_valid(&readable.value), misfits.is_empty());
 }
 
-/// A configuration file, alone and over itself.
+/// A configuration file, alone and merged with itself.
 pub fn configuration(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     if let Ok(file) = sources::config::ConfigDocument::parse(text) {

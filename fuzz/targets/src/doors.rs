@@ -1,4 +1,4 @@
-//! What clients send to the doors: bodies of requests and WebSocket messages.
+//! Input that clients send to the doors: request bodies and WebSocket messages.
 
 use crate::text;
 use protocols::enclave::sealing::{DirectionKeys, ServerHello, StreamOpener, StreamSealer};
@@ -71,7 +71,7 @@ pub fn exec_server(bytes: &[u8]) {
     }
 }
 
-/// A frame of a REPL client. What is refused has an error for its sender.
+/// A frame of a REPL client. A rejected frame has an error message for its sender.
 pub fn hotrepl(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     if let Err(refused) = protocols::hotrepl::inbound::decode(text) {
@@ -97,7 +97,7 @@ pub fn enclave(bytes: &[u8]) {
 const SECRET: [u8; 32] = [7; 32];
 const KEY_ID: &str = "k";
 
-/// A handshake and envelopes of an enclave client. Nothing opens but what was sealed with the key.
+/// A handshake and envelopes of an enclave client. Only envelopes that were sealed with the key can be opened.
 pub fn enclave_envelope(bytes: &[u8]) {
     let session = EnclaveSessionId::parse("s_fuzz").expect("it is an id");
     if let Ok(hello) = serde_json::from_slice(bytes) {

@@ -1,4 +1,4 @@
-//! The bodies of the fuzz targets: each passes foreign bytes to one decoder and checks what must hold of the result.
+//! The bodies of the fuzz targets: each passes untrusted bytes to one decoder and checks invariants of the result.
 //!
 //! libFuzzer calls them from `fuzz/fuzz_targets`, and `tests/seeds.rs` calls them with the stored seeds.
 
@@ -35,7 +35,7 @@ pub const TARGETS: &[Target] = &[
     ("repl_session", repl_session),
 ];
 
-/// The bytes as text, as a socket hands them to a decoder of text.
+/// Returns the bytes as text, as a socket passes them to a text decoder.
 fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }

@@ -4,26 +4,26 @@ use protocols::execbox::session::{FromSession, ToSession, encode};
 use protocols::execbox::{FromRunner, ProviderNames, ToRunner, asks_to_multiplex};
 use protocols::ndjson::LineBuffer;
 
-/// The only line in `encoded`, without its line break.
+/// Returns the only line in `encoded`, without its line break.
 fn only_line(encoded: &[u8]) -> &[u8] {
     let line = encoded.strip_suffix(b"\n").expect("a message ends with a line break");
     assert!(!line.contains(&b'\n'), "a message is one line");
     line
 }
 
-/// A line of a runner. A decoded message encodes to one line that decodes to the same message.
+/// A line from a runner. A decoded message encodes to one line that decodes to the same message.
 pub fn execbox_from_runner(bytes: &[u8]) {
     let Ok(message) = FromRunner::decode(bytes) else { return };
     let mut encoded = vec![];
     message.encode(&mut encoded);
     let again = FromRunner::decode(only_line(&encoded)).expect("our own line is a message");
-    // What arrives in lines has no line breaks; in other payloads they become spaces.
+    // Messages that arrive as lines contain no line breaks; in other payloads, line breaks become spaces.
     if !bytes.contains(&b'\n') {
         assert_eq!(again, message);
     }
 }
 
-/// A line of a host. A decoded message encodes to one line that decodes to the same message.
+/// A line from a host. A decoded message encodes to one line that decodes to the same message.
 pub fn execbox_to_runner(bytes: &[u8]) {
     let _ = asks_to_multiplex(bytes);
     let Ok(message) = ToRunner::decode(bytes) else { return };

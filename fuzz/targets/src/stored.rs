@@ -1,5 +1,5 @@
-//! What the store reads from its files. Rows carry a checksum; these targets begin behind it, because a checksum does not
-//! make bytes well-formed.
+//! Data that the store reads from its files. Rows carry a checksum; these targets begin after it, because a valid checksum
+//! does not make the bytes well-formed.
 
 use crate::text;
 use store::sqlite::decoders::{decode_append_file, decode_append_record, decode_event};

@@ -1,4 +1,4 @@
-//! The doors: each runs a program, sees the whole answer, and says in one vocabulary how it ended.
+//! The doors: each runs a program, reads the whole answer, and reports in one vocabulary how the program ended.
 
 use super::repl_door::ReplDoor;
 use super::server::Target;
@@ -7,18 +7,18 @@ use crate::execbox_fixture::Host;
 use crate::server_fixture::{Answer, Client};
 use serde_json::{Value, json};
 
-/// A way to run programs.
+/// An interface that runs programs.
 pub(crate) trait Door {
-    /// Runs a program: how it ended, and every byte that its caller received.
+    /// Runs a program. Returns how it ended and every byte that its caller received.
     fn run(&mut self, code: &str, limit: TimeLimit) -> (Outcome, String);
 }
 
-/// How much time a program gets, where the caller says so.
+/// The time limit of a program, where the caller can set one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TimeLimit {
-    /// For programs that must run into it.
+    /// For programs that must exceed it.
     Short,
-    /// For all others; reached only on a machine under load.
+    /// For all other programs. They exceed it only on a machine under load.
     Long,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn open_door(name: &str, lane: usize, target: &Target) -> Box<dyn Doo
     if name == "execbox" {
         return Box::new(ExecboxDoor::start());
     }
-    // A caller of its own: the newest execution is that of the last program.
+    // Each lane has its own caller, so that the caller's newest execution is that of the last program.
     let client = target.caller(&format!("{name}-{lane}"));
     match name {
         "executor" => Box::new(ExecutorDoor(client)),
@@ -51,7 +51,7 @@ pub(crate) fn open_door(name: &str, lane: usize, target: &Target) -> Box<dyn Doo
     }
 }
 
-/// A runner of its own, as an execbox host starts it.
+/// A separate runner, started as an execbox host starts it.
 struct ExecboxDoor {
     host: Host,
     n_runs: u64,
@@ -107,7 +107,7 @@ impl Door for McpDoor {
         if told["error"].is_object() {
             return (failed(&json!("refused"), &told["error"]["message"]), answer.body);
         }
-        // An MCP result does not name its execution. It is this caller's newest one.
+        // An MCP result does not name its execution, which is the caller's newest one.
         let newest = self.0.get("/api/executions?limit=1").json();
         let execution =
             newest["executions"][0]["executionId"].as_str().unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ fn mcp_message(answer: &Answer) -> Value {
     streamed.unwrap_or_else(|| answer.json())
 }
 
-/// How an execution ended, by its recorded outcome. One that asks is cancelled.
+/// How an execution ended, by its recorded outcome. An execution that asks is cancelled.
 fn ended(client: &Client, execution: &str) -> Outcome {
     let result = client.get(&format!("/api/executions/{execution}/result?wait=20000")).json();
     match result["status"].as_str() {
@@ -141,7 +141,7 @@ struct EnclaveDoor(Client);
 
 impl Door for EnclaveDoor {
     fn run(&mut self, code: &str, limit: TimeLimit) -> (Outcome, String) {
-        // Tools that the catalogue does not have are nobody's here.
+        // A tool that is not in the catalogue has no provider here.
         let body = json!({ "code": code, "tools": [], "limits": { "maxDurationMs": limit.ms() } });
         let answer = self.0.post("/sessions", &body.to_string());
         let last = answer.body.lines().last().unwrap_or_default();
@@ -155,11 +155,11 @@ impl Door for EnclaveDoor {
     }
 }
 
-/// A failure in the words of `lifecycle::FailureCode`, from those of any door.
+/// Converts a failure of any door into the codes of `lifecycle::FailureCode`.
 pub(super) fn failed(code: &Value, message: &Value) -> Outcome {
     let message = message.as_str().unwrap_or_default();
     let code = match code.as_str().unwrap_or("none") {
-        // The REPL has no code of its own for it.
+        // The REPL has no separate code for it.
         "runtimeException" if message.contains("bytes of memory") => "memory_limit",
         "runtime_error" | "runtimeException" | "compileError" | "EXECUTION_ERROR"
         | "SYNTAX_ERROR" => "runtime",

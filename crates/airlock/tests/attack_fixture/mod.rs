@@ -13,47 +13,47 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// A hostile program and what must come of it.
+/// A hostile program and its permitted outcomes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Attack {
     pub(crate) name: String,
     code: String,
     pub(crate) expect: Expectation,
-    /// The doors that it runs through, if not all.
+    /// The doors through which it runs; all of them if empty.
     #[serde(default)]
     doors: Vec<String>,
-    /// Sent as it is, not as the body of a function with `return`.
+    /// The code is sent unchanged, not as the body of a function with `return`.
     #[serde(default)]
     raw: bool,
-    /// Text and how often it stands before the code.
+    /// A text that is inserted before the code, and the number of repetitions.
     #[serde(default)]
     before: Option<(String, usize)>,
-    /// Its file.
+    /// The name of the file that contains it.
     #[serde(skip)]
     pub(crate) class: String,
 }
 
-/// What may come of a program: the value, or one of the error codes.
+/// The permitted outcomes of a program: the value, or one of the error codes.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Expectation {
     #[serde(deserialize_with = "present")]
     value: Option<Value>,
     errors: Vec<String>,
-    /// What the error's message contains.
+    /// A text that the error's message contains.
     message: Option<String>,
 }
 
-/// Tells null from nothing.
+/// Distinguishes null from an absent member.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
-/// How a program ended, in the same words for every door.
+/// How a program ended, in the same vocabulary for every door.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
-    /// `undefined` is null here.
+    /// The returned value; `undefined` becomes null.
     Value(Value),
     Failed {
         /// A code of `lifecycle::FailureCode`, or `asks`.
@@ -73,7 +73,7 @@ impl Expectation {
         }
     }
 
-    /// Whether the program may run into a limit of time and has no value, so that a small one saves time.
+    /// Whether the program is expected to time out and to return no value. A short limit then saves time.
     pub(crate) fn is_timeout(&self) -> bool {
         self.value.is_none() && self.errors.iter().any(|code| code == "timeout")
     }
@@ -84,12 +84,13 @@ impl Attack {
         self.doors.is_empty() || self.doors.iter().any(|name| name == door)
     }
 
-    /// The first door that it runs through.
+    /// The first door through which it runs.
     pub(crate) fn first_door(&self) -> &str {
         self.doors.first().map_or(DOORS[0], String::as_str)
     }
 
-    /// The code for a door. `{DATA}` is the server's data directory, `{OTHER}` another caller's execution.
+    /// The code for a door. `{DATA}` is replaced by the server's data directory, `{OTHER}` by another caller's
+    /// execution.
     pub(crate) fn code(&self, door: &str, target: &Target) -> String {
         let mut code = match &self.before {
             Some((text, n)) => text.repeat(*n) + &self.code,
@@ -97,14 +98,14 @@ impl Attack {
         };
         code = code.replace("{DATA}", &target.data_dir).replace("{OTHER}", &target.other);
         match door {
-            // Its value is that of the last expression, and there is no `return` at the top.
+            // An eval returns the value of its last expression and has no `return` at its top level.
             "hotrepl" if !self.raw => format!("await (async () => {{ {code}\n}})()"),
             _ => code,
         }
     }
 }
 
-/// Every door that runs guests. The first one is the quickest.
+/// Every door that runs guests, the fastest first.
 pub(crate) const DOORS: [&str; 5] = ["execbox", "executor", "mcp", "enclave", "hotrepl"];
 
 /// Every hostile program, in the order of the files' names.

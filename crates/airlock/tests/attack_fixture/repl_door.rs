@@ -1,4 +1,4 @@
-//! The REPL: every program in a session of its own, because an evaluator is shared by its evals.
+//! The REPL: every program runs in a new session, because the evals of a session share an evaluator.
 
 use super::Outcome;
 use super::doors::{Door, TimeLimit, failed};

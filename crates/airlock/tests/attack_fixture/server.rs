@@ -1,4 +1,4 @@
-//! A server with secrets wherever a guest must not look.
+//! A server with secrets in every place that a guest must not read.
 
 use crate::echo::{Echo, connect};
 use crate::server_fixture::{Client, Served, airlock, wait_for};
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Secrets in the environment, in a file, in the vault, and in what another caller runs and prints.
+/// Secrets in the environment, in a file, in the vault, and in the code and output of another caller's program.
 const CANARIES: [&str; 5] = [
     "canary-Environment/8Uv+Ke3",
     "canary-File/4Bn+Ty6wQ",
@@ -18,7 +18,7 @@ const CANARIES: [&str; 5] = [
     "canary-OtherLog/6Jc+Wp8k",
 ];
 
-/// What guests may use here: little processor time, because every door but this server's sets its own limits.
+/// The guests' limits: little processor time, because every door except this server's sets its own limits.
 const CONFIG: &str = "[limits]
 cpu_ms_max = 400
 active_ms_max = 20000
@@ -46,9 +46,9 @@ pub(crate) struct Target {
     pub(crate) data_dir: String,
     /// An execution of another caller.
     pub(crate) other: String,
-    /// Everything that must not be in any answer: the canaries and the tokens.
+    /// Every secret that must not be in any answer: the canaries and the tokens.
     secrets: Vec<String>,
-    /// Finds every trace of every secret; `owners` says to which secret a trace belongs.
+    /// Finds every trace of every secret; `owners` maps a trace to its secret.
     finder: AhoCorasick,
     owners: Vec<usize>,
     _echo: Echo,
@@ -68,7 +68,7 @@ impl Target {
         let admin = served.client("admin");
         plant_in_vault(&admin, &echo);
         let other = other_execution(&admin);
-        // The command's tools are read beside the start.
+        // The server reads the command's tools after it has started, so this program waits for them.
         let ready = "const found = await tools.search({ query: 'print a text' }); return found.items.length > 0";
         wait_for(|| (admin.execute(ready).result() == true).then_some(()));
         let tokens = ["admin", "run"].map(|name| token(&data_dir, name));
@@ -78,13 +78,13 @@ impl Target {
         Self { served, data_dir, other, secrets, finder, owners, _echo: echo, _folder: folder }
     }
 
-    /// The secret that an answer contains, in any encoding.
+    /// The secret that an answer contains, in any encoding, if there is one.
     pub(crate) fn leaked(&self, answer: &str) -> Option<&str> {
         let found = self.finder.find(answer)?;
         Some(&self.secrets[self.owners[found.pattern().as_usize()]])
     }
 
-    /// A client with a token of its own, which may only run programs.
+    /// A client with a new token that may only run programs.
     pub(crate) fn caller(&self, name: &str) -> Client {
         let wanted = json!({ "name": name, "scopes": ["run"] });
         let minted = self.served.client("admin").post("/api/tokens", &wanted.to_string()).json();

@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Longest wait for something to appear: reached only where it never does.
+/// The longest wait for something to appear. It is reached only if the thing never appears.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser window. Close it with [`Browser::close`]; dropping it ends the driver and the browser.
@@ -36,7 +36,7 @@ fn kill_group(leader: u32) {
 }
 
 impl Browser {
-    /// Opens a window of this size.
+    /// Opens a window of the given size.
     #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
     pub(crate) async fn open(width: u32, height: u32) -> Self {
         use std::os::unix::process::CommandExt as _;
@@ -63,7 +63,7 @@ impl Browser {
             "--disable-dev-shm-usage",
             "--disable-gpu",
             "--force-device-scale-factor=1",
-            // A name for this machine that is no secure context, as another machine's address would be.
+            // A name for this machine that is not a secure context, as another machine's address would be.
             "--host-resolver-rules=MAP airlock.test 127.0.0.1",
             format!("--window-size={width},{height}"),
             format!("--user-data-dir={}", driver._profile.path().display()),
@@ -83,7 +83,7 @@ impl Browser {
         self.client.goto(url).await.unwrap();
     }
 
-    /// Waits for an element.
+    /// Waits for an element and returns it.
     pub(crate) async fn find(&self, css: &str) -> fantoccini::elements::Element {
         let waiting = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(css));
         waiting.await.unwrap_or_else(|error| panic!("{css}: {error}"))
@@ -99,14 +99,14 @@ impl Browser {
         input.send_keys(text).await.unwrap();
     }
 
-    /// Waits until the page shows this text.
+    /// Waits until the page shows the text.
     pub(crate) async fn sees(&self, text: &str) {
         let quoted = serde_json::to_string(text).unwrap();
         let script = format!("return document.body.innerText.includes({quoted})");
         self.until(&script, text).await;
     }
 
-    /// Waits until a script says true.
+    /// Waits until a script returns true.
     pub(crate) async fn until(&self, script: &str, what: &str) {
         let began = std::time::Instant::now();
         while self.run(script).await != Value::Bool(true) {
@@ -120,7 +120,7 @@ impl Browser {
         self.client.execute(script, vec![]).await.unwrap()
     }
 
-    /// Ends the window, and the driver with it.
+    /// Closes the window and ends the driver.
     pub(crate) async fn close(self) {
         self.client.close().await.unwrap();
         drop(self.driver);

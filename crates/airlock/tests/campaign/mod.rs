@@ -1,4 +1,5 @@
-//! The size of a campaign: which cases to run, and where its sums go. `cargo xtask soak` says so in the environment.
+//! The size of a campaign: which cases to run, and the file for its sums. `cargo xtask soak` passes both in the
+//! environment.
 
 use serde_json::Value;
 use std::ops::Range;
@@ -6,10 +7,10 @@ use std::ops::Range;
 /// The cases of one slice of a campaign, as `FROM..TO`.
 const RANGE: &str = "AIRLOCK_SOAK_RANGE";
 
-/// The file for the slice's sums.
+/// The file to which the slice writes its sums.
 const SUMS: &str = "AIRLOCK_SOAK_SUMS";
 
-/// The cases that the soak asks for; none on an ordinary run of the tests.
+/// The cases that the soak requests; `None` in an ordinary test run.
 pub(crate) fn soak_range() -> Option<Range<u64>> {
     let text = std::env::var(RANGE).ok()?;
     let (from, to) = text.split_once("..").expect("a range is FROM..TO");
@@ -17,7 +18,7 @@ pub(crate) fn soak_range() -> Option<Range<u64>> {
     Some(number(from)..number(to))
 }
 
-/// Reports what a slice found: an object of whole numbers, which the soak adds up.
+/// Reports the findings of a slice: an object of whole numbers, which the soak adds up.
 pub(crate) fn report_sums(sums: &Value) {
     if let Ok(path) = std::env::var(SUMS) {
         std::fs::write(path, sums.to_string()).expect("the soak reads the sums");

@@ -9,7 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The namespaces `tools` and `other`.
+/// The providers of the namespaces `tools` and `other`.
 pub(crate) fn providers() -> [Arc<ResolvedProvider>; 2] {
     let tools = ToolProvider::new("tools");
     let tools = [plain(), checked(), failing(), odd_values(), waiting(), odd_names()]
@@ -26,7 +26,7 @@ fn json_text(text: String) -> ToolReturn {
     Ok(Some(Json::parse(text)?))
 }
 
-/// A tool that always returns the same.
+/// A tool that always returns the same value.
 fn constant(name: &str, returned: fn() -> ToolReturn) -> ProvidedTool {
     ProvidedTool::new(name, move |_, _| async move { returned() })
 }

@@ -1,4 +1,4 @@
-//! An API that repeats whatever it is sent, in every encoding that it knows, and remembers it. With a list of good
+//! An API that repeats everything it receives, in every encoding that it supports, and records it. With a list of valid
 //! tokens it refuses all others.
 
 use crate::server_fixture::{Client, good};
@@ -10,13 +10,13 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Who may come in: what follows `Bearer `; none lets everybody in.
+/// Decides by the text after `Bearer ` whether a request is accepted. Without a guard, every request is.
 type Guard = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What would be enough for a request with a token that allows too little: scopes, with spaces between them.
+/// The scopes, separated by spaces, that a request needs if its token does not suffice.
 type Wishes = Box<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
-/// Makes a connection of the source `things`, which is this API.
+/// Creates a connection of the source `things`, which is this API.
 pub(crate) fn connect(admin: &Client, body: Value) -> Value {
     let mut whole = json!({ "integration": "things", "owner": "org" });
     whole.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
@@ -28,9 +28,9 @@ pub(crate) fn connect(admin: &Client, body: Value) -> Value {
 pub(crate) struct Echo {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
-    /// Where its metadata says that tokens come from.
+    /// The authorization server that its metadata names.
     issuer: Arc<Mutex<Option<String>>>,
-    /// More members of its description.
+    /// Additional members of its description.
     security: Arc<Mutex<Value>>,
     wishes: Arc<Mutex<Option<Wishes>>>,
 }
@@ -40,7 +40,7 @@ impl Echo {
         Self::guarded(None)
     }
 
-    /// One that wants a token which `guard` knows.
+    /// An API that requires a token which `guard` accepts.
     pub(crate) fn guarded(guard: Option<Guard>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -61,13 +61,13 @@ impl Echo {
         echo
     }
 
-    /// Says in its metadata who gives tokens for it.
+    /// Sets the authorization server that its metadata names.
     pub(crate) fn names(&self, issuer: &str) {
         *self.issuer.lock().unwrap() = Some(issuer.to_owned());
     }
 
-    /// Refuses tokens that allow too little: `wishes` hears a request and its token, and says what would
-    /// be enough.
+    /// Refuses tokens with too few scopes: `wishes` receives a request and its token, and returns the scopes that would
+    /// suffice.
     pub(crate) fn wants(
         &self,
         wishes: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
@@ -75,17 +75,17 @@ impl Echo {
         *self.wishes.lock().unwrap() = Some(Box::new(wishes));
     }
 
-    /// Describes one more way to prove who calls.
+    /// Adds a security scheme to the description.
     pub(crate) fn describes(&self, name: &str, scheme: Value) {
         self.security.lock().unwrap()[name] = scheme;
     }
 
-    /// Everything that it was sent, line by line, names of headers in small letters.
+    /// Everything that it received, line by line, with header names in lower case.
     pub(crate) fn heard(&self) -> String {
         self.heard.lock().unwrap().join("\n")
     }
 
-    /// Its description: one operation that reads and one that changes, and a key in a header.
+    /// Its description: one operation that reads, one that changes, and a key in a header.
     pub(crate) fn description(&self) -> String {
         let operation = |id: &str| json!({ "operationId": id, "tags": ["t"], "responses": { "200": { "description": "ok" } } });
         let mut schemes = self.security.lock().unwrap().clone();
@@ -101,7 +101,7 @@ impl Echo {
         .to_string()
     }
 
-    /// One tool over MCP, in as few words as the protocol allows.
+    /// One tool over MCP, with the minimum that the protocol requires.
     fn speak(&self, stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
         let asked: Value = serde_json::from_slice(body).unwrap_or_default();
         let input = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
@@ -195,7 +195,7 @@ impl Echo {
                 true => ("418 I'm a teapot", json!({ "message": said, "more": told })),
                 false => ("200 OK", told),
             };
-            // What was sent comes back in headers, too.
+            // The received proof is repeated in response headers, too.
             let proof: String = head.lines().filter(|line| !line.contains("HTTP/1.1")).collect();
             let hex: String = proof.bytes().map(|byte| format!("{byte:02x}")).collect();
             (status, format!("X-Plain: {proof}\r\nX-Hex: {hex}\r\n"), told.to_string())

@@ -1,4 +1,4 @@
-//! Sessions of the enclave door, as those who read them see them: whole, or line by line while they come.
+//! Sessions of the enclave door as their readers see them: whole, or line by line as they arrive.
 
 use crate::server_fixture::{Answer, Client, Served};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A server without enclave tools of its own: callers run what the catalogue does not have.
+/// A server without enclave tools: callers run the tools that the catalogue lacks.
 pub(crate) fn start() -> (tempfile::TempDir, Served) {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(folder.path(), &[]);
     (folder, served)
 }
 
-/// A server with the tools of `ADD`, `FAIL` and others under aliases, from programs.
+/// A server with the tools of `ADD`, `FAIL` and others under aliases, provided by programs.
 pub(crate) fn start_with_tools() -> (tempfile::TempDir, Served) {
     let folder = tempfile::tempdir().unwrap();
     let script = |name: &str, text: &str| {
@@ -58,7 +58,7 @@ pub(crate) fn last(events: &[Value]) -> &Value {
     &last["payload"]
 }
 
-/// A stream that is read line by line while it comes.
+/// A stream that is read line by line as it arrives.
 pub(crate) struct Lines(pub(crate) BufReader<TcpStream>);
 
 impl Lines {
@@ -79,7 +79,7 @@ impl Lines {
         Self::open(client, "POST", "/sessions", &body.to_string())
     }
 
-    /// The next event; `None` when the stream has ended or broken.
+    /// The next event; `None` if the stream has ended or broken.
     pub(crate) fn next(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();

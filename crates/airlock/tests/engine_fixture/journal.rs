@@ -1,4 +1,4 @@
-//! A journal that can be told to fail or to lie, around a real one.
+//! A journal that can be made to fail or to return wrong entries, around a real one.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::BoxStream;
@@ -14,7 +14,7 @@ use store::{
     StoreError,
 };
 
-/// What the journal does wrong.
+/// The faults of the journal.
 #[derive(Default)]
 pub(crate) struct Mischief {
     /// Appends fail as on a full disk.
@@ -23,7 +23,7 @@ pub(crate) struct Mischief {
     pub(crate) twisted: AtomicBool,
     /// Results of calls read back as other results.
     pub(crate) altered: AtomicBool,
-    /// Not wrong: how many appends there were.
+    /// Not a fault: the number of appends.
     pub(crate) n_appends: AtomicU32,
 }
 

@@ -22,12 +22,12 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// Opens a house in `folder`; `change` adapts what it is made of.
+    /// Opens an engine in `folder`; `change` adapts its configuration.
     pub(crate) async fn open(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
         Self::open_with(folder, vec![], change).await
     }
 
-    /// Opens a house whose clock stands still unless it is moved.
+    /// Opens an engine with a manual clock.
     pub(crate) async fn wound(
         folder: &Path,
         change: impl FnOnce(&mut Config),
@@ -40,7 +40,7 @@ impl House {
         (house.await, clock)
     }
 
-    /// Opens a house with more tools.
+    /// Opens an engine with additional tools.
     pub(crate) async fn open_with(
         folder: &Path,
         sources: Vec<Arc<dyn Source>>,
@@ -49,7 +49,7 @@ impl House {
         Self::open_mischievous(folder, sources, Mischief::default(), change).await
     }
 
-    /// Opens a house that notes what it saw of the clock and of quotas, as a server does.
+    /// Opens an engine that records its clock and quotas, as a server does.
     pub(crate) async fn open_noting(
         folder: &Path,
         clock: &ManualClock,
@@ -65,7 +65,7 @@ impl House {
         Self::open_on(store, folder, (vec![], Mischief::default()), change).await
     }
 
-    /// Opens a house whose journal does wrong from the start.
+    /// Opens an engine whose journal is faulty from the start.
     pub(crate) async fn open_mischievous(
         folder: &Path,
         sources: Vec<Arc<dyn Source>>,
@@ -117,7 +117,7 @@ impl House {
         self.engine.outcome(execution).await.unwrap()
     }
 
-    /// Waits for an entry that is what the caller is waiting for.
+    /// Waits for an entry that satisfies `wanted`.
     pub(crate) async fn until(&self, execution: ExecutionId, wanted: impl Fn(&Event) -> bool) {
         let mut entries = self.engine.follow(execution, Seq(0));
         while let Some(entry) = entries.next().await {
@@ -128,7 +128,7 @@ impl House {
         panic!("it ended before that happened");
     }
 
-    /// Waits until everything waits for people, and returns the oldest question.
+    /// Waits until every program waits for people, and returns the oldest question.
     pub(crate) async fn question(&self, execution: ExecutionId) -> Question {
         self.until(execution, |event| matches!(event, Event::Paused { .. })).await;
         let state = self.engine.look_up(execution).await.unwrap().state;

@@ -1,4 +1,4 @@
-//! Exec-servers that are running, and what tests of them need.
+//! Running exec-servers, and helpers for their tests.
 
 use client::exec_server::{
     ExecServerClient, ExecServerEvent, ProcessEvents, RemoteExecServerConnectArgs,
@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 pub(crate) const AIRLOCK: &str = env!("CARGO_BIN_EXE_airlock");
 
-/// The codex that was recorded.
+/// The version of codex that was recorded.
 const CODEX: &str = "@openai/codex@0.166.0";
 
 pub(crate) fn conformance(file: &str) -> PathBuf {
@@ -33,12 +33,13 @@ fn skipped(why: &str) {
     eprintln!("SKIPPED, NOT PASSED: {why}");
 }
 
-/// What the machine of the recordings had set, and what it had not: processes inherit from it.
+/// The environment of the machine of the recordings: variables that were set, and others that were not. Processes
+/// inherit it.
 const SET: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("SHELL", "/bin/bash")];
 const UNSET: [&str; 8] =
     ["LC_ALL", "LC_CTYPE", "LOGNAME", "TEMP", "TMP", "TMPDIR", "USER", "USERNAME"];
 
-/// Runs a script; `None` where there is no node.
+/// Runs a script; `None` if node is not installed.
 pub(crate) fn node(words: &[&str]) -> Option<Output> {
     let mut command = command("node");
     for name in UNSET {
@@ -56,7 +57,7 @@ pub(crate) fn bash(script: &Path, words: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// The real codex, installed once under target/; `None` where it cannot be had.
+/// The real codex, installed once under target/; `None` if it cannot be installed.
 pub(crate) fn codex() -> Option<String> {
     let target = Path::new(AIRLOCK).ancestors().nth(2).unwrap();
     let folder = target.join("codex-cli");
@@ -103,7 +104,7 @@ impl Served {
 }
 
 impl Served {
-    /// How many descriptors the server has open, and how many processes are below it.
+    /// The number of the server's open descriptors, and of the processes below it.
     pub(crate) fn descriptors_and_children(&self) -> (usize, usize) {
         let own = self.child.id();
         let n_open = std::fs::read_dir(format!("/proc/{own}/fd")).unwrap().count();
@@ -129,7 +130,7 @@ impl Drop for Served {
     }
 }
 
-/// An exec-server over stdio, spoken to in raw messages.
+/// An exec-server over stdio, driven with raw messages.
 pub(crate) struct Stdio {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
@@ -142,14 +143,14 @@ impl Stdio {
         Self::start_with(words, &[])
     }
 
-    /// One that has these variables, greeted in today's dialect.
+    /// A server with these variables, greeted in today's dialect.
     pub(crate) fn greeted(env: &[(&str, &str)]) -> Self {
         let mut server = Self::start_with(&[], env);
         server.greet(json!({"clientName": "test", "resumeSessionId": null})).unwrap();
         server
     }
 
-    /// One that has these variables.
+    /// A server with these variables.
     pub(crate) fn start_at(words: &[&str], env: &[(&str, &str)]) -> Self {
         Self::start_with(words, env)
     }
@@ -171,14 +172,14 @@ impl Stdio {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// Says hello.
+    /// Sends the greeting.
     pub(crate) fn greet(&mut self, params: Value) -> Result<Value, (i64, String)> {
         let answer = self.ask("initialize", params)?;
         self.send(&json!({"method": "initialized"}));
         Ok(answer)
     }
 
-    /// Asks and waits for the answer; notifications that come before it are kept.
+    /// Sends a request and waits for the answer; notifications that arrive before it are queued.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, (i64, String)> {
         self.n_asked += 1;
         let id = self.n_asked;
@@ -198,7 +199,7 @@ impl Stdio {
         }
     }
 
-    /// The next notification that was kept or comes.
+    /// The next notification, from the queue or from the server.
     pub(crate) fn note(&mut self) -> Value {
         if self.notes.is_empty() { self.next() } else { self.notes.remove(0) }
     }
@@ -213,13 +214,13 @@ impl Stdio {
 impl Drop for Stdio {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // Whoever did not read everything must not keep it.
+        // A server with unread output must not outlive its test.
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 }
 
-/// Waits until a process is gone.
+/// Waits until a process has ended.
 pub(crate) async fn gone(pid: i32) {
     for _ in 0..3_000 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -231,7 +232,7 @@ pub(crate) async fn gone(pid: i32) {
     panic!("{pid} is still there");
 }
 
-/// A way to a server that can be cut.
+/// A proxy to a server, whose connection can be cut.
 pub(crate) struct Proxy {
     pub(crate) url: String,
     scissors: Arc<Notify>,
@@ -259,13 +260,13 @@ impl Proxy {
         Self { url, scissors, _accepting: accepting }
     }
 
-    /// Cuts the connection that is there.
+    /// Cuts the current connection.
     pub(crate) fn cut(&self) {
         self.scissors.notify_one();
     }
 }
 
-/// What the server says to somebody who wants a WebSocket.
+/// The server's response to a WebSocket upgrade.
 pub(crate) fn upgrade(url: &str, more: &[(&str, &str)]) -> String {
     let rest = url.strip_prefix("ws://").unwrap();
     let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -287,7 +288,7 @@ pub(crate) fn upgrade(url: &str, more: &[(&str, &str)]) -> String {
     String::from_utf8_lossy(&start[9..12]).into_owned()
 }
 
-/// Servers for `http/request`, one with TLS. Dropping it ends them.
+/// Servers for `http/request`, one of them with TLS. Dropping it ends them.
 pub(crate) struct Sites {
     child: Child,
     pub(crate) http: String,
@@ -295,7 +296,7 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
-    /// `None` where there is no node.
+    /// Starts the servers; `None` if node is not installed.
     pub(crate) fn start() -> Option<Self> {
         let script = conformance("https.mjs");
         let node =
@@ -325,7 +326,7 @@ pub(crate) async fn connected(server: &Served) -> ExecServerClient {
     ExecServerClient::connect_websocket(args).await.unwrap()
 }
 
-/// Hears a process to its end: all it said, and its code.
+/// Collects the events of a process to its end: all of its output, and its exit code.
 pub(crate) async fn heard(events: &mut ProcessEvents, process_id: &str) -> (Vec<u8>, i32) {
     let (mut said, mut code) = (vec![], None);
     while let Some(event) = events.next().await {
@@ -342,7 +343,7 @@ pub(crate) async fn heard(events: &mut ProcessEvents, process_id: &str) -> (Vec<
     panic!("the connection ended before {process_id} did");
 }
 
-/// A WebSocket, spoken to in raw messages. Dropping it cuts it.
+/// A WebSocket, driven with raw messages. Dropping it cuts the connection.
 pub(crate) struct Raw {
     socket: tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<TcpStream>>,
     n_asked: i64,
@@ -355,14 +356,14 @@ impl Raw {
         Self { socket, n_asked: 0, notes: vec![] }
     }
 
-    /// Says hello.
+    /// Sends the greeting.
     pub(crate) async fn greet(&mut self, params: Value) -> Value {
         let answer = self.ask("initialize", params).await;
         self.send(&json!({"method": "initialized"}).to_string()).await;
         answer
     }
 
-    /// Says hello to a session that may not know yet that its last client is gone.
+    /// Greets a session whose last client may still seem connected to the server.
     pub(crate) async fn greet_again(&mut self, params: Value) -> Value {
         /// The session is in use.
         const ATTACHED: i64 = -32_010;
@@ -375,7 +376,7 @@ impl Raw {
         }
     }
 
-    /// Asks and waits for what comes of it; notifications before it are kept.
+    /// Sends a request and waits for the answer; notifications that arrive before it are queued.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.answer(method, params).await;
         assert_eq!(answer["error"], Value::Null);
@@ -395,7 +396,7 @@ impl Raw {
         }
     }
 
-    /// The next notification that was kept or comes.
+    /// The next notification, from the queue or from the server.
     pub(crate) async fn note(&mut self) -> Value {
         if self.notes.is_empty() { self.next().await.unwrap() } else { self.notes.remove(0) }
     }
@@ -404,13 +405,13 @@ impl Raw {
         self.socket.send(Message::Text(text.into())).await.unwrap();
     }
 
-    /// Shuts down the sending direction of the connection without a closing message; what comes stays unread.
+    /// Shuts down the sending direction of the connection without a Close frame; incoming messages stay unread.
     pub(crate) async fn close_write(&mut self) {
         use tokio::io::AsyncWriteExt as _;
         self.socket.get_mut().shutdown().await.unwrap();
     }
 
-    /// The next message; none when the server has left.
+    /// The next message; `None` once the server has closed the connection.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             match self.socket.next().await?.ok()? {
@@ -422,7 +423,7 @@ impl Raw {
     }
 }
 
-/// What a listener says on stdout and on stderr until it is ready.
+/// The text that a listener prints to stdout and to stderr until it is ready.
 pub(crate) fn announced(words: &[&str]) -> (String, String) {
     let mut child = command(AIRLOCK)
         .args(["exec-server", "--listen", "ws://127.0.0.1:0"])
@@ -433,7 +434,7 @@ pub(crate) fn announced(words: &[&str]) -> (String, String) {
         .unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    // The other stream was told first.
+    // The listener wrote to stderr first.
     child.kill().unwrap();
     let said = child.wait_with_output().unwrap().stderr;
     (url.trim().to_owned(), String::from_utf8(said).unwrap())

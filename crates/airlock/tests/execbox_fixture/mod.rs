@@ -1,4 +1,4 @@
-//! An execbox host of a hundred lines: it talks to `airlock runner`, and every line that passes can be seen.
+//! An execbox host of a hundred lines: it drives `airlock runner`, and tests can see every line.
 
 mod tools;
 
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tools::Answer;
 
-/// Longest wait for anything: reached only by a runner that hangs.
+/// The longest wait for anything. Only a runner that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The binary, without what the environment might tell it.
+/// The binary, without Airlock's variables in its environment.
 #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
 pub(crate) fn airlock(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
@@ -23,7 +23,7 @@ pub(crate) fn airlock(words: &[&str]) -> Command {
     command
 }
 
-/// One channel to an `airlock runner` of its own. Dropping it kills the runner.
+/// One channel to its own `airlock runner`. Dropping it kills the runner.
 pub(crate) struct Host {
     child: Child,
     to_runner: Arc<Mutex<ChildStdin>>,
@@ -36,7 +36,7 @@ impl Host {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (lines, from_runner) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        // Ends with the child's output.
+        // The thread ends with the child's output.
         std::thread::spawn(move || {
             stdout.lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
         });
@@ -44,7 +44,7 @@ impl Host {
         Self { child, to_runner, from_runner }
     }
 
-    /// The runner's process number.
+    /// The runner's process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -80,7 +80,7 @@ impl Host {
         serde_json::from_str(&self.next_line()).unwrap()
     }
 
-    /// The next message of this type; those before it are passed over.
+    /// The next message of this type; earlier ones are discarded.
     pub(crate) fn until(&self, kind: &str) -> Value {
         loop {
             let message = self.next();
@@ -114,7 +114,7 @@ impl Host {
         }
     }
 
-    /// Closes the channel; the runner's exit code.
+    /// Closes the channel and returns the runner's exit code.
     pub(crate) fn leave(mut self) -> Option<i32> {
         self.kill_input();
         self.child.wait().unwrap().code()
@@ -128,18 +128,18 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // One that has ended already cannot be killed.
+        // A runner that has already ended cannot be killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A runner that is gone says so by its silence.
+/// Errors are ignored: a runner that has ended sends no further messages, which tests notice.
 fn send(to: &Mutex<ChildStdin>, line: &str) {
     let _ = to.lock().unwrap().write_all(format!("{line}\n").as_bytes());
 }
 
-/// A message as a value. Log lines may have half a surrogate pair, which is no text of ours: it becomes U+FFFD.
+/// Parses a message. Log lines may contain half a surrogate pair, which a Rust string cannot hold: it becomes U+FFFD.
 fn whole_text(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|_| {
         let is_half = |digits: &str| {

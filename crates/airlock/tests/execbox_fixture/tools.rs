@@ -1,8 +1,8 @@
-//! The tools of a host that has few.
+//! The few tools of the test host.
 
 use serde_json::{Value, json};
 
-/// What a host does about a call.
+/// How a host answers a call.
 pub(super) enum Answer {
     Now(String),
     Never,
@@ -17,7 +17,7 @@ pub(super) fn manifests() -> Value {
     }])
 }
 
-/// `input` is the argument's JSON, which is passed on as text: it may hold what our strings cannot.
+/// `input` is the argument's JSON. It is passed on as text, because it may contain what Rust strings cannot.
 pub(super) fn call(tool: &str, input: &str) -> Answer {
     match tool {
         "echo" => Answer::Now(format!(r#"{{"got":{input}}}"#)),

@@ -1,4 +1,4 @@
-//! A real OpenID Connect server (npm `oidc-provider`), and a browser of a hundred lines that agrees to everything.
+//! A real OpenID Connect server (npm `oidc-provider`), and a browser of a hundred lines that consents to everything.
 
 use crate::npm;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// More pages than that is a circle.
+/// More pages than this mean a redirect loop.
 const PAGES_MAX: usize = 20;
 
 /// A running server. Dropping it ends it.
@@ -19,7 +19,7 @@ pub(crate) struct Issuer {
 }
 
 impl Issuer {
-    /// One whose tokens are for `resource` and live for so many seconds.
+    /// A server whose tokens are for `resource` and expire after this many seconds.
     #[expect(clippy::disallowed_methods, reason = "dropping the server ends this child")]
     pub(crate) fn start(port: u16, seconds: u32, resource: &str) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/issuer/provider.mjs");
@@ -40,39 +40,39 @@ impl Issuer {
         json(self.port, "/count")["refreshes"].as_u64().unwrap()
     }
 
-    /// Every token and code that it ever gave out.
+    /// Every token and code that it ever issued.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let told = json(self.port, "/secrets");
         told.as_array().unwrap().iter().map(|secret| secret.as_str().unwrap().to_owned()).collect()
     }
 
-    /// Whether somebody came to this path.
+    /// Whether the server received a request to this path.
     pub(crate) fn heard(&self, path: &str) -> bool {
         let path: String = path.bytes().map(|byte| format!("%{byte:02X}")).collect();
         json(self.port, &format!("/heard?path={path}"))["heard"] == true
     }
 
-    /// Whom it finds at an address that is not on this machine.
+    /// Makes it resolve `name`, which is not on this machine, to `at`.
     pub(crate) fn finds(&self, name: &str, at: &str) {
         json(self.port, &format!("/finds?name={name}&at={at}"));
     }
 
-    /// Takes back everything that was granted.
+    /// Revokes every grant.
     pub(crate) fn revoke_all(&self) {
         json(self.port, "/revoke-all");
     }
 
-    /// Forgets whoever introduced themselves, as servers do that keep them in memory and are started anew.
+    /// Forgets its dynamically registered clients, as a restarted server does that holds them in memory.
     pub(crate) fn forget_clients(&self) {
         json(self.port, "/forget-clients");
     }
 
-    /// Whether it gives out no tokens for a while.
+    /// Sets whether it temporarily issues no tokens.
     pub(crate) fn is_troubled(&self, troubled: bool) {
         json(self.port, if troubled { "/trouble?on=1" } else { "/trouble?on=0" });
     }
 
-    /// Whether its person says no from now on.
+    /// Sets whether its person refuses consent from now on.
     pub(crate) fn refuses(&self, refuses: bool) {
         json(self.port, if refuses { "/refuse?on=1" } else { "/refuse?on=0" });
     }
@@ -85,17 +85,17 @@ impl Drop for Issuer {
     }
 }
 
-/// A port that nobody listens at.
+/// A port on which no server listens.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Whether the server at `port` knows a token.
+/// Whether the server at `port` considers a token valid.
 pub(crate) fn is_valid(port: u16, token: &str) -> bool {
     json(port, &format!("/valid?token={token}"))["valid"] == true
 }
 
-/// What a token allows.
+/// The scopes of a token.
 pub(crate) fn scopes(port: u16, token: &str) -> Vec<String> {
     let told = json(port, &format!("/valid?token={token}"))["scopes"].clone();
     told.as_str().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
@@ -106,7 +106,7 @@ fn json(port: u16, path: &str) -> Value {
     serde_json::from_str(&page.body).unwrap_or_else(|_| panic!("{path} says {}", page.body))
 }
 
-/// Cookies, and the patience to follow redirects and send forms.
+/// A browser with cookies, which follows redirects and submits forms.
 #[derive(Default)]
 pub(crate) struct Browser {
     cookies: BTreeMap<String, String>,
@@ -119,7 +119,7 @@ struct Page {
 }
 
 impl Browser {
-    /// Goes to an address and agrees to everything, until it is led to `home`: where. None where it never is.
+    /// Opens an address and consents to everything until it is redirected to `home`. Returns that address, or `None`.
     pub(crate) fn visit(&mut self, url: &str, home: &str) -> Option<String> {
         let (mut url, mut form) = (url.to_owned(), None::<String>);
         for _ in 0..PAGES_MAX {
@@ -151,7 +151,7 @@ impl Browser {
     }
 }
 
-/// Where the first form of a page goes, and with what.
+/// The target and the fields of a page's first form.
 fn filled(html: &str) -> Option<(String, String)> {
     let value = |tag: &str, name: &str| {
         let rest = tag.split_once(&format!("{name}=\""))?.1;

@@ -1,4 +1,4 @@
-//! A follower of one execution, which connects to the next server when the present one is gone.
+//! A follower of one execution, which connects to the next server when the present one has ended.
 
 use super::{CurrentServer, PATIENCE};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Follows an execution to its end, or until `is_over`: every entry in the order in which it came.
+/// Follows an execution to its end, or until `is_over`. Returns every entry in the order of arrival.
 pub(crate) fn follow(server: &CurrentServer, execution: &str, is_over: &AtomicBool) -> Vec<Value> {
     let mut heard: Vec<Value> = vec![];
     while !is_over.load(Ordering::SeqCst) {
@@ -35,7 +35,7 @@ fn read_stream(
     let path = format!("/api/executions/{execution}/events");
     stream.write_all(client.head("GET", &path, &headers, 0).as_bytes())?;
     for line in BufReader::new(stream).lines() {
-        // A line that broke off is no entry: it comes again.
+        // An incomplete line is not an entry: the server sends it again.
         if let Some(entry) =
             line?.strip_prefix("data: ").and_then(|json| serde_json::from_str(json).ok())
         {

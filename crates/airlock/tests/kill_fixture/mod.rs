@@ -1,5 +1,5 @@
-//! What a server meets that is stopped again and again: an upstream that logs every request, a person who answers, and
-//! followers that reconnect.
+//! The environment of a server that is stopped repeatedly: an upstream that logs every request, a person who answers,
+//! and followers that reconnect.
 
 mod follower;
 mod person;
@@ -16,10 +16,10 @@ use std::net::TcpStream;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Longest wait for anything: reached only when something is lost.
+/// The longest wait for anything. It is reached only if something is lost.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The present server, for those who outlive it.
+/// The present server, for the threads that outlive it.
 #[derive(Default)]
 pub(crate) struct CurrentServer(Mutex<Option<Client>>);
 
@@ -33,7 +33,7 @@ impl CurrentServer {
     }
 }
 
-/// Sends a request to a server that may be killed meanwhile: the execution it is about, and the body.
+/// Sends a request to a server that may be killed meanwhile. Returns the execution that it concerns, and the body.
 pub(crate) fn attempt(
     client: &Client,
     method: &str,
@@ -52,7 +52,7 @@ pub(crate) fn attempt(
     Some((id.map(str::to_owned), serde_json::from_str(body).ok()?))
 }
 
-/// Randomness that a failed run can repeat: `AIRLOCK_SEED`.
+/// Randomness that is repeatable: `AIRLOCK_SEED` sets the seed.
 pub(crate) struct Dice(u64);
 
 impl Dice {

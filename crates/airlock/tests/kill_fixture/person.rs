@@ -1,4 +1,4 @@
-//! A person who approves everything, and who asks the upstream before deciding about a call in doubt.
+//! A person who approves everything, and who queries the upstream before deciding about a call in doubt.
 
 use super::{CurrentServer, Dice, Upstream, attempt};
 use crate::server_fixture::Client;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) struct Person<'a> {
     pub(crate) upstream: &'a Upstream,
     pub(crate) dice: Mutex<Dice>,
-    /// Requests that had arrived when this person said to try again, and how often.
+    /// The requests that had arrived when this person chose to retry them, and how often.
     pub(crate) retried: Mutex<BTreeMap<String, u32>>,
     pub(crate) n_approvals: AtomicU64,
     pub(crate) n_in_doubt: AtomicU64,
@@ -39,7 +39,7 @@ impl<'a> Person<'a> {
                     self.answer(&client, listed["executionId"].as_str().unwrap_or_default());
                 }
             }
-            // A test that asks without a pause uses up the ports of the machine.
+            // A test that polls without a pause exhausts the machine's ports.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -54,7 +54,7 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// What to say: nothing about an approval, and a choice about a call in doubt.
+    /// The content of an answer: empty for an approval, a choice for a call in doubt.
     fn content(&self, asked: &Value) -> Value {
         let schema = &asked["interaction"]["requestedSchema"];
         if !schema["properties"]["choice"].is_object() {
@@ -66,7 +66,7 @@ impl<'a> Person<'a> {
         if !self.upstream.has(id) {
             return json!({ "choice": "retry" });
         }
-        // Seldom, somebody says "try again" about a request that had arrived: then it may come twice.
+        // Occasionally the person retries a request that had arrived: then it may arrive twice.
         if self.dice.lock().unwrap().below(8) == 0 {
             *self.retried.lock().unwrap().entry(id.to_owned()).or_insert(0) += 1;
             return json!({ "choice": "retry" });

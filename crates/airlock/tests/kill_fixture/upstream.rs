@@ -1,5 +1,5 @@
-//! The API that the programs call. It logs every request with its id, and takes one connection after the other: a
-//! question about a request is answered when every earlier request is in the log.
+//! The API that the programs call. It logs every request with its id, and handles one connection after the other: a
+//! query about a request is answered after every earlier request is in the log.
 
 use super::PATIENCE;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ impl Upstream {
         // It ends with the process: it holds nothing but a port.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A server that was killed meanwhile hears nothing.
+                // A server that was killed meanwhile receives no answer.
                 let _ = answer(stream, &url, &log);
             }
         });
@@ -48,9 +48,9 @@ impl Upstream {
         text.ends_with("true")
     }
 
-    /// How often each request arrived.
+    /// The number of times that each request arrived.
     pub(crate) fn requests(&self) -> BTreeMap<String, u32> {
-        // What was sent before is in the log then.
+        // This query returns after every earlier request is in the log.
         self.has("nothing");
         self.requests.lock().unwrap().clone()
     }

@@ -1,5 +1,5 @@
-//! What the conformance suites call: tools, resources and prompts with fixed names that no product has.
-//! They stand where our own handler stands, behind the same HTTP side.
+//! The tools, resources and prompts that the conformance suites call, with fixed names that no product has. They
+//! replace our own handler behind the same HTTP layer.
 
 mod needed;
 mod tools;
@@ -16,7 +16,7 @@ pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fixture;
 
-/// A value as one of rmcp's types.
+/// Converts a value into one of rmcp's types.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
@@ -131,7 +131,7 @@ impl ServerHandler for Fixture {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         match context.protocol_version() {
-            // The newest revision has a level in each request instead.
+            // In the newest revision, each request names a level instead.
             Some(version) if version >= ProtocolVersion::V_2026_07_28 => {
                 Err(ErrorData::method_not_found::<SetLevelRequestMethod>())
             }

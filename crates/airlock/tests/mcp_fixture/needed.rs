@@ -1,4 +1,4 @@
-//! Tools that need something of the client before they can answer.
+//! Tools that need input from the client before they can answer.
 
 use super::read;
 use rmcp::model::*;
@@ -28,7 +28,7 @@ pub(super) fn prompt() -> InputRequiredResult {
     InputRequiredResult::from_input_requests(read(json!({ "user_context": request })))
 }
 
-/// What each tool needs, round by round; a state where it keeps one.
+/// The input that each tool needs, round by round, and its state, if it has one.
 fn rounds(tool: &str, context: &RequestContext<RoleServer>) -> (Vec<Value>, bool) {
     let name = form("What is your name?", "name", "string");
     match tool {

@@ -1,4 +1,4 @@
-//! The suites' tools.
+//! The tools that the suites call.
 
 use super::{PNG, read};
 use rmcp::model::*;
@@ -135,7 +135,7 @@ pub(super) async fn call(
 
 #[expect(deprecated, reason = "older revisions have logging")]
 async fn log(context: &RequestContext<RoleServer>) {
-    // Since 2026-07-28 a request that names no level wants no log.
+    // Since 2026-07-28, a request without a level receives no log.
     let meta = serde_json::to_value(&context.meta).unwrap();
     let is_new = context.protocol_version().is_some_and(|v| v >= ProtocolVersion::V_2026_07_28);
     if is_new && meta["io.modelcontextprotocol/logLevel"].is_null() {

@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 8] = [
     ("tokens.mjs", include_str!("tokens.mjs")),
 ];
 
-/// A folder with everything installed; `None` where there is no npm.
+/// A folder with everything installed; `None` if npm is not available.
 pub(crate) fn installed() -> Option<PathBuf> {
     if command("npm").arg("--version").stdout(Stdio::null()).status().is_err() {
         #[expect(clippy::print_stderr, reason = "a skipped check must not look like a passed one")]
@@ -28,7 +28,7 @@ pub(crate) fn installed() -> Option<PathBuf> {
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-node");
     fs::create_dir_all(&folder).unwrap();
-    // Tests run side by side, and other checkouts may share the folder.
+    // Tests run concurrently, and other checkouts may share the folder.
     let lock = File::create(folder.join("install.lock")).unwrap();
     lock.lock().unwrap();
     for (name, text) in FILES {
@@ -48,10 +48,10 @@ pub(crate) fn installed() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Codex as its makers publish it, in a folder of its own: it is large, and one test needs it.
+/// Codex as published, in a separate folder: it is large, and one test needs it.
 const CODEX: &str = "@openai/codex@0.169.0";
 
-/// Codex's launcher; `None` where it cannot be installed.
+/// Codex's launcher; `None` if it cannot be installed.
 pub(crate) fn codex() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-codex");
     fs::create_dir_all(&folder).unwrap();
@@ -79,7 +79,7 @@ pub(crate) fn codex() -> Option<PathBuf> {
     Some(folder.join("node_modules/@openai/codex/bin/codex.js"))
 }
 
-/// A node that is new enough for all of it.
+/// A node that is recent enough for all of them.
 pub(crate) fn node(folder: &Path) -> Command {
     command(folder.join("node_modules/node/bin/node"))
 }

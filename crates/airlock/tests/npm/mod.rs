@@ -1,10 +1,10 @@
-//! Servers of others, which `cargo xtask packages` installs under `target/`.
+//! Third-party servers, which `cargo xtask packages` installs under `target/`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A file of an installed package.
+/// The path of a file of an installed package.
 pub(crate) fn file(path: &str) -> PathBuf {
     let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/npm/node_modules");
     let file = modules.join(path);
@@ -18,7 +18,7 @@ pub(crate) struct HttpServer {
     pub(crate) url: String,
 }
 
-/// Starts the everything server over streamable HTTP on a port that is free.
+/// Starts the everything server over streamable HTTP on a free port.
 #[expect(clippy::disallowed_methods, reason = "dropping the server ends this child")]
 pub(crate) fn http_server(script: &Path) -> HttpServer {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn http_server(script: &Path) -> HttpServer {
     let mut command = Command::new("node");
     command.arg(script).arg("streamableHttp").env("PORT", port.to_string());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // It says when it listens, and must be heard for as long as it lives.
+    // The server announces on stderr when it listens. Its stderr must be read as long as it runs.
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     while let Some(Ok(line)) = lines.next() {
         if line.contains("listening") {

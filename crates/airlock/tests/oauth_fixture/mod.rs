@@ -1,4 +1,4 @@
-//! An API that wants tokens, the server that gives them, and a server of ours that gets them.
+//! An API that requires tokens, the server that issues them, and an Airlock server that obtains them.
 
 use crate::echo::Echo;
 use crate::issuer::{self, Browser, Issuer};
@@ -6,7 +6,7 @@ use crate::server_fixture::{Answer, Client, Served, good, wait_for};
 use crate::traces::{unseen, unseen_below};
 use serde_json::{Value, json};
 
-/// A guarded API, its authorization server, and a server of ours with a connection to it.
+/// A protected API, its authorization server, and an Airlock server with a connection to it.
 pub(crate) struct House {
     pub(crate) api: Echo,
     pub(crate) issuer: Issuer,
@@ -15,14 +15,14 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// Tokens live for so many seconds; `oauth` is what the connection says.
+    /// Tokens expire after this many seconds; `oauth` configures the connection.
     pub(crate) fn new(seconds: u32, oauth: Value) -> Self {
         let house = Self::open(seconds, &[]);
         house.connect("things", oauth);
         house
     }
 
-    /// The same without a connection, and with more words for the server.
+    /// The same without a connection, and with additional arguments for the server.
     pub(crate) fn open(seconds: u32, more: &[&str]) -> Self {
         let port = issuer::free_port();
         let api = Echo::guarded(Some(Box::new(move |token| issuer::is_valid(port, token))));
@@ -48,7 +48,7 @@ impl House {
         self.served.client("admin")
     }
 
-    /// The same server after `kill -9`, at the same place.
+    /// Starts the same server after `kill -9`, at the same address.
     pub(crate) fn again(self) -> Self {
         let Self { api, issuer, served, dir } = self;
         let listen = served.url.strip_prefix("http://").unwrap().to_owned();
@@ -57,7 +57,7 @@ impl House {
         Self { api, issuer, served, dir }
     }
 
-    /// Agrees at the authorization server; where it sends the browser back to.
+    /// Consents at the authorization server. Returns the address to which it redirects the browser.
     pub(crate) fn agree(&self, url: &str) -> String {
         Browser::default().visit(url, &self.served.url).unwrap()
     }
@@ -68,7 +68,7 @@ impl House {
             .get(url.strip_prefix(&self.served.url).unwrap_or_else(|| panic!("it leads to {url}")))
     }
 
-    /// Nothing that the issuer gave out is anywhere but with the API.
+    /// Asserts that the issuer's secrets reached the API only.
     pub(crate) fn told_nobody(self) {
         let secrets = self.issuer.secrets();
         assert!(!secrets.is_empty(), "something was given out");
@@ -92,7 +92,7 @@ pub(crate) fn parameter(url: &str, name: &str) -> String {
     found.unwrap_or_else(|| panic!("no {name} in {url}")).to_owned()
 }
 
-/// What an execution returned, once it has.
+/// The result of an execution, once it has one.
 #[track_caller]
 pub(crate) fn result(client: &Client, execution: &str) -> Value {
     wait_for(|| {
@@ -101,7 +101,7 @@ pub(crate) fn result(client: &Client, execution: &str) -> Value {
     })
 }
 
-/// Somebody who agrees to whatever an execution asks, until it ends: what it returned, and how often it asked.
+/// Consents to every request of an execution until it ends. Returns its result and the number of requests.
 pub(crate) fn agreed(house: &House, agent: &Client, execution: &str) -> (Value, usize) {
     let mut seen: Vec<String> = vec![];
     loop {

@@ -1,4 +1,4 @@
-//! The real binary in a real terminal: somebody types, and sees what a person would see.
+//! The real binary in a real terminal: a test types, and reads what a person would see.
 
 use bytes::Bytes;
 use processes::{
@@ -9,16 +9,16 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// A test that waits longer waits for something that never comes.
+/// The longest wait for output. It is reached only if the output never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A house for terminals.
+/// A process spawner for terminals.
 pub(crate) fn house() -> ProcessSpawner {
     let program = SelfProgram::At(env!("CARGO_BIN_EXE_airlock").into());
     ProcessSpawner::start(&Config { program, ..Default::default() }).unwrap()
 }
 
-/// A verb in a terminal.
+/// A verb that runs in a terminal.
 pub(crate) struct Terminal {
     process: Process,
     changes: processes::OutputChanges,
@@ -28,7 +28,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the binary in a terminal of this many columns, with nothing in its environment but this.
+    /// Starts the binary in a terminal of this many columns, with only these variables in its environment.
     pub(crate) async fn open(
         house: &ProcessSpawner,
         columns: u16,
@@ -62,7 +62,7 @@ impl Terminal {
         Self { process, changes, after: 0, code: None, text: String::new() }
     }
 
-    /// Reads on until this stands on the terminal, and forgets what stood before its end.
+    /// Reads until the terminal has shown this text, and discards the output up to its end.
     pub(crate) async fn sees(&mut self, wanted: &str) {
         while !self.text.contains(wanted) {
             assert!(self.next().await, "it ended without {wanted:?}: {:?}", self.text);
@@ -71,13 +71,13 @@ impl Terminal {
         self.text = rest.to_owned();
     }
 
-    /// Types something.
+    /// Types a text.
     pub(crate) async fn types(&self, text: &str) {
         let room = self.process.input_room(text.len()).await;
         self.process.write(Bytes::copy_from_slice(text.as_bytes()), room).unwrap();
     }
 
-    /// Reads to the end; the exit code.
+    /// Reads to the end, and returns the exit code.
     pub(crate) async fn ends(&mut self) -> i32 {
         while self.next().await {}
         self.code.expect("the exit comes before the end")

@@ -1,4 +1,4 @@
-//! A client of the REPL that trusts nobody: every frame it receives is held against the published schemas.
+//! A client of the REPL that trusts no frame: it validates each against the published schemas.
 
 use crate::server_fixture::Served;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-/// Longest wait for anything: reached only by a server that hangs.
+/// The longest wait for anything. Only a server that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn conformance(file: &str) -> PathBuf {
@@ -55,9 +55,9 @@ fn schemas() -> &'static HashMap<String, Validator> {
 pub(crate) struct Spoken {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     n_asked: u64,
-    /// What the server said of itself.
+    /// The handshake that the server sent.
     pub(crate) handshake: Value,
-    /// Frames that nobody has waited for yet.
+    /// Frames that have arrived and were not requested yet.
     unread: Vec<Value>,
 }
 
@@ -74,7 +74,7 @@ impl Spoken {
         spoken
     }
 
-    /// The next frame, checked.
+    /// The next frame, validated.
     pub(crate) async fn next(&mut self) -> Value {
         if !self.unread.is_empty() {
             return self.unread.remove(0);
@@ -82,7 +82,7 @@ impl Spoken {
         self.receive().await.expect("the connection is open")
     }
 
-    /// The next frame from the socket; none where it is closed.
+    /// The next frame from the socket; `None` if it is closed.
     pub(crate) async fn receive(&mut self) -> Option<Value> {
         loop {
             let heard = tokio::time::timeout(PATIENCE, self.socket.next()).await.unwrap();
@@ -94,7 +94,7 @@ impl Spoken {
         }
     }
 
-    /// Sends a request under a new id, which is returned.
+    /// Sends a request under a new id, and returns the id.
     pub(crate) async fn send(&mut self, mut request: Value) -> String {
         self.n_asked += 1;
         let id = format!("r{}", self.n_asked);
@@ -103,7 +103,7 @@ impl Spoken {
         id
     }
 
-    /// The first frame under that id; others are kept for later.
+    /// The first frame with this id; others are queued.
     pub(crate) async fn answer(&mut self, id: &str) -> Value {
         if let Some(at) = self.unread.iter().position(|frame| frame["id"] == id) {
             return self.unread.remove(at);
@@ -133,7 +133,7 @@ impl Spoken {
         frame["value"].as_str().map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
     }
 
-    /// A frame of that type, whoever it is for.
+    /// The next frame of this type, for any request.
     pub(crate) async fn of_type(&mut self, kind: &str) -> Value {
         if let Some(at) = self.unread.iter().position(|frame| frame["type"] == kind) {
             return self.unread.remove(at);

@@ -1,4 +1,4 @@
-//! Servers that stop, die and come back.
+//! Servers that stop, die and start again.
 
 use super::{fresh, lines, message};
 use crate::server_fixture::{Served, read};
@@ -73,7 +73,7 @@ fn a_call_that_may_have_run_is_asked_about() {
     let (dir, served) = fresh(&[]);
     let client = served.client("run");
     let file = served.data_dir.join("demo-append.txt");
-    // Opening a pipe that nobody reads takes for ever: the tool is at work until the server dies.
+    // Opening a pipe without a reader blocks for ever: the tool runs until the server dies.
     make_pipe(&file);
     let paused = client.execute("return await tools.demo.append({ line: 'once' })");
     let (id, run) = (paused.question(), paused.execution());
@@ -104,8 +104,8 @@ fn make_pipe(path: &Path) {
     assert!(made.success());
 }
 
-/// A data directory as `kill -9` leaves it between an accept and the call: the journal of a real server up to the dispatch, in
-/// a directory of its own. Accept and dispatch are one append, so no crash falls between these two entries.
+/// A data directory as `kill -9` leaves it between an accept and the call: the journal of a real server up to the
+/// dispatch, in a new directory. Accept and dispatch are one append, so no crash falls between these two entries.
 async fn cut_behind_the_dispatch(from: &Path, to: &Path, execution: &str) {
     let (whole, cut) = (SqliteStore::open(from).unwrap(), SqliteStore::open(to).unwrap());
     let execution = execution.parse().unwrap();

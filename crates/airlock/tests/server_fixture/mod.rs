@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest wait for anything: reached only by a server that hangs.
+/// The longest wait for anything. Only a server that hangs reaches it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The administrator's secret in the environment of every server here.
+/// The administrator's secret in the environment of every test server.
 pub(crate) const ENVIRONMENT_SECRET: &str = "from-the-environment-0123456789-abcdef";
 
 /// A running `airlock serve`. Dropping it kills it.
@@ -21,12 +21,12 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts a server with the demonstration tools on a port of its own.
+    /// Starts a server with the demonstration tools on its own port.
     pub(crate) fn start(data_dir: &Path, more: &[&str]) -> Self {
         Self::begin(data_dir, more, airlock(&["serve"]), Stdio::null())
     }
 
-    /// The same where the agent may answer, as in Executor: the server permits it, and so does the token `run`.
+    /// The same, and the agent may answer, as in Executor: the server permits it, and so does the token `run`.
     pub(crate) fn with_model_answers(data_dir: &Path, more: &[&str]) -> Self {
         let more: Vec<_> = ["--answers", "model"].iter().chain(more).copied().collect();
         let served = Self::start(data_dir, &more);
@@ -34,7 +34,7 @@ impl Served {
         served
     }
 
-    /// Lets whoever has the token `run` answer, as far as the server permits it.
+    /// Lets clients with the token `run` answer, as far as the server permits it.
     pub(crate) fn let_model_answer(&self) {
         let json = [("Content-Type", "application/json")];
         let body = r#"{"answers":"model"}"#;
@@ -42,7 +42,7 @@ impl Served {
         assert_eq!(changed.status, 200, "{changed:?}");
     }
 
-    /// The same, with everything that it could log going to a file, and with a secret in its environment.
+    /// The same, with all log messages in a file, and with a secret in its environment.
     pub(crate) fn telling(
         data_dir: &Path,
         more: &[&str],
@@ -54,7 +54,7 @@ impl Served {
         Self::begin(data_dir, more, command, log.into())
     }
 
-    /// The same, with a place for what it logs and one variable more in its environment.
+    /// The same, with a destination for its log and one additional variable in its environment.
     pub(crate) fn start_with(
         data_dir: &Path,
         more: &[&str],
@@ -78,12 +78,12 @@ impl Served {
         Self::begin_in(data_dir, more, command, log)
     }
 
-    /// A server by this command, without a secret in its environment.
+    /// A server that this command starts, without a secret in its environment.
     pub(crate) fn start_command(command: Command, data_dir: &Path, log: Stdio) -> Self {
         Self::begin_in(data_dir, &[], command, log)
     }
 
-    /// A server that is started in this directory, with its log in a file.
+    /// A server that starts in this directory, with its log in a file.
     pub(crate) fn start_in(folder: &Path, data_dir: &Path, more: &[&str], log: Stdio) -> Self {
         let mut command = airlock(&["serve"]);
         command.current_dir(folder).env("HOME", folder.join("home")).env_remove("XDG_CONFIG_HOME");
@@ -125,7 +125,7 @@ impl Served {
         Client { address, secret: secret.to_owned() }
     }
 
-    /// Memory of the server and all processes below it, each page counted once.
+    /// The memory of the server and all processes below it, with each page counted once.
     pub(crate) fn memory_kb(&self) -> u64 {
         let mut below = vec![self.child.id()];
         let mut total = 0;
@@ -147,18 +147,18 @@ impl Served {
         total
     }
 
-    /// Sends SIGTERM; the exit code.
+    /// Sends SIGTERM and returns the exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.signal("-TERM");
         self.child.wait().unwrap().code()
     }
 
-    /// The exit code of a server that something else stopped.
+    /// Waits for a server that was stopped otherwise, and returns its exit code.
     pub(crate) fn stop_code(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
-    /// Sends SIGTERM and goes on.
+    /// Sends SIGTERM without waiting.
     #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
@@ -174,13 +174,13 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It is gone already where a test ended it.
+        // It may have ended already, if a test stopped it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The binary, without what the environment might tell it.
+/// The binary, without Airlock's variables in its environment.
 #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
 pub(crate) fn airlock(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlock"));
@@ -191,17 +191,17 @@ pub(crate) fn airlock(words: &[&str]) -> Command {
     command
 }
 
-/// Sends requests as somebody, one connection each.
+/// Sends requests with one token, each on its own connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: String,
     pub(crate) secret: String,
 }
 
-/// Longest wait for what happens by itself.
+/// The longest wait for an event that occurs by itself.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What `look` finds, as soon as it does.
+/// Polls until `look` returns a value, and returns it.
 #[track_caller]
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
@@ -214,14 +214,14 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What a request that went well came to.
+/// The body of a response that must be a success.
 #[track_caller]
 pub(crate) fn good(answer: Answer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -238,13 +238,13 @@ impl Client {
         self.send("POST", path, &[("Content-Type", "application/json")], body)
     }
 
-    /// Runs a program and waits for what comes.
+    /// Runs a program and waits for the response.
     pub(crate) fn execute(&self, code: &str) -> Answer {
         let body = serde_json::json!({ "code": code }).to_string();
         self.post("/api/executions", &body)
     }
 
-    /// Answers a question and waits for what comes.
+    /// Answers a question and waits for the response.
     pub(crate) fn resume(&self, id: &str, action: &str) -> Answer {
         let body = serde_json::json!({ "action": action }).to_string();
         self.post(&format!("/api/executions/{id}/resume"), &body)
@@ -268,7 +268,7 @@ impl Client {
         stream
     }
 
-    /// The head of a request. A header given here replaces the usual one.
+    /// The head of a request. A header given here replaces the default one.
     pub(crate) fn head(
         &self,
         method: &str,
@@ -305,7 +305,7 @@ impl Answer {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// The id of the question that it asks.
+    /// The id of the question that the response asks.
     pub(crate) fn question(&self) -> String {
         let id = self.json()["structured"]["executionId"].as_str().map(str::to_owned);
         id.unwrap_or_else(|| panic!("asks nothing: {self:?}"))
@@ -326,7 +326,7 @@ impl Answer {
 /// Reads an answer to its end.
 pub(crate) fn read(mut stream: TcpStream) -> Answer {
     let mut bytes = vec![];
-    // A server that is cut off in mid-answer resets the connection; what came before counts.
+    // A server that is killed in mid-answer resets the connection; the data before that counts.
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));

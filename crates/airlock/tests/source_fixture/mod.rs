@@ -1,9 +1,9 @@
-//! A server with a configuration of its own, and what tests of sources ask of it.
+//! A server with a given configuration, and helpers for tests of sources.
 
 use crate::server_fixture::{Client, Served, airlock, wait_for};
 use serde_json::{Value, json};
 
-/// A server with a configuration of its own.
+/// A server with its configuration and its data.
 pub(crate) struct House {
     dir: tempfile::TempDir,
     more: Vec<String>,
@@ -11,12 +11,12 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// A server with this configuration.
+    /// Starts a server with this configuration.
     pub(crate) fn with(config: &str) -> Self {
         Self::with_args(config, &[])
     }
 
-    /// The same, with more words on its command line.
+    /// The same, with additional arguments on its command line.
     pub(crate) fn with_args(config: &str, more: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("airlock.toml"), config).unwrap();
@@ -32,12 +32,12 @@ impl House {
         Served::with_model_answers(&dir.path().join("data"), &words)
     }
 
-    /// The same server after `kill -9`.
+    /// Starts the same server after `kill -9`.
     pub(crate) fn again(self) -> Self {
         self.again_after(|_| {})
     }
 
-    /// The same, with something done while it is down. The folder holds `airlock.toml` and `data`.
+    /// The same, and runs `meanwhile` while it is down. The folder contains `airlock.toml` and `data`.
     pub(crate) fn again_after(self, meanwhile: impl FnOnce(&std::path::Path)) -> Self {
         let Self { dir, more, served } = self;
         served.kill();
@@ -46,14 +46,14 @@ impl House {
         Self { dir, more, served }
     }
 
-    /// What the terminal says: the exit code, what is printed, and what is noted beside it.
+    /// Runs a verb. Returns the exit code, stdout and stderr.
     pub(crate) fn says(&self, words: &[&str]) -> (Option<i32>, String, String) {
         let output = airlock(words).arg("--data-dir").arg(&self.served.data_dir).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     }
 
-    /// What would happen to a call of a tool.
+    /// The verdict on a call of a tool.
     pub(crate) fn verdict(&self, tool: &str) -> String {
         let told = self.admin().get(&format!("/api/policies/test?tool={tool}")).json();
         told["verdict"].as_str().unwrap().to_owned()
@@ -74,12 +74,12 @@ impl House {
         (answer.status == 200).then(|| answer.json())
     }
 
-    /// Waits until a source has been read.
+    /// Waits until a source has been read, and returns it.
     pub(crate) fn ready(&self, slug: &str) -> Value {
         wait_for(|| self.source(slug).filter(|source| source["trouble"].is_null()))
     }
 
-    /// What a program returns.
+    /// The result of a program.
     pub(crate) fn run(&self, code: &str) -> Value {
         let answer = self.admin().execute(code).json();
         assert_eq!(answer["status"], "completed", "{answer}");
@@ -87,7 +87,7 @@ impl House {
     }
 }
 
-/// An API with these operations: method, path and id.
+/// The description of an API with these operations: method, path and id.
 pub(crate) fn api(operations: &[(&str, &str, &str)]) -> String {
     let mut paths = json!({});
     for (method, path, id) in operations {

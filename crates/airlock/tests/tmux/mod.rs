@@ -1,15 +1,15 @@
-//! A real tmux, with a server and a socket of its own: the judge of what stands on a terminal, and where verbs that
-//! need a terminal are typed.
+//! A real tmux, with its own server and socket. It is the reference for the contents of a terminal, and runs the verbs
+//! that need a terminal.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A test that waits longer waits for something that never comes.
+/// The longest wait for output. It is reached only if the output never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether these programs are there; a skipped check must not look like a passed one.
+/// Whether these programs are installed; a skipped check must not look like a passed one.
 #[expect(clippy::print_stderr, reason = "whoever reads the tests must know")]
 pub(crate) fn has(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -26,7 +26,7 @@ pub(crate) fn has(programs: &[&str]) -> bool {
     }
 }
 
-/// What a terminal shows, as far as two emulators can agree.
+/// The contents of a terminal, as far as two emulators can agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) rows: Vec<String>,
@@ -35,16 +35,16 @@ pub(crate) struct Shown {
     pub(crate) is_alternate: bool,
 }
 
-/// A tmux with one window. Dropping it ends it and what runs in it.
+/// A tmux with one window. Dropping it ends tmux and the programs that run in it.
 pub(crate) struct Tmux {
     folder: TempDir,
 }
 
 impl Tmux {
-    /// Runs a script in a window of this size, with nothing in its environment but a path.
+    /// Runs a script in a window of this size, with only `PATH` in its environment.
     pub(crate) fn start(rows: u16, columns: u16, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Its own configuration: none.
+        // An empty configuration.
         std::fs::write(
             folder.path().join("tmux.conf"),
             "set -g status off\nset -g escape-time 0\n",
@@ -68,15 +68,15 @@ impl Tmux {
         tmux.shown()
     }
 
-    /// What stands in the window.
+    /// The contents of the window.
     pub(crate) fn shown(&self) -> Shown {
         let cursor = self.ask("#{cursor_y} #{cursor_x} #{alternate_on} #{pane_width}");
         let numbers: Vec<u16> = cursor.split(' ').map(|number| number.parse().unwrap()).collect();
-        // Without -e, lines and boxes would be the letters that they were made of.
+        // Without -e, tmux prints line-drawing characters as the letters that encode them.
         let rows = self.tell(&["capture-pane", "-e", "-p", "-t", "t"]);
         Shown {
             rows: plain(&rows).lines().map(|row| row.trim_end().to_owned()).collect(),
-            // Behind the last column it waits on it.
+            // After the last column, tmux reports a position beyond it; the cursor waits on that column.
             cursor: (numbers[0], numbers[1].min(numbers[3] - 1)),
             is_alternate: numbers[2] == 1,
         }
@@ -86,12 +86,12 @@ impl Tmux {
         self.tell(&["capture-pane", "-p", "-t", "t"])
     }
 
-    /// Types keys, by tmux's names for them.
+    /// Sends keys, by tmux's names for them.
     pub(crate) fn types(&self, keys: &[&str]) {
         self.tell(&[&["send-keys", "-t", "t"], keys].concat());
     }
 
-    /// Pastes text as a terminal does.
+    /// Pastes a text as a terminal does.
     pub(crate) fn pastes(&self, text: &str) {
         self.tell(&["set-buffer", "-b", "b", text]);
         self.tell(&["paste-buffer", "-p", "-b", "b", "-t", "t"]);
@@ -102,7 +102,7 @@ impl Tmux {
         self.tell(&["resize-window", "-t", "t", "-x", &columns, "-y", &rows]);
     }
 
-    /// Waits until this stands in the window.
+    /// Waits until the window shows this text.
     pub(crate) fn sees(&self, text: &str) {
         self.until(|tmux| tmux.text().contains(text));
     }
@@ -111,7 +111,7 @@ impl Tmux {
         self.tell(&["display-message", "-p", "-t", "t", format]).trim_end().to_owned()
     }
 
-    /// tmux tells nobody when something changes, so it is asked again.
+    /// tmux sends no notification of changes, so this polls.
     pub(crate) fn until(&self, is_so: impl Fn(&Self) -> bool) {
         let began = Instant::now();
         while !is_so(self) {
@@ -147,7 +147,7 @@ impl Tmux {
     }
 }
 
-/// What tmux has captured, without colours and links, and with lines drawn.
+/// The captured text without colours and links, and with line-drawing characters.
 fn plain(captured: &str) -> String {
     const LETTERS: &str = "jklmnqtuvwx";
     const LINES: &str = "┘┐┌└┼─├┤┴┬│";

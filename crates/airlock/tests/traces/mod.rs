@@ -1,11 +1,11 @@
-//! What a secret looks like to whoever looks for it, in every encoding that people use.
+//! The forms in which a secret can leak, in every common encoding.
 
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::path::{Path, PathBuf};
 
-/// Nobody says this by chance, in any encoding.
+/// Texts that no output contains by chance, in any encoding.
 pub(crate) const CANARIES: [&str; 10] = [
     "canary-Bearer/9fKq+Lm2",
     "canary-Password/7Hd+Rw4",
@@ -22,8 +22,8 @@ pub(crate) const CANARIES: [&str; 10] = [
 /// Shorter traces occur by chance.
 const TRACE_CHARS_MIN: usize = 12;
 
-/// Whatever shows a secret: as it is, in URLs and forms, in hex, and inside base64 of either alphabet in each of its
-/// three alignments.
+/// The texts that reveal a secret: plain, in URLs and forms, in hex, and inside base64 of either alphabet in each of
+/// its three alignments.
 pub(crate) fn traces(secret: &str) -> Vec<String> {
     let each = |one: fn(u8) -> String| secret.bytes().map(one).collect::<String>();
     let mut traces = vec![
@@ -39,7 +39,7 @@ pub(crate) fn traces(secret: &str) -> Vec<String> {
     for n in 0..3 {
         let text = format!("{}{secret}", "x".repeat(n));
         for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-            // What is around it changes both ends.
+            // The surrounding text changes both ends.
             traces.push(encoded[8..encoded.len() - 8].to_owned());
         }
     }
@@ -47,12 +47,12 @@ pub(crate) fn traces(secret: &str) -> Vec<String> {
     traces
 }
 
-/// As a form has it.
+/// A text in the encoding of forms.
 pub(crate) fn form(text: &str) -> String {
     text.replace('/', "%2F").replace('+', "%2B")
 }
 
-/// No trace of any secret is in these bytes.
+/// Asserts that these bytes contain no trace of any secret.
 #[track_caller]
 pub(crate) fn unseen(bytes: &[u8], secrets: &[impl AsRef<str>], what: &str) {
     let needles: Vec<_> = secrets.iter().flat_map(|secret| traces(secret.as_ref())).collect();
@@ -75,12 +75,12 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// No trace of any secret is in any file below a folder. How many there are.
+/// Asserts that no file below a folder contains a trace of any secret. Returns the number of files.
 #[track_caller]
 pub(crate) fn unseen_below(folder: &Path, secrets: &[impl AsRef<str>]) -> usize {
     let files = files(folder);
     for file in &files {
-        // Sockets and what has just gone cannot be read.
+        // Sockets and files that were just removed cannot be read.
         let bytes = std::fs::read(file).unwrap_or_default();
         unseen(&bytes, secrets, &file.display().to_string());
     }

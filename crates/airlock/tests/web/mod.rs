@@ -1,4 +1,4 @@
-//! A web server of a few pages, some of them odd, that lives as long as the test holds it.
+//! A web server of a few pages, some of them malformed, that runs as long as the test holds it.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -6,14 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What is at an address.
+/// The content of an address.
 #[derive(Clone)]
 pub(crate) enum Page {
-    /// A text with its content type.
+    /// A content type and a text.
     Text(&'static str, String),
-    /// A gigabyte of blanks that says it is JSON.
+    /// A gigabyte of blanks with the content type of JSON.
     Flood,
-    /// Nothing, ever.
+    /// Never sends a response.
     Silence,
 }
 
@@ -33,14 +33,14 @@ impl Web {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let pages = Arc::clone(&pages);
-                // A client that leaves in the middle is what some of these pages are for.
+                // Some of these pages are for clients that disconnect in the middle.
                 thread::spawn(move || drop(answer(stream, &pages)));
             }
         });
         web
     }
 
-    /// Puts a page somewhere; its address.
+    /// Adds a page and returns its address.
     pub(crate) fn put(&self, path: &str, page: Page) -> String {
         self.pages.lock().unwrap().insert(path.to_owned(), page);
         format!("{}{path}", self.url)
@@ -71,7 +71,7 @@ fn answer(stream: TcpStream, pages: &Mutex<HashMap<String, Page>>) -> std::io::R
             stream.write_all(text.as_bytes())
         }
         Some(Page::Flood) => {
-            // Chunked: nobody is told beforehand how much will come.
+            // Chunked: the client does not know the length in advance.
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")?;
             let blanks = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
             (0..1_024).try_for_each(|_| stream.write_all(blanks.as_bytes()))

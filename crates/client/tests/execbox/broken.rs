@@ -17,7 +17,7 @@ struct Broken {
 #[derive(Debug)]
 enum Sending {
     Refuses,
-    /// Refuses what is sent once this was cancelled.
+    /// Refuses messages once this token is cancelled.
     RefusesAfter(CancellationToken),
     Takes,
 }

@@ -1,4 +1,4 @@
-//! The execbox host through its public face, against runners that the tests play.
+//! Tests the execbox host through its public interface, against runners that the tests simulate.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 

@@ -1,4 +1,4 @@
-//! A runner that a test plays word by word, and a channel to it that notes how it was ended.
+//! A simulated runner whose messages a test writes, and a channel that records how it was closed.
 
 use client::execbox::{MessageReader, MessageWriter, NdjsonChannel, RunnerTransport};
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use tokio::io::{
 
 type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The runner's part.
+/// The runner's end of the channel.
 pub(crate) struct Actor {
     lines: BufReader<ReadHalf<DuplexStream>>,
     writer: WriteHalf<DuplexStream>,
 }
 
-/// How often a channel was ended, and how.
+/// Counts how often a channel was terminated and disposed of.
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     terminated: AtomicUsize,
@@ -35,7 +35,7 @@ impl Endings {
     }
 }
 
-/// A channel, the runner at its other end, and how the channel is ended.
+/// Creates a channel, the runner at its other end, and the channel's counters.
 pub(crate) fn stage() -> (Box<dyn RunnerTransport>, Actor, Arc<Endings>) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(ours);
@@ -51,7 +51,7 @@ impl Actor {
         Self { lines: BufReader::new(reader), writer }
     }
 
-    /// The next message, or `None` once the host has hung up.
+    /// Returns the next message, or `None` once the host has closed the channel.
     pub(crate) async fn hear_if_any(&mut self) -> Option<Value> {
         let mut line = String::new();
         let n_bytes = self.lines.read_line(&mut line).await.unwrap();
@@ -62,7 +62,7 @@ impl Actor {
         self.hear_if_any().await.expect("the host says something")
     }
 
-    /// The next message, which must be an `execute`; its id.
+    /// Receives the next message, which must be an `execute`, and returns its id.
     pub(crate) async fn hear_execute(&mut self) -> String {
         let message = self.hear().await;
         assert_eq!(message["type"], "execute", "{message}");
@@ -93,7 +93,7 @@ impl Actor {
     }
 }
 
-/// A runner that answers every program with its own text.
+/// A runner that answers every program with the program's text.
 pub(crate) async fn parrot(stream: DuplexStream) {
     let mut actor = Actor::new(stream);
     while let Some(message) = actor.hear_if_any().await {

@@ -1,4 +1,4 @@
-//! Executors: when a runner is started, kept and let go.
+//! Executors: when a runner is started, retained and released.
 
 use crate::played::{Actor, stage};
 use client::execbox::{
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::DuplexStream;
 
-/// How many runners were started, and how many of them live.
+/// Counts the runners that were started and those that are alive.
 #[derive(Default)]
 struct Census {
     started: AtomicUsize,
@@ -116,7 +116,7 @@ async fn programs_run_side_by_side_up_to_the_maximum() {
     let start = tokio::time::Instant::now();
     let runs = (0..4).map(|_| run(&pool, "hang"));
     futures_util::future::join_all(runs).await;
-    // Two after two, each cut off after 50 + 100 + 25 ms.
+    // Two programs, then the other two; each is aborted after 50 + 100 + 25 ms.
     assert_eq!((census.count(), start.elapsed().as_millis()), ((4, 0), 350));
 }
 
@@ -128,7 +128,7 @@ async fn runners_without_work_are_let_go_down_to_the_minimum() {
     assert_eq!(census.count(), (3, 3));
     tokio::time::sleep(Duration::from_secs(29)).await;
     assert_eq!(census.count(), (3, 3));
-    // The one that came back last is the one that is used.
+    // The pool uses the runner that was returned last.
     run(&pool, "1").await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(census.count(), (3, 1));
@@ -205,7 +205,7 @@ async fn a_disposed_pool_refuses_those_who_wait() {
 async fn a_runner_that_died_while_idle_is_replaced_unnoticed() {
     let census = Arc::new(Census::default());
     let noted = census.clone();
-    // Each serves one program and goes.
+    // Each runner serves one program and exits.
     let pool = PooledRunners::new(
         InProcess::new(move |stream| {
             noted.started.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! One execution over one channel: what is said, in which order, and how it ends.
+//! One execution over one channel: the messages, their order, and the outcomes.
 
 use crate::played::{Actor, stage};
 use client::execbox::{
@@ -23,7 +23,7 @@ fn short() -> Options {
     Options { timeout: Some(Duration::from_millis(50)), ..Options::default() }
 }
 
-/// For much data on a busy machine.
+/// A long timeout for large data on a busy machine.
 fn patient() -> Options {
     Options { timeout: Some(Duration::from_secs(60)), ..Options::default() }
 }
@@ -32,7 +32,7 @@ fn shown(result: &ExecuteResult) -> Value {
     serde_json::from_str(result.to_json().as_text()).unwrap()
 }
 
-/// Notes when the tool has begun and when it was told to stop.
+/// Records that the tool has begun and that it was cancelled.
 #[derive(Default)]
 struct Watch {
     begun: AtomicUsize,
@@ -219,7 +219,7 @@ async fn a_message_without_end_is_an_internal_error() {
             let message = "a line is longer than 67108864 bytes";
             assert_eq!(result, failed(ErrorCode::Internal, message, result.duration_ms));
         }
-        () = runner => panic!("nobody reads so much"),
+        () = runner => panic!("the host does not read that much"),
     }
 }
 
@@ -413,7 +413,7 @@ async fn a_channel_with_half_a_message_in_it_is_not_used_again() {
         let runner = async {
             let id = actor.hear_execute().await;
             actor.call("c", "large", Value::Null).await;
-            // It asks for much, ends, and reads nothing of it.
+            // The runner requests a large value, ends, and reads none of it.
             tokio::time::sleep(Duration::from_millis(1)).await;
             actor.done(&id, json!(1)).await;
         };

@@ -1,4 +1,4 @@
-//! What a guest gets from a tool, and in which words it is refused.
+//! The results that a guest gets from a tool, and the messages of refusals.
 
 use crate::played::stage;
 use client::execbox::{
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the runner hears when its guest calls `tools.t(input)`, `input` being JSON text.
+/// Returns the runner's answer after its guest calls `tools.t(input)`; `input` is JSON text.
 async fn answer_to(provider: Arc<ResolvedProvider>, input: &str) -> Value {
     let (mut channel, mut actor, _) = stage();
-    // Some of it is much data, on what may be a busy machine.
+    // Some of the values are large, and the machine may be busy.
     let options = Options { timeout: Some(Duration::from_secs(60)), ..Options::default() };
     let execution = ExecboxProgram::new("code").provider(provider).options(options);
     let runner = async {

@@ -1,4 +1,4 @@
-//! Every way to a runner carries the same words.
+//! Every transport to a runner carries the same messages.
 
 use crate::played::{Actor, parrot};
 use client::execbox::{
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_tungstenite::tungstenite::Message;
 
 async fn run(executor: &OneShot) -> String {
-    // Characters that some take for line breaks.
+    // Characters that some parsers treat as line breaks.
     let result = executor.execute(ExecboxProgram::new("a\u{2028}b\nc")).await;
     result.outcome.unwrap().unwrap().as_text().to_owned()
 }
@@ -27,7 +27,7 @@ async fn within_this_process() {
     assert_eq!(run(&OneShot::new(InProcess::new(parrot))).await, SAID);
 }
 
-/// Passes bytes between a socket and a runner in memory.
+/// Copies bytes between a socket and a runner in memory.
 async fn serve(mut socket: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin) {
     let (mut ours, theirs) = tokio::io::duplex(1 << 16);
     let passing = async {
@@ -71,7 +71,7 @@ async fn over_a_web_socket() {
         frames.send(Message::Ping("are you there".into())).await.unwrap();
         let done = json!({"type": "done", "id": execute["id"], "ok": true, "durationMs": 0, "logs": [], "result": execute["code"]});
         frames.send(Message::text(done.to_string())).await.unwrap();
-        // The pong, then the farewell.
+        // Receives the pong, then the close frame.
         while frames.next().await.is_some_and(|frame| frame.is_ok()) {}
     };
     let (said, ()) = tokio::join!(run(&executor), server);
@@ -140,7 +140,7 @@ async fn a_program_that_is_not_there_is_an_internal_error() {
 
 #[tokio::test]
 async fn a_child_that_does_not_stop_is_killed() {
-    // It tells its number and then hears nothing, not even the end of its input.
+    // The child sends its pid and then ignores everything, even the end of its input.
     let script = r#"trap '' TERM HUP; read -r line
         printf '{"type":"tool_call","callId":"c","providerName":"tools","safeToolName":"t","input":%s}\n' $$
         while :; do read -r line; done"#;
@@ -167,7 +167,7 @@ async fn a_runner_that_reads_slowly_hears_everything() {
     let runner = InProcess::new(|stream| async {
         let mut actor = Actor::new(stream);
         let id = actor.hear_execute().await;
-        // More than the channel and the queue hold: both sides must keep reading.
+        // Exceeds the capacity of the channel and the queue: both sides must continue to read.
         for n in 0..40 {
             actor.call(&n.to_string(), "t", json!("x".repeat(1_000))).await;
         }

@@ -1,4 +1,4 @@
-//! Names and types as execbox writes them, and as we would rather.
+//! Names and types as execbox generates them, and the cases in which we deviate.
 
 use client::execbox::{ProvidedTool, ToolProvider, sanitize};
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One part of the record. Others hold texts that only JavaScript can.
+/// Returns one part of the record. Other parts contain strings that only JavaScript can represent.
 fn recorded(part: &str) -> Value {
     let file = include_str!("../../../../tests/conformance/execbox/units.json");
     let parts: BTreeMap<String, Box<RawValue>> = serde_json::from_str(file).unwrap();
@@ -44,7 +44,7 @@ fn namespaces_are_accepted_and_refused_as_recorded() {
 
 #[test]
 fn names_that_meet_are_numbered_as_recorded() {
-    // In this order: the file's reader sorts them.
+    // The order matters, and decoding the file would sort the names.
     let provider = resolved(["a-b", "a.b", "a_b", "a_b__2", "a b"].map(tool).into());
     assert_eq!(json!(provider.original_to_safe_name()), recorded("collisions"));
     for (original, safe) in provider.original_to_safe_name() {
@@ -52,7 +52,7 @@ fn names_that_meet_are_numbered_as_recorded() {
     }
 }
 
-/// The schemas behind the recorded texts.
+/// Returns the tools whose schemas produced the recorded texts.
 fn schemas(case: &str) -> Vec<ProvidedTool> {
     let input = |name: &str, schema: Value| tool(name).input_schema(schema);
     match case {

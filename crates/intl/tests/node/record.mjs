@@ -1,8 +1,8 @@
-// Records what Node's Intl answers, for tests/against_node.rs:
+// Records the results of Node's Intl for tests/against_node.rs:
 //
 //   node record.mjs > recorded.jsonl
 //
-// The first line names the versions. Each other line is a case: the operation, its arguments, and Node's answer.
+// The first line names the versions. Each other line is a case: the operation, its arguments, and Node's result.
 const LOCALES = ["en-US", "en-GB", "de", "de-AT", "de-CH", "fr", "fr-CA", "es", "es-MX", "it", "pt-BR", "pt-PT", "nl", "pl", "ja", "zh-CN", "zh-TW", "ko", "ar", "ar-EG", "hi"];
 const { node, v8, icu, cldr, tz, unicode } = process.versions;
 const lines = [JSON.stringify({ node, v8, icu, cldr, tz, unicode })];

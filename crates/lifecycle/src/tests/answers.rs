@@ -1,15 +1,15 @@
-//! Answers to approvals: what may come with them, and what becomes of the call.
+//! Answers to approvals: their optional parts, and the outcome of the call.
 
 use super::*;
 
-/// A held call with this admission.
+/// Starts an execution with a held call that has this admission.
 fn held(admission: CallAdmission) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     asked(&script.call(admission));
     script
 }
 
-/// Under a rule that lets the answerer change the arguments, or not.
+/// Holds a call under a rule that allows or forbids editing the arguments.
 fn held_under(editable: bool) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.policy = editable_policy(editable);
@@ -127,7 +127,7 @@ fn changed_arguments_must_be_taken_by_the_tool_of_today() {
 #[test]
 fn changed_arguments_may_use_the_last_byte_and_no_more() {
     let edited = "[1234]";
-    // 2 bytes are the program's own arguments.
+    // The program's own arguments are 2 bytes.
     for (bytes_max, is_allowed) in [(9, true), (8, true), (7, false), (2, false)] {
         let limits = ExecutionLimits { bytes_max, ..ExecutionLimits::default() };
         let policy = editable_policy(true);
@@ -274,7 +274,7 @@ fn an_approval_from_before_entries_were_lost_becomes_a_doubt_about_what_would_ru
         assert_eq!((question.call, &question.kind), (CallId(1), &QuestionKind::InDoubt));
         assert!(question.message.ends_with(&format!("Arguments:\n{args}")), "{}", question.message);
     }
-    // One that only reads goes out.
+    // A read-only call is dispatched.
     let mut script = held(fit(READS, true));
     assert_eq!(script.lose_and_continue(), []);
     assert_eq!(script.accept(Some(fit(READS, true))), [dispatched(1, 1)]);

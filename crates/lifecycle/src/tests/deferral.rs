@@ -1,4 +1,4 @@
-//! Calls that wait for their sources, and what they become when the wait ends.
+//! Calls that wait for their sources, and their outcomes when the wait ends.
 
 use super::*;
 
@@ -11,14 +11,14 @@ fn admitted(nature: ToolNature, edition: &str) -> Event {
     Event::CallAdmitted { call, nature, revision }
 }
 
-/// A call that waits for its source, without an accept.
+/// Starts an execution with a call that waits for its source and has no accept.
 fn waiting() -> ExecutionScript {
     let mut script = ExecutionScript::started();
     assert_eq!(script.call(unavailable()), Event::CallDeferred { call: CallId(1) });
     script
 }
 
-/// A call that was accepted and has not reached its tool.
+/// Starts an execution with a call that was accepted and has not reached its tool.
 fn accepted(then: CallAdmission) -> ExecutionScript {
     let mut script = ExecutionScript::started();
     script.call(then.clone());
@@ -50,7 +50,7 @@ fn only_a_dispatched_call_of_this_server_can_wait_for_its_source() {
         assert_eq!(script.state.calls[&CallId(call)].attempts, 0);
     }
     assert_eq!(script.state.dispatched.keys().collect::<Vec<_>>(), [&CallId(3)]);
-    // Waiting once more is no attempt that could be taken back.
+    // A second wait is not an attempt that could be withdrawn.
     let mut script = ExecutionScript::started();
     script.call(fit(READS, false));
     script.submit(Intent::Recover);

@@ -5,7 +5,7 @@ use super::*;
 const CALL: CallId = CallId(1);
 const TIMER: TimerId = TimerId(1);
 
-/// The row of the table for an event.
+/// A row of the table: the expected properties of an event.
 #[derive(Debug, PartialEq, Eq)]
 struct EventTraits {
     effect: Option<Effect>,
@@ -31,7 +31,7 @@ fn started() -> Event {
     Event::Started { program, caller: me(), limits, seed, terms }
 }
 
-/// Every event, with what must be so of it.
+/// Returns every event with its expected properties.
 fn table() -> Vec<(Event, EventTraits)> {
     use WriteStrength::{Synced, Written};
     let mark = OutputMark::default();

@@ -1,8 +1,8 @@
-//! What the policy, the tool and remembered approvals make of a call.
+//! The decision about a call from the policy, the tool and remembered approvals.
 
 use super::*;
 
-/// What happens to a call, in short.
+/// The outcome of a call in short form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallFate {
     Runs,
@@ -102,7 +102,7 @@ fn a_remembered_approval_is_good_for_its_tool_and_edition_unless_each_call_asks(
     let mut script = remembered();
     script.policy = policy(&[("*", PolicyAction::Block)]);
     assert_eq!(script.call(fit(WRITES, true)), blocked(2));
-    // An approval that is not to be remembered is not.
+    // An approval is not remembered unless the answer requests it.
     let mut script = ExecutionScript::started();
     script.call(fit(WRITES, true));
     script.accept(Some(fit(WRITES, true)));

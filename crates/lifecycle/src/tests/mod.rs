@@ -1,4 +1,4 @@
-//! The rules, one table for each group of guards that are alike. Whole events and rejections are compared.
+//! Tests of the rules, one table for each group of similar guards. The tests compare whole events and rejections.
 
 mod answers;
 mod deferral;
@@ -14,11 +14,11 @@ mod values;
 use crate::*;
 use uuid::Uuid;
 
-/// An execution to which intents are submitted one after the other.
+/// An execution to which a test submits intents one after another.
 struct ExecutionScript {
     state: State,
     policy: Policy,
-    /// When the next intent is submitted.
+    /// Time of the next intent.
     at: i64,
     entropy: u128,
 }
@@ -35,7 +35,7 @@ impl ExecutionScript {
         script
     }
 
-    /// Under a policy with these rules, in one list.
+    /// Starts an execution under a policy with these rules in one list.
     fn under(rules: &[(&str, PolicyAction)]) -> Self {
         Self { policy: policy(rules), ..Self::started() }
     }
@@ -63,7 +63,7 @@ impl ExecutionScript {
         rejection
     }
 
-    /// The next call, of `mail.send` with `{}`: what follows it being made.
+    /// Makes the next call, of `mail.send` with `{}`, and returns the event after `CallMade`.
     #[track_caller]
     fn call(&mut self, admission: CallAdmission) -> Event {
         let call = CallId(u32::try_from(self.state.calls.len()).unwrap()).next();
@@ -73,18 +73,18 @@ impl ExecutionScript {
         events[1].clone()
     }
 
-    /// The newest open question.
+    /// Returns the newest open question.
     #[track_caller]
     fn question(&self) -> Question {
         self.state.open_questions().last().unwrap().clone()
     }
 
-    /// The intent that answers the newest open question.
+    /// Returns the intent that answers the newest open question.
     fn reply(&self, answer: Answer, rider: AnswerExtras, today: Option<CallAdmission>) -> Intent {
         Intent::Answer { question: self.question().id, answer, by: me().into(), rider, today }
     }
 
-    /// Accepts the newest open question: what follows the answer.
+    /// Accepts the newest open question and returns the events after the answer.
     #[track_caller]
     fn accept(&mut self, today: Option<CallAdmission>) -> Vec<Event> {
         let events = self.submit(self.reply(yes(), AnswerExtras::Nothing, today));
@@ -92,20 +92,20 @@ impl ExecutionScript {
         events[1..].to_vec()
     }
 
-    /// The tool of `call` asks for a page to be visited.
+    /// Submits a question in which the tool of `call` asks the user to visit a page.
     fn ask_for_a_visit(&mut self, call: u32, is_prior: bool) {
         let (message, url) = ("Log in".to_owned(), "https://a.example/".to_owned());
         let wish = ToolPrompt::Link { message, url, is_prior };
         self.submit(Intent::Ask { call: CallId(call), wish });
     }
 
-    /// The tool of `call` asks for a form to be filled in.
+    /// Submits a question in which the tool of `call` asks the user to fill in a form.
     fn ask_for_a_form(&mut self, call: u32) {
         let wish = form("Who?");
         self.submit(Intent::Ask { call: CallId(call), wish });
     }
 
-    /// The store lost entries, and a person lets the execution continue: what follows that.
+    /// Loses entries, lets a person continue the execution, and returns the events that follow.
     fn lose_and_continue(&mut self) -> Vec<Event> {
         self.submit(Intent::LoseEntries);
         let events = self.submit(Intent::Continue { by: me() });
@@ -165,7 +165,7 @@ const READS: ToolNature = ToolNature { read_only: true, runs: ToolHost::Here };
 const WRITES: ToolNature = ToolNature { read_only: false, runs: ToolHost::Here };
 const AT_CALLER: ToolNature = ToolNature { read_only: false, runs: ToolHost::AtCaller };
 
-/// A tool of this nature that asks or not, in the edition `1`.
+/// The admission of a tool of this nature, which needs an approval or not, in revision `1`.
 fn fit(nature: ToolNature, asks: bool) -> CallAdmission {
     edition(nature, asks, Some("1"))
 }
@@ -175,7 +175,7 @@ fn edition(nature: ToolNature, asks: bool, edition: Option<&str>) -> CallAdmissi
     CallAdmission::Fit { nature, traits, about: None, revision }
 }
 
-/// A tool of which each call needs an answer of its own.
+/// The admission of a tool of which each call needs a separate answer.
 fn answer_only(edition: &str) -> CallAdmission {
     let traits = ToolTraits { answer_only: true, ..ToolTraits::lasting(true) };
     let revision = Some(ToolRevision::from_text(edition));
@@ -205,14 +205,14 @@ fn returned(call: u32, value: &str) -> Event {
     Event::CallSettled { call: CallId(call), outcome }
 }
 
-/// The kind of the question that an event asks.
+/// Returns the question of an event, which must ask one.
 #[track_caller]
 fn asked(event: &Event) -> &Question {
     let Event::CallAsked(question) = event else { panic!("{event:?}") };
     question
 }
 
-/// The limit that events say was reached, and the failure that ends the execution.
+/// Returns the limit that the events report, and the failure that ends the execution.
 #[track_caller]
 fn expired(events: &[Event]) -> (LimitKind, FailureCode, &str) {
     let [

@@ -1,4 +1,4 @@
-//! What the program does: output, calls, timers, rests, and the limits of each.
+//! Intents of the program: output, calls, timers, rests, and the limits of each.
 
 use super::*;
 
@@ -90,7 +90,7 @@ fn what_moves_more_bytes_than_allowed_ends_the_program() {
 
 #[test]
 fn results_and_questions_of_tools_count_as_bytes() {
-    // 2 bytes are the arguments; the question has 4 and 2.
+    // The arguments are 2 bytes; the question has 4 and 2.
     for (bytes_max, fits) in [(8, true), (7, false)] {
         let mut script =
             ExecutionScript::within(ExecutionLimits { bytes_max, ..ExecutionLimits::default() });
@@ -203,7 +203,7 @@ fn a_rest_pauses_where_only_others_can_help_and_says_so_once() {
     assert_eq!(script.submit(rest(0)), paused(0));
     assert_eq!((script.state.phase, script.state.active_ms), (ExecutionPhase::Paused, 5));
     assert_eq!(script.submit(rest(0)), [], "it is known");
-    // Another call is made, dispatched and asks: the same inputs, and a rest of its own.
+    // Another call is made, dispatched and asks: the inputs are the same, but it has a separate rest.
     script.call(fit(WRITES, false));
     assert_eq!((script.state.phase, script.submit(rest(0))), (ExecutionPhase::Running, vec![]));
     script.ask_for_a_form(2);

@@ -1,4 +1,4 @@
-//! What is admitted before the start, after the end and while parked.
+//! Intents that are admitted before the start, after the end and while parked.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn the_third_failed_recovery_in_a_row_parks() {
     let mut script = paused();
     assert_eq!(script.submit(fails()), [failed()]);
     assert_eq!(script.submit(fails()), [failed()]);
-    // A rest says that it was brought back.
+    // A rest shows that the recovery succeeded, and resets the count of failures.
     script.accept(None);
     script.call(fit(WRITES, true));
     script.submit(settle(1, None));
@@ -147,7 +147,7 @@ fn a_parked_execution_is_told_of_lost_entries_unless_it_knows_of_them() {
     let lost = [Event::EntriesMayBeLost];
     let mut script = parked();
     assert_eq!(script.submit(Intent::LoseEntries), []);
-    // A doubt that was asked about since then may be lost too.
+    // A question about a doubt that was asked since then may be lost too.
     script.submit(Intent::Continue { by: me() });
     script.call(fit(WRITES, false));
     assert_eq!(script.state.doubts_asked.len(), 1);

@@ -1,8 +1,8 @@
-//! What can be asked of a state: who can help, what was asked before, and when something is due.
+//! Queries of a state: who an execution waits for, its earlier questions, and its due times.
 
 use super::*;
 
-/// A state with so many calls of each kind.
+/// Returns a state with these numbers of calls.
 fn counting(held: u32, in_flight: u32, deferred: u32, at_caller: u32) -> State {
     State { held, in_flight, deferred, at_caller, ..State::default() }
 }
@@ -96,7 +96,7 @@ fn a_question_is_the_one_of_an_earlier_attempt_where_all_of_it_is_the_same() {
 fn open_questions_are_those_without_an_answer_oldest_first() {
     let mut script = ExecutionScript::started();
     let mut asked = vec![];
-    // Ids fall, so that the order of asking is not the order of ids.
+    // The ids descend, so the order of the questions differs from the order of their ids.
     for n in (1..4_u128).rev() {
         script.entropy = n << 96;
         script.call(fit(WRITES, true));
@@ -119,11 +119,11 @@ fn an_accept_is_the_newest_word_about_its_call() {
     script.accept(Some(fit(WRITES, true)));
     assert_eq!(script.state.accepted(CallId(1)), Some(&first));
     assert_eq!(script.state.accepted(CallId(2)), None);
-    // What the tool itself asks says nothing about the call.
+    // The answer to a question of the tool is not an approval of the call.
     script.ask_for_a_form(1);
     script.submit(script.reply(Answer::Decline, AnswerExtras::Nothing, None));
     assert_eq!(script.state.accepted(CallId(1)), Some(&first));
-    // A question about the same call that is open, and one about another call.
+    // Neither an open question about the same call nor a question about another call changes the result.
     script.call(fit(WRITES, true));
     assert_eq!(script.state.accepted(CallId(1)), Some(&first));
     assert_eq!(script.state.accepted(CallId(2)), None);

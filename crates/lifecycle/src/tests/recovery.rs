@@ -1,11 +1,11 @@
-//! What happens to calls that were under way when a server died.
+//! Calls that were in flight when a server died.
 
 use super::*;
 
 const UNKNOWN: &str = "Tool \"mail.send\" was called and the server stopped before its result was known. \
                        It may or may not have run. Try again, treat it as failed, or supply the result?";
 
-/// The question about a call that may have run.
+/// Returns the question about a call that may have run.
 #[track_caller]
 fn in_doubt(event: &Event, call: u32) -> &Question {
     let question = asked(event);
@@ -28,7 +28,7 @@ fn each_stage_and_nature_recovers_in_its_own_way() {
     assert_eq!(events[..2], [Event::CallDeferred { call: CallId(2) }, dispatched(3, 2)]);
     let question = |call: u32, n: u128| {
         Event::CallAsked(Question {
-            // One for each, made from the number of the call in the list of all.
+            // One id for each question, derived from the call's position in the list of all calls.
             id: QuestionId::from_uuid(Uuid::from_u128((script.entropy | 1) ^ n)),
             call: CallId(call),
             kind: QuestionKind::InDoubt,
@@ -65,7 +65,7 @@ fn a_tool_that_waits_for_a_visit_before_it_began_is_called_again() {
     assert_eq!(asking(WRITES).submit(lose()), [dispatched(1, 2)]);
     assert_eq!(asking(READS).submit(lose()), [dispatched(1, 2)]);
     assert_eq!(asking(AT_CALLER).submit(lose()), []);
-    // A second time, the same visit is still open.
+    // After a second restart, the same visit is still open.
     let mut script = asking(WRITES);
     script.submit(Intent::Recover);
     assert_eq!(script.submit(Intent::Recover), [dispatched(1, 3)]);
@@ -83,10 +83,10 @@ fn a_tool_that_may_have_begun_is_in_doubt() {
     cases[1].ask_for_a_form(1);
     cases[2].ask_for_a_visit(1, true);
     cases[2].ask_for_a_form(1);
-    // The visit was made: the tool goes on.
+    // The visit was completed, so the tool continues.
     cases[3].ask_for_a_visit(1, true);
     cases[3].submit(cases[3].reply(yes(), AnswerExtras::Nothing, None));
-    // Another call's visit is no visit of this one.
+    // A visit of another call does not count for this one.
     cases[4].call(fit(AT_CALLER, false));
     cases[4].ask_for_a_visit(2, true);
     for (idx, script) in cases.iter_mut().enumerate() {
@@ -116,7 +116,7 @@ fn what_was_approved_is_shown_with_the_doubt() {
         let rule =
             PolicyRule::lasting(ToolPattern::parse("*").unwrap(), PolicyAction::RequireApproval);
         script.policy = Policy::new(vec![vec![PolicyRule { editable: true, ..rule }]]);
-        // Another call of the same tool, whose approval says something else.
+        // Another call of the same tool, with a different approval.
         script.submit(make_call(1, "mail.send", "[]", fit(WRITES, true)));
         script.accept(Some(fit(WRITES, true)));
         script.call(admission.clone());
@@ -134,7 +134,7 @@ fn what_was_approved_is_shown_with_the_doubt() {
         (question.answer_only, question.revision),
         (true, Some(ToolRevision::from_text("1")))
     );
-    // With other arguments, the approval's own are not those that may have run.
+    // If the answer changed the arguments, those of the approval are not the ones that may have run.
     let (_, question) = with_question(fit(WRITES, true), AnswerExtras::Arguments(json("[1]")));
     assert_eq!(question.message, format!("{UNKNOWN}\n\nArguments:\n[\n  1\n]"));
     assert!(!question.answer_only);

@@ -1,4 +1,4 @@
-//! What is added up over an execution: bytes of calls, output, questions and progress.
+//! Totals of an execution: the bytes of calls, output, questions and progress.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The small nouns: what they are written as, and where their limits lie.
+//! The small value types: their encoding and their limits.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! Intents as anybody could have them, fitted to a state so that most of them make sense when they arrive.
+//! Random intents, adapted to a state so that most of them are valid when they arrive.
 
 use lifecycle::*;
 use proptest::prelude::*;
 use uuid::Uuid;
 
-/// An intent before it is fitted to the state, so that most of them make sense when they arrive.
+/// An intent before it is adapted to the state.
 #[derive(Debug, Clone)]
 pub(crate) enum Wish {
     Start { calls_max: u32, bytes_max: u64 },
@@ -81,18 +81,18 @@ pub(crate) fn admission(fit: u8) -> CallAdmission {
     CallAdmission::Fit { nature, traits, about: None, revision: edition(fit / 64) }
 }
 
-/// The source is known, and there is no description of it.
+/// The admission of a call whose source is known but has no description yet.
 pub(crate) fn unavailable() -> CallAdmission {
     let outcome = CallOutcome::Failed(Failure::new(FailureCode::SourceUnavailable, "not read"));
     CallAdmission::Unavailable(UnavailableSource { why: "it was not read yet".into(), outcome })
 }
 
-/// One of a few editions of a tool.
+/// Returns one of a few revisions of a tool.
 pub(crate) fn edition(n: u8) -> Option<ToolRevision> {
     Some(ToolRevision::from_text(&n.to_string()))
 }
 
-/// What the catalogue may say of a held call when its answer comes.
+/// Returns an admission that the catalogue may give a held call when its answer arrives.
 pub(crate) fn today(which: u8) -> Option<CallAdmission> {
     match which % 5 {
         0 => None,
@@ -148,7 +148,7 @@ pub(crate) fn answering(state: &State, which: u8, how: u8) -> Intent {
     Intent::Answer { question, answer: answer(how), by: me().into(), rider, today }
 }
 
-/// The mark of the next output, or of the last one again.
+/// Returns the mark of the next output, or that of the last one again.
 fn next_mark(state: &State, again: bool) -> OutputMark {
     match (again, state.outputs.last()) {
         (true, Some((mark, _))) => *mark,
@@ -227,7 +227,7 @@ pub(crate) fn fitted(state: &State, wish: &Wish) -> Intent {
     }
 }
 
-/// Lives through `wishes` after a start and returns every entry and the state that came of them.
+/// Applies `wishes` after a start, and returns all entries and the resulting state.
 pub(crate) fn live(wishes: &[Wish]) -> (Vec<Entry>, State) {
     let (mut entries, mut state) = (vec![], State::default());
     let start = Wish::Start { calls_max: 30, bytes_max: 4_000 };

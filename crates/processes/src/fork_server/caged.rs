@@ -26,16 +26,16 @@ pub(super) struct CagedProgram {
     pub(super) init: CageInit,
 }
 
-/// The first process of a cage. It ends when this is dropped and nobody else is left inside.
+/// The first process of a cage. It ends when this is dropped and no other process is left inside.
 pub(super) struct CageInit {
     pub(super) pid: Pid,
     _hold: PipeWriter,
 }
 
-/// Both numbers that a helper reports.
+/// The two process numbers that a helper reports.
 const BORN_BYTES: usize = 2 * size_of::<i32>();
 
-/// Returns when the program is entered, or could not be.
+/// Returns when the program has been executed, or could not be.
 pub(super) fn start(
     plan: &ExecPlan,
     cage: &ProcessCage,
@@ -57,7 +57,7 @@ pub(super) fn start(
             let mut numbers = [0; BORN_BYTES];
             let is_born = born.read_exact(&mut numbers).is_ok();
             let mut why = [0; REPORT_BYTES];
-            // The other end closes when the program is entered.
+            // The other end closes when the program is executed.
             let has_failed = said.read_exact(&mut why).is_ok();
             let _ = waitpid(child, None);
             let [init, leader] = pids(numbers);
@@ -79,7 +79,7 @@ pub(super) fn start(
     }
 }
 
-/// What the helper does. It ends afterwards.
+/// The helper's part. The helper exits afterwards.
 fn bring_forth(
     plan: &ExecPlan,
     cage: &ProcessCage,
@@ -89,7 +89,7 @@ fn bring_forth(
 ) -> Result<(), SubreaperReport> {
     let no_namespaces = |_| SubreaperReport::Uncaged { wall: WallError::Namespaces };
     cage::take_namespaces(cage.network).map_err(no_namespaces)?;
-    // SAFETY: as above. The first process of the namespace must be there before any other.
+    // SAFETY: as above. The first process of the namespace must exist before any other.
     let init = match unsafe { fork() }.map_err(failed)? {
         ForkResult::Child => end_process(init::run(held)),
         ForkResult::Parent { child } => child,
@@ -123,9 +123,9 @@ fn clone_as_sibling() -> Result<ForkResult, Errno> {
     }
 }
 
-/// Becomes the program in its cage; returns only with the reason why not.
+/// Executes the program in its cage; returns only with the reason why it could not.
 fn become_caged(plan: &ExecPlan, cage: &ProcessCage) -> SubreaperReport {
-    // The subreaper is outside the namespace, where nobody has a number.
+    // The subreaper is outside the namespace and has no number inside.
     if let Err(errno) = plan.prepare_session(Pid::from_raw(0)) {
         return failed(errno);
     }

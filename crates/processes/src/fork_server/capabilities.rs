@@ -1,5 +1,5 @@
-//! Capabilities that a program without a cage is started without, where protected paths are covered: with any of them it
-//! could remove the covers, or look into the server. All others stay as they are.
+//! Capabilities that are removed from programs without a cage, if protected paths are covered: any of them
+//! would allow a program to remove the covers, or to inspect the server. All others stay as they are.
 
 use nix::errno::Errno;
 
@@ -21,17 +21,17 @@ const GIVEN_UP: [u32; 11] = [
 /// `_LINUX_CAPABILITY_VERSION_3`.
 const VERSION: u32 = 0x2008_0522;
 
-/// Gives them up, also for programs with a set-user-ID bit. Takes no memory: the caller may borrow its parent's.
+/// Drops them, also for programs with a set-user-ID bit. Allocates no memory: the caller may share its parent's.
 pub(super) fn give_up_administration() -> Result<(), Errno> {
     for capability in GIVEN_UP {
-        // Refused where the kernel does not know it, and where this process may not; then it has none to give up.
-        // SAFETY: it takes numbers only.
+        // Refused if the kernel does not know it, and if this process may not drop it; then it has none to
+        // drop. SAFETY: it takes numbers only.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability as libc::c_ulong, 0, 0, 0) };
     }
     let header = [VERSION, 0];
-    // Effective, permitted and inheritable, first of the lower 32 and then of the upper ones.
+    // Effective, permitted and inheritable sets: first the lower 32 bits of each, then the upper ones.
     let mut sets = [0_u32; 6];
-    // SAFETY: version 3 writes two sets of three words, for which there is room.
+    // SAFETY: version 3 writes two sets of three words, for which there is space.
     Errno::result(unsafe { libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) })?;
     for capability in GIVEN_UP {
         let first = if capability < 32 { 0 } else { 3 };

@@ -1,5 +1,5 @@
-//! Who is a child of this process right now. None of them can be mistaken: their numbers are not given to
-//! others before they are reaped, and only this process reaps them.
+//! Lists the present children of this process. Their numbers are unambiguous: they are not reused before
+//! the children are reaped, and only this process reaps them.
 
 use super::stat::ProcessStat;
 use nix::unistd::Pid;
@@ -10,7 +10,7 @@ pub(super) fn children() -> impl Iterator<Item = Pid> {
     let listed = std::fs::read_to_string(format!("/proc/self/task/{own}/children"));
     let pids = match listed {
         Ok(listed) => listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect(),
-        // Not every kernel lists them.
+        // Not every kernel provides the list.
         Err(_) => searched(own),
     };
     pids.into_iter().map(Pid::from_raw)
@@ -52,7 +52,7 @@ mod tests {
             (children().any(|child| child.as_raw() == pid), searched(std::process::id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        // The list is that of one thread: the main one, which is the only one a fork server has.
+        // The list is that of the main thread, which is the only thread of a fork server.
         let _ = listed;
         assert!(searched.contains(&pid));
     }

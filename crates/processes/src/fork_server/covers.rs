@@ -18,19 +18,19 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// What a fork server does about protected paths.
+/// How a fork server hides protected paths.
 pub(super) struct PathCovers {
     protected: ProtectedPaths,
-    /// Whether this process is in a mount namespace of its own, in which every program starts.
+    /// Whether this process is in its own mount namespace, in which every program starts.
     is_shared: bool,
 }
 
 impl PathCovers {
-    /// Takes a mount namespace for this process and all that it starts, where that is wanted and possible.
+    /// Creates a mount namespace for this process and its descendants, if that is configured and possible.
     pub(super) fn enter_namespace(protected: ProtectedPaths) -> Self {
         let is_wanted = protected.scope == ProtectionScope::EveryProgram && !protected.is_empty();
         let covers = Self { protected, is_shared: is_wanted };
-        // A process of its own tries first: half of a namespace would be worse than none.
+        // A child process tries it first: a partially configured namespace would be worse than none.
         let is_shared = is_wanted && succeeds(|| covers.take()) && covers.take().is_ok();
         Self { is_shared, ..covers }
     }
@@ -45,12 +45,13 @@ impl PathCovers {
         self.is_shared
     }
 
-    /// A cage that gives no protected path.
+    /// Removes protected paths from a cage's rules.
     pub(super) fn within(&self, cage: &ProcessCage) -> ProcessCage {
         self.protected.within(cage, self.is_shared)
     }
 
-    /// Covers what is not covered: a path that did not exist before, or a file that was replaced, which removes its cover.
+    /// Covers protected paths that are not covered: a path that did not exist before, or a file that was
+    /// replaced, which removes its cover.
     pub(super) fn renew(&self) -> io::Result<()> {
         for path in &self.protected.hidden {
             if is_hidden(path) {
@@ -73,7 +74,7 @@ impl PathCovers {
     }
 }
 
-/// Whether something succeeds in a process of its own.
+/// Whether the attempt succeeds in a child process.
 fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     // SAFETY: this process has one thread.
     match unsafe { fork() } {
@@ -85,8 +86,8 @@ fn succeeds(attempt: impl FnOnce() -> io::Result<()>) -> bool {
     }
 }
 
-/// A namespace whose mounts are this process's own. One that may mount takes only that; another one takes a user namespace
-/// as well, in which users have the same numbers.
+/// Creates a mount namespace that belongs to this process. A process that may mount creates only that;
+/// others also create a user namespace, in which users have the same numbers.
 fn take_mount_namespace() -> io::Result<()> {
     // SAFETY: it takes no pointers; the process has one thread.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 {
@@ -94,14 +95,14 @@ fn take_mount_namespace() -> io::Result<()> {
     } else {
         limit_tracing();
     }
-    // What is mounted outside later appears here, and nothing from here appears outside.
+    // Later mounts outside appear here, and no mounts from here appear outside.
     mount(None, "/", None, libc::MS_REC | libc::MS_SLAVE, None)
 }
 
-/// Keeps programs from looking into processes outside, through which they would see a file system without covers. Root may
-/// look into those that have no more capabilities than itself, and into user namespaces of its own, whatever it has given
-/// up. A Landlock domain forbids that; the one scope that it has to have keeps abstract sockets in, which are hardly used
-/// any more. Before Linux 6.12 there is none.
+/// Prevents programs from tracing processes outside, through which they would see a file system without
+/// covers. Root may trace processes that have no more capabilities than itself, and its own user
+/// namespaces, even without capabilities. A Landlock domain forbids that; the one scope that it must have
+/// restricts abstract sockets, which are hardly used any more. Before Linux 6.12 there is no such scope.
 fn limit_tracing() {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -112,7 +113,7 @@ fn limit_tracing() {
     }
 }
 
-/// Whether nothing can be read at a path: it does not exist, or is covered.
+/// Whether a path is inaccessible: it does not exist, or is covered.
 fn is_hidden(path: &Path) -> bool {
     let Ok(found) = path.metadata() else { return true };
     if !found.is_dir() {
@@ -123,7 +124,7 @@ fn is_hidden(path: &Path) -> bool {
         .is_ok_and(|system| system.blocks() == COVER_BLOCKS && system.files() == COVER_FILES)
 }
 
-/// How large a cover is, by which it is recognized: no file system that holds anything is as small.
+/// The size of a cover, by which it is recognized: no file system with content is as small.
 const COVER_BLOCKS: u64 = 1;
 const COVER_FILES: u64 = 2;
 
@@ -135,9 +136,9 @@ fn is_read_only(path: &Path) -> io::Result<bool> {
 /// One line of the table of mounts.
 struct MountEntry {
     device: Vec<u8>,
-    /// Which directory of the file system is mounted.
+    /// The directory of the file system that is mounted.
     root: PathBuf,
-    /// Where.
+    /// The mount point.
     at: PathBuf,
 }
 
@@ -151,12 +152,12 @@ fn mounted(line: &[u8]) -> Option<MountEntry> {
     })
 }
 
-/// Where else the same directory, or a part of it, is mounted.
+/// The other mount points of the same directory, or of a part of it.
 fn aliases(path: &Path, mountinfo: &[u8]) -> Vec<PathBuf> {
     let mounts: Vec<MountEntry> =
         mountinfo.split(|byte| *byte == b'\n').filter_map(mounted).collect();
     let holds = mounts.iter().filter(|mount| path.starts_with(&mount.at));
-    // Of two at the same place the later one covers the other.
+    // Of two mounts at the same place the later one covers the other.
     let Some(own) = holds.max_by_key(|mount| mount.at.as_os_str().as_bytes().len()) else {
         return vec![];
     };

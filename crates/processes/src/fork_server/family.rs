@@ -1,5 +1,6 @@
-//! Ends families, however fast they multiply. Whoever is stopped forks no more and keeps its children, so everybody is
-//! stopped before anybody is killed: those who are killed while others fork are replaced meanwhile.
+//! Kills a process family, however fast it forks. A stopped process cannot fork and retains its children,
+//! so all members are stopped before any is killed: members that are killed while others fork are replaced
+//! meanwhile.
 
 use super::children::{children_of, children_of_thread};
 use super::stat::ProcessStat;
@@ -7,11 +8,11 @@ use nix::unistd::Pid;
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// How often a family is looked at before those who were found are killed: some are missed while others end, and more
-/// looks than these find only who undoes what we do.
+/// How often a family is searched before its members are killed: a search can miss some while others end,
+/// and a family that still grows after this many searches undoes what we do.
 const LOOKS_MAX: usize = 16;
 
-/// Those who were found and stopped, by their numbers and when they began.
+/// The members that were found and stopped, by number and start time.
 pub(super) struct ProcessFamily {
     found: Vec<(u32, u64)>,
     known: HashSet<u32>,
@@ -24,20 +25,20 @@ impl ProcessFamily {
         Self { found: vec![], known: HashSet::new(), n_looks: 0, _haste: PriorityBoost::make() }
     }
 
-    /// Stops the children of ours that are given, and all who descend from them; false when there is nobody to be found
-    /// any more. Whoever has ended should be reaped before, so that it is not looked at.
+    /// Stops the given children of this process, and all their descendants; returns false when no new ones
+    /// are found. Reap ended processes before, so that they are not searched.
     pub(super) fn stop(&mut self, children: impl Iterator<Item = Pid>) -> bool {
         self.n_looks += 1;
         let (own, n_before) = (std::process::id(), self.found.len());
         let mut unseen: Vec<(u32, u32)> =
             children.map(|pid| (own, pid.as_raw().unsigned_abs())).collect();
-        // Whoever was found last is followed first: its children are about to have children.
+        // Depth first: the children of the last one found are about to fork.
         while let Some((parent, pid)) = unseen.pop() {
             if self.known.contains(&pid) {
                 continue;
             }
             let Some(held) = StoppedProcess::from_pid(pid) else { continue };
-            // It may have been adopted meanwhile, or be another.
+            // It may have been adopted meanwhile, or the number may belong to another process.
             if held.stat.has_ended || ![parent, own].contains(&held.stat.parent) {
                 continue;
             }
@@ -49,10 +50,10 @@ impl ProcessFamily {
         self.found.len() > n_before && self.n_looks < LOOKS_MAX
     }
 
-    /// Kills those who were stopped. Others may have been missed, and these still have to be reaped: whoever wants nobody
-    /// to be left repeats it.
+    /// Kills the stopped processes. Others may have been missed, and these must still be reaped: repeat
+    /// until none is left.
     pub(super) fn kill(self) {
-        // Children first: a stopped process would be woken by the end of the last who could have continued it.
+        // Children first: the end of the last process that could continue a stopped one would wake it.
         for (pid, begun) in self.found.iter().rev() {
             if let Some(held) =
                 StoppedProcess::from_pid(*pid).filter(|held| held.stat.begun == *begun)
@@ -63,7 +64,7 @@ impl ProcessFamily {
     }
 }
 
-/// A process that cannot be mistaken for one that gets its number later.
+/// A process that cannot be confused with a later one of the same number.
 struct StoppedProcess {
     process: OwnedFd,
     stat: ProcessStat,
@@ -71,12 +72,12 @@ struct StoppedProcess {
 
 impl StoppedProcess {
     fn from_pid(pid: u32) -> Option<Self> {
-        // SAFETY: it takes numbers and gives a descriptor or an error.
+        // SAFETY: it takes numbers and returns a descriptor or an error.
         let opened = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
         let opened = i32::try_from(opened).ok().filter(|opened| *opened >= 0)?;
-        // SAFETY: the kernel has just made it for us.
+        // SAFETY: the kernel has just created it for us.
         let process = unsafe { OwnedFd::from_raw_fd(opened) };
-        // If it is not of this process, then this process is gone and hears nothing.
+        // If the status belongs to another process, this one has ended and receives no signals.
         Some(Self { process, stat: ProcessStat::from_pid(pid)? })
     }
 
@@ -91,7 +92,8 @@ impl StoppedProcess {
     }
 }
 
-/// As much of the processors as we can have, while it lasts: others fork meanwhile. Only some users may.
+/// Raises our priority as far as possible while it exists: others fork meanwhile. Only privileged users
+/// may.
 struct PriorityBoost {
     before: libc::c_int,
 }

@@ -1,6 +1,7 @@
-//! The first process of a cage's PID namespace. It reaps orphans and ends when nobody is left; the kernel then ends the
-//! namespace. The program is its neighbour and not its child: a first process ignores signals that it does not handle,
-//! which programs rely on, and the subreaper has to learn how the program ended.
+//! The first process of a cage's PID namespace. It reaps orphans and exits when no process is left; the
+//! kernel then ends the namespace. The program is its sibling and not its child: the first process of a
+//! namespace ignores signals that it does not handle, which programs rely on, and the subreaper must learn
+//! how the program ended.
 
 use super::{close_inherited, signals, wait};
 use nix::errno::Errno;
@@ -10,8 +11,8 @@ use nix::unistd::Pid;
 use std::io::PipeReader;
 use std::os::fd::OwnedFd;
 
-/// Serves until the subreaper has closed the other end of `hold`, which it does when the program has ended, and no orphan is
-/// left. Whatever ends this process ends the namespace with all who are in it.
+/// Serves until the subreaper has closed the other end of `hold`, which it does when the program has ended,
+/// and no orphan is left. The end of this process ends the namespace and all processes in it.
 pub(super) fn run(hold: PipeReader) -> i32 {
     let _ = nix::sys::prctl::set_name(c"airlock-init");
     let hold = OwnedFd::from(hold);
@@ -37,7 +38,7 @@ pub(super) fn run(hold: PipeReader) -> i32 {
     0
 }
 
-/// Reaps all who have ended; `None` when there are no children.
+/// Reaps all ended children; `None` when there are no children.
 fn reap() -> Option<()> {
     loop {
         match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {

@@ -1,7 +1,7 @@
-//! The inside of the fork server: a small process with one thread that forks a subreaper for each program.
+//! The fork server: a small single-threaded process that forks a subreaper for each program.
 //!
-//! It knows nothing of programs. It gets subreapers' sockets over its standard input, forks, and reaps. Should a
-//! subreaper be killed, what it had falls to the fork server, which kills it.
+//! It does not see the programs. It receives the subreapers' sockets over its standard input, forks, and
+//! reaps. If a subreaper is killed, its descendants become children of the fork server, which kills them.
 #![expect(unsafe_code, reason = "fork and the controlling terminal have no safe interface")]
 
 mod cage;
@@ -35,10 +35,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The code of a fork server that nobody steers: somebody typed the verb by hand.
+/// The exit code of a fork server without a server: the verb was typed manually.
 const NOT_STEERED: i32 = 64;
 
-/// Serves until the server is gone, and returns the exit code.
+/// Serves until the server has ended, and returns the exit code.
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> i32 {
     match ForkServer::start_serving(ProtectedPaths::from_args(args)) {
         Ok(fork_server) => fork_server.run(),
@@ -51,7 +51,7 @@ struct ForkServer {
     children: SignalFd,
     covers: PathCovers,
     subreapers: HashSet<Pid>,
-    /// Whether somebody was left to us by a subreaper that was killed.
+    /// Whether a killed subreaper has left children to us.
     has_orphans: bool,
 }
 
@@ -60,7 +60,7 @@ impl ForkServer {
         let control = io::stdin().as_fd().try_clone_to_owned()?;
         nix::unistd::dup2_stdin(std::fs::File::open("/dev/null")?)?;
         close_inherited(&control)?;
-        // Leading a session already is as good.
+        // Failure means that it already leads a session.
         let _ = nix::unistd::setsid();
         let covers = PathCovers::enter_namespace(protected);
         nix::sys::prctl::set_child_subreaper(true)?;
@@ -69,7 +69,7 @@ impl ForkServer {
         Ok(Self { control, children, covers, subreapers, has_orphans: false })
     }
 
-    /// Serves until the server is gone.
+    /// Serves until the server has ended.
     fn run(mut self) -> i32 {
         loop {
             let orphans = PollTimeout::from(AN_END_MS_MAX);
@@ -90,14 +90,14 @@ impl ForkServer {
     }
 
     fn fork_subreaper(&mut self, link: OwnedFd) {
-        // SAFETY: this process has one thread, so the child may do anything that the parent could: no lock can
-        // be held by a thread that is not there.
+        // SAFETY: this process has one thread, so the child may do anything that the parent could: no lock
+        // can be held by a thread that does not exist in the child.
         match unsafe { fork() } {
             Ok(ForkResult::Parent { child }) => {
                 self.subreapers.insert(child);
             }
             Ok(ForkResult::Child) => {
-                // The server must see the end of the fork server when the fork server ends, and no program its socket.
+                // The server must notice when the fork server ends, and no program may inherit its socket.
                 let nothing = std::fs::File::open("/dev/null").map(OwnedFd::from);
                 match nothing {
                     Ok(nothing) => drop(std::mem::replace(&mut self.control, nothing)),
@@ -105,12 +105,12 @@ impl ForkServer {
                 }
                 end_process(subreaper::run(link, &self.children, &self.covers))
             }
-            // The server sees its end of the subreaper's socket close.
+            // The server notices that its end of the subreaper's socket closes.
             Err(_) => {}
         }
     }
 
-    /// Takes note of all who have ended; `None` when nobody is left.
+    /// Reaps all ended children; `None` when no child is left.
     fn reap(&mut self) -> Option<()> {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -127,7 +127,8 @@ impl ForkServer {
         }
     }
 
-    /// The server is gone. Each subreaper sees the same and clears up after itself; none becomes a zombie.
+    /// The server has ended. Each subreaper notices that, too, and kills its family; none may remain as a
+    /// zombie.
     fn end_all(&mut self) -> i32 {
         while self.reap().is_some() {
             self.kill_orphans();
@@ -149,7 +150,7 @@ impl ForkServer {
     }
 }
 
-/// Waits until there is something to read on either, or for so long.
+/// Waits until either is readable, at most this long.
 fn wait(one: &impl AsFd, other: &SignalFd, most: PollTimeout) -> nix::Result<(bool, bool)> {
     let mut watched = [
         PollFd::new(one.as_fd(), PollFlags::POLLIN),
@@ -163,13 +164,13 @@ fn wait(one: &impl AsFd, other: &SignalFd, most: PollTimeout) -> nix::Result<(bo
         }
     }
     let [one, other_ready] = watched.map(|watched| watched.any().unwrap_or(true));
-    // Whoever ended is found by waiting; the signals themselves say nothing more.
+    // Ended children are found by waiting; the signals themselves contain no more information.
     while let Ok(Some(_)) = other.read_signal() {}
     Ok((one, other_ready))
 }
 
-/// How long nobody's end is waited for, in milliseconds, before everybody is looked at again: the list of children
-/// misses some while others end.
+/// How long to wait for the end of a child, in milliseconds, before all children are searched again: the
+/// list of children misses some while others end.
 const AN_END_MS_MAX: u16 = 100;
 
 /// Waits until a child has ended.
@@ -179,7 +180,7 @@ fn hear_an_end(children: &SignalFd) {
     while let Ok(Some(_)) = children.read_signal() {}
 }
 
-/// Closes what whoever started the server left open; no program of ours shall find it.
+/// Closes descriptors that the server inherited from its parent, so that no program inherits them.
 fn close_inherited(kept: &OwnedFd) -> io::Result<()> {
     use std::os::fd::AsRawFd as _;
     let kept = kept.as_raw_fd().unsigned_abs();

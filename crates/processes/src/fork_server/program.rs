@@ -1,5 +1,6 @@
-//! A program that is about to be: all that it takes, made ready by its subreaper, and the steps of the child that becomes
-//! it. The child may be borrowing its parent's memory, so its steps call the system and take no memory.
+//! A program that is about to be executed: its arguments, prepared by its subreaper, and the steps of the
+//! child that executes it. The child may share its parent's memory, so its steps only make system calls and
+//! allocate no memory.
 
 use super::capabilities;
 use super::signals::unblock;
@@ -12,7 +13,7 @@ use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// What a child needs to become a program.
+/// What a child needs to execute a program.
 pub(super) struct ExecPlan {
     subreaper: Pid,
     has_terminal: bool,
@@ -26,7 +27,7 @@ pub(super) struct ExecPlan {
 }
 
 impl ExecPlan {
-    /// Reads an order. Our own search path becomes the program's.
+    /// Prepares an order. The search path of this process becomes the program's.
     pub(super) fn new(
         order: &SpawnOrder,
         streams: &[OwnedFd; 3],
@@ -51,7 +52,7 @@ impl ExecPlan {
         })
     }
 
-    /// What the list of its arguments takes.
+    /// The size of its argument list.
     pub(super) const fn argv_bytes(&self) -> usize {
         size_of_val(self.argv.places.as_slice())
     }
@@ -61,23 +62,25 @@ impl ExecPlan {
         self.subreaper
     }
 
-    /// The child's first steps: a session of its own, with its terminal, that ends with its parent.
+    /// The child's first steps: its own session, with its terminal, that ends with its parent.
     pub(super) fn prepare_session(&self, parent: Pid) -> Result<(), Errno> {
         setsid()?;
         if self.has_terminal {
-            // Ctrl-C and hang-ups of this session come from it.
-            // SAFETY: the call takes a descriptor that we own and a number, and writes nothing.
+            // Ctrl-C and hang-ups of this session come from this terminal. SAFETY: the call takes a
+            // descriptor that we own and a number, and writes nothing.
             Errno::result(unsafe { libc::ioctl(self.streams[0], libc::TIOCSCTTY, 0) })?;
         }
         set_pdeathsig(Signal::SIGKILL)?;
-        // It may have ended before the wish was made.
+        // The parent may have ended before the previous call.
         if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH) }
     }
 
-    /// The last one: the child becomes the program, with all signals as usual. Returns only with the reason why not.
+    /// The last step: the child executes the program, with default signal handling. Returns only with the
+    /// reason why it could not.
     pub(super) fn exec_program(&self) -> Errno {
         for (ours, theirs) in self.streams.into_iter().zip(0..) {
-            // SAFETY: both are numbers; ours is open, and above the standard ones, which subreapers keep open.
+            // SAFETY: both are numbers; ours is open, and above the standard ones, which subreapers leave
+            // open.
             if unsafe { libc::dup2(ours, theirs) } < 0 {
                 return Errno::last();
             }
@@ -95,16 +98,16 @@ impl ExecPlan {
             return errno;
         }
         let (argv, env) = (self.argv.places.as_ptr(), self.env.places.as_ptr());
-        // Every descriptor but the three is closed by the system on the way.
-        // SAFETY: texts end with a zero, lists of them with nothing, and all are this plan's own.
+        // The system closes every descriptor but the three on exec. SAFETY: texts end with a zero, lists of
+        // them with a null, and all are this plan's own.
         unsafe { libc::execvpe(self.program.as_ptr(), argv, env) };
         Errno::last()
     }
 }
 
-/// Makes libc look for programs there, or where it does for those who say nothing.
+/// Makes libc search for programs in `path`, or in its default path if there is none.
 fn search(path: Option<&OsStr>) {
-    // SAFETY: this process has one thread, so nobody reads the environment meanwhile.
+    // SAFETY: this process has one thread, so no other thread reads the environment meanwhile.
     unsafe {
         match path {
             Some(path) => std::env::set_var("PATH", path),
@@ -121,10 +124,10 @@ fn variable((name, value): &(OsString, OsString)) -> Result<CString, Errno> {
     CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).map_err(|_| Errno::EINVAL)
 }
 
-/// Texts as the system wants them: their places, and nothing behind the last.
+/// Strings in the system's form: an array of pointers that ends with a null.
 struct ExecStrings {
     places: Vec<*const c_char>,
-    /// They stay where they are as long as this is there.
+    /// Their addresses are stable while this exists.
     _texts: Vec<CString>,
 }
 

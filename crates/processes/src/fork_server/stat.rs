@@ -1,30 +1,31 @@
-//! What the system says of a process: who is its parent, how long it ran, and whether it still does.
+//! Reads a process's status from the system: its parent, its processor time, and whether it has ended.
 
-/// A process at one moment.
+/// The status of a process at one moment.
 pub(super) struct ProcessStat {
-    /// It runs no more and waits to be reaped.
+    /// It has ended and waits to be reaped.
     pub(super) has_ended: bool,
     pub(super) parent: u32,
     pub(super) n_threads: u64,
-    /// When it began. A number is given again, but not with the same time.
+    /// When it started. A number can be reused, but not with the same start time.
     pub(super) begun: u64,
-    /// Time on processors, as a user and in the system together.
+    /// Processor time, user and system together.
     pub(super) own_ticks: u64,
-    /// That of children that it has reaped, and of theirs.
+    /// Processor time of the descendants that were reaped.
     pub(super) reaped_ticks: u64,
 }
 
 impl ProcessStat {
-    /// None where there is no such process.
+    /// `None` if there is no such process.
     pub(super) fn from_pid(pid: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name before it is the program's own and may hold anything, but no text after its last bracket.
+        // The name before it is chosen by the program and may contain anything, but the text after the last
+        // bracket is the kernel's.
         let (_, after_name) = stat.rsplit_once(')')?;
         let words: Vec<&str> = after_name.split_ascii_whitespace().collect();
         let number = |word_idx: usize| words.get(word_idx)?.parse::<u64>().ok();
         let n_threads = number(17)?;
         Some(Self {
-            // Where the first thread has ended, others may go on.
+            // After the end of the first thread, others may continue.
             has_ended: matches!(*words.first()?, "Z" | "X") && n_threads <= 1,
             n_threads,
             parent: u32::try_from(number(1)?).ok()?,

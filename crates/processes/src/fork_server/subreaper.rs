@@ -19,9 +19,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-/// Serves until the server has no use for it any more.
+/// Serves until the server closes the link.
 pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &PathCovers) -> i32 {
-    // A name of its own in lists of processes.
+    // Its own name in lists of processes.
     let _ = nix::sys::prctl::set_name(c"airlock-subreap");
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         return 1;
@@ -31,7 +31,8 @@ pub(super) fn run(link: OwnedFd, children: &SignalFd, covers: &PathCovers) -> i3
     0
 }
 
-/// Waits for an order, starts what is ordered and looks after it until nobody is left. An error is the end of the server.
+/// Waits for an order, starts the program and supervises its family until no process is left. An error
+/// means that the server has ended.
 fn serve(link: &UnixStream, children: &SignalFd, covers: &PathCovers) -> io::Result<()> {
     let (first, streams) = take_streams(link)?;
     let order = SpawnOrder::read([first].as_slice().chain(link))?;
@@ -50,7 +51,7 @@ fn serve(link: &UnixStream, children: &SignalFd, covers: &PathCovers) -> io::Res
     }
 }
 
-/// Returns when the child has become the program or said why not.
+/// Returns when the child has executed the program or reported why it could not.
 fn start(
     order: &SpawnOrder,
     streams: [OwnedFd; 3],
@@ -63,7 +64,7 @@ fn start(
     let Some(cage) = &order.cage else {
         return Ok((vfork::start(&plan).map_err(failed)?, None));
     };
-    // Building a cage takes memory, which a child that borrows ours must not do.
+    // Building a cage allocates memory, which a child that shares ours must not do.
     let CagedProgram { leader, init } = caged::start(&plan, &covers.within(cage), streams)?;
     Ok((leader, Some(init)))
 }
@@ -72,17 +73,18 @@ struct Subreaper<'a> {
     link: &'a UnixStream,
     /// The program, until it is reaped.
     leader: Option<Pid>,
-    /// The group it was born to lead.
+    /// The process group that the program was started to lead.
     group: Pid,
-    /// Held while the program lives: the first process of its cage ends when nobody is left.
+    /// Held while the program lives: the first process of its cage ends when no process is left.
     init: Option<CageInit>,
     /// The number of that process, until it is reaped.
     init_pid: Option<Pid>,
-    /// What it and all that it starts may use together.
+    /// The limits of the program and all its descendants together.
     meter: Option<UsageMeter>,
 }
 
-/// How often a family with limits is looked at, in milliseconds: what a program can do wrong in that time is small.
+/// How often the usage of a family with limits is measured, in milliseconds: a program can do little damage
+/// in that time.
 const LOOK_EVERY_MS: u16 = 100;
 
 impl Subreaper<'_> {
@@ -93,7 +95,7 @@ impl Subreaper<'_> {
         while let Ok((has_wish, _)) = wait(self.link, children, most) {
             if let Some(excess) = self.meter.as_mut().and_then(|meter| meter.excess(self.init_pid))
             {
-                // Whether that is heard or not, it is the end.
+                // The family ends whether or not the report arrives.
                 let _ = self.report(SubreaperReport::Exceeded { excess });
                 break;
             }
@@ -107,7 +109,8 @@ impl Subreaper<'_> {
         self.kill_family(children)
     }
 
-    /// One wish. False when all shall end: because it is wished, or because there is nobody to wish.
+    /// Handles one request. Returns false when all processes shall end: on request, or because the server
+    /// has ended.
     fn handle_request(&mut self) -> bool {
         let mut byte = [0];
         match (&*self.link).read(&mut byte) {
@@ -117,7 +120,7 @@ impl Subreaper<'_> {
         }
         match SubreaperRequest::from_byte(byte[0]) {
             Some(SubreaperRequest::Signal(signal)) => {
-                // Once the program is reaped, the number of its group may be another's.
+                // Once the program is reaped, its group's number may belong to another group.
                 if let (Some(_), Ok(signal)) = (self.leader, Signal::try_from(signal.number())) {
                     let _ = killpg(self.group, signal);
                 }
@@ -127,7 +130,7 @@ impl Subreaper<'_> {
         }
     }
 
-    /// Takes note of all who have ended; `None` when nobody is left.
+    /// Reaps all ended children; `None` when no child is left.
     fn reap(&mut self) -> Option<()> {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
@@ -145,7 +148,7 @@ impl Subreaper<'_> {
         if self.leader == Some(pid) {
             self.leader = None;
             self.init = None;
-            // Where nobody hears it, the link says so next.
+            // If the report cannot be sent, the next read of the link fails.
             let _ = self.report(SubreaperReport::Exited { code });
         }
         if self.init_pid == Some(pid) {
@@ -153,17 +156,18 @@ impl Subreaper<'_> {
         }
     }
 
-    /// Kills everybody. Whoever loses a parent becomes our child and is killed in turn, so this ends when
-    /// the last descendant has.
+    /// Kills all descendants. An orphan becomes our child and is killed in turn, so this ends when the last
+    /// descendant has.
     fn kill_family(mut self, ends: &SignalFd) -> io::Result<()> {
         if self.leader.is_some() {
             let _ = killpg(self.group, Signal::SIGKILL);
         }
         if let Some(init) = self.init_pid {
-            // The kernel kills all who are in its namespace.
+            // The kernel kills all processes in its namespace.
             let _ = nix::sys::signal::kill(init, Signal::SIGKILL);
         }
-        // All who have ended are reaped before the others are looked at: a look costs as much as there are.
+        // All ended children are reaped before the others are searched: the cost of a search grows with
+        // their number.
         while self.reap().is_some() {
             let mut family = ProcessFamily::new();
             while family.stop(children()) && self.reap().is_some() {}

@@ -1,4 +1,4 @@
-//! What a family of processes uses, for subreapers of those that have limits.
+//! Measures what a process family uses, for subreapers of families with limits.
 
 use super::children::children_of;
 use super::stat::ProcessStat;
@@ -6,22 +6,22 @@ use crate::cage::{CageLimits, LimitExcess};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 
-/// How much of a family is looked at: more are too many anyway.
+/// Limit of the processes that are measured: a larger family is over its limits anyway.
 const FAMILY_MAX: usize = 10_000;
 
-/// What a family may use, and what it has.
+/// A family's limits and usage.
 pub(super) struct UsageMeter {
     limits: CageLimits,
-    /// What those had used who were reaped here before it came.
+    /// The usage of children that were reaped here before this family.
     ticks_before: u64,
-    /// What each of those had used who were there at the last look, by number and when it began.
+    /// The usage of each process at the last measurement, by number and start time.
     seen: HashMap<(u32, u64), u64>,
-    /// What those had used at the last look at them who are gone.
+    /// The last measured usage of processes that have ended.
     ticks_gone: u64,
 }
 
 impl UsageMeter {
-    /// None where there is nothing to look at.
+    /// `None` if there is nothing to measure.
     pub(super) fn new(limits: CageLimits) -> Option<Self> {
         let fresh = || {
             let ticks_before = reaped_ticks();
@@ -30,12 +30,13 @@ impl UsageMeter {
         (limits != CageLimits::default()).then(fresh)
     }
 
-    /// What was used too much, if anything. The first process of a cage is ours: only those count whom it has reaped.
+    /// The limit that is exceeded, if any. The first process of a cage is ours: only the processes that it
+    /// has reaped count.
     pub(super) fn excess(&mut self, init: Option<Pid>) -> Option<LimitExcess> {
         let init = init.map(|init| init.as_raw().unsigned_abs());
         let mut unseen = children_of(std::process::id());
         let (mut n_processes, mut n_pages, mut seen) = (0_u64, 0_u64, HashMap::new());
-        // Whoever lost its parent was reaped here; what it used counts all the same.
+        // An orphan was reaped here; its usage counts, too.
         let mut n_ticks = reaped_ticks().saturating_sub(self.ticks_before);
         while let Some(pid) = unseen.pop() {
             let stat = ProcessStat::from_pid(pid);
@@ -53,7 +54,7 @@ impl UsageMeter {
                 unseen.extend(children_of(pid));
             }
         }
-        // SAFETY: it takes a number and gives one; both names are known everywhere.
+        // SAFETY: it takes a number and returns one; both names exist on every system.
         let number = |name| unsafe { libc::sysconf(name) }.max(1).unsigned_abs();
         let memory_bytes = n_pages * number(libc::_SC_PAGESIZE);
         let cpu_ms = self.ticks(n_ticks, seen) * 1_000 / number(libc::_SC_CLK_TCK);
@@ -67,8 +68,8 @@ impl UsageMeter {
         is_over(self.limits.processes, n_processes).then_some(LimitExcess::Processes)
     }
 
-    /// Time on processors, of two ways to count it the one that finds more. Parents account for children that they reaped,
-    /// however short they lived; what was seen also counts where a parent had its children reaped by nobody.
+    /// Processor time, by two methods, of which the larger result counts. Parents account for children that
+    /// they reaped, however short-lived; measured time also counts if a parent did not reap its children.
     fn ticks(&mut self, accounted: u64, seen: HashMap<(u32, u64), u64>) -> u64 {
         let before = std::mem::replace(&mut self.seen, seen);
         let gone = before.iter().filter(|(process, _)| !self.seen.contains_key(process));
@@ -84,7 +85,7 @@ fn resident_pages(pid: u32) -> u64 {
     words.get(1).copied().unwrap_or(0)
 }
 
-/// That of children of this process who have ended.
+/// Processor time of this process's reaped children.
 fn reaped_ticks() -> u64 {
     ProcessStat::from_pid(std::process::id()).map_or(0, |stat| stat.reaped_ticks)
 }

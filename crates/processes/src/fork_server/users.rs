@@ -1,21 +1,21 @@
-//! User namespaces in which users keep their numbers.
+//! Creates user namespaces in which users have the same numbers as outside.
 
 use nix::unistd::{ForkResult, fork};
 use std::io::{self, Read as _, Write as _};
 
-/// Takes a user namespace and those of `flags`. Where this process may, every user keeps its number; otherwise only the
-/// own user is known inside, and files of others seem to belong to nobody.
+/// Creates a user namespace and those of `flags`. If this process may, it maps every user to its number;
+/// otherwise only its own user is mapped, and files of others seem to belong to `nobody`.
 pub(super) fn take_user_namespace(flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: it always succeeds and takes nothing.
+    // SAFETY: it always succeeds and takes no arguments.
     if unsafe { libc::geteuid() } == 0 && take_with_all_users(flags).is_ok() {
         return Ok(());
     }
     take_with_own_user(flags)
 }
 
-/// Takes the namespaces; the own user and group keep their numbers, and there are no others.
+/// Creates the namespaces; only the own user and group are mapped, to the same numbers.
 pub(super) fn take_with_own_user(flags: libc::c_int) -> io::Result<()> {
-    // SAFETY: both always succeed and take nothing.
+    // SAFETY: both always succeed and take no arguments.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     unshare(libc::CLONE_NEWUSER | flags)?;
     std::fs::write("/proc/self/setgroups", "deny")?;
@@ -23,7 +23,7 @@ pub(super) fn take_with_own_user(flags: libc::c_int) -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// A process outside the new namespace writes the tables, which takes the right to change users there.
+/// A process outside the new namespace writes the tables, which requires the right to change users there.
 fn take_with_all_users(flags: libc::c_int) -> io::Result<()> {
     let known = |table: &str| std::fs::read_to_string(table).map(|table| same_numbers(&table));
     let (users, groups) = (known("/proc/self/uid_map")?, known("/proc/self/gid_map")?);
@@ -55,7 +55,7 @@ fn take_with_all_users(flags: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// A table in which everybody who is known keeps its number.
+/// A table that maps every known number to itself.
 fn same_numbers(table: &str) -> String {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();

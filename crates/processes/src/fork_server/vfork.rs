@@ -1,4 +1,4 @@
-//! Starts a program in a child that borrows our memory until it is the program: nothing of it is copied.
+//! Starts a program in a child that shares our memory until it executes the program: no memory is copied.
 
 use super::program::ExecPlan;
 use nix::errno::Errno;
@@ -6,17 +6,17 @@ use nix::unistd::Pid;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Room for the child's calls: libc puts a path on it, and a list of arguments, which is counted apart.
+/// Stack size of the child: libc builds a path on it, and an argument list, which is counted separately.
 const STACK_BYTES: usize = 64 << 10;
 
-/// What the child is given.
+/// The arguments of the child.
 struct ForkArguments<'a> {
     plan: &'a ExecPlan,
-    /// Why it did not become the program.
+    /// The error if it could not execute the program.
     failed: AtomicI32,
 }
 
-/// Returns when the child is the program, or has ended because it could not.
+/// Returns when the child has executed the program, or has exited because it could not.
 pub(super) fn start(plan: &ExecPlan) -> Result<Pid, Errno> {
     let birth = ForkArguments { plan, failed: AtomicI32::new(0) };
     let n_bytes = STACK_BYTES + plan.argv_bytes();
@@ -24,9 +24,9 @@ pub(super) fn start(plan: &ExecPlan) -> Result<Pid, Errno> {
     let top = stack.as_mut_ptr_range().end.cast::<c_void>();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     let given = (&raw const birth).cast_mut().cast::<c_void>();
-    // SAFETY: the child runs `child` on a stack of its own, whose end is as aligned as stacks must be, and we stand
-    // still until it has left our memory for good. So what it is given and its stack outlive it, and nobody else writes
-    // to them. This process has one thread and no handler of signals.
+    // SAFETY: the child runs `child` on its own stack, whose end is aligned as required, and this process
+    // is suspended until the child no longer uses our memory. So the child's arguments and its stack
+    // outlive it, and nothing else writes to them. This process has one thread and no signal handlers.
     let child = Errno::result(unsafe { libc::clone(child, top, flags, given) })?;
     let child = Pid::from_raw(child);
     match birth.failed.load(Ordering::Relaxed) {
@@ -38,15 +38,15 @@ pub(super) fn start(plan: &ExecPlan) -> Result<Pid, Errno> {
     }
 }
 
-/// What the child does. It shares our memory, so it calls the system and nothing else.
+/// The child's part. It shares our memory, so it makes system calls and nothing else.
 extern "C" fn child(birth: *mut c_void) -> c_int {
-    // SAFETY: `start` gave it something that outlives this call.
+    // SAFETY: `start` passed a pointer to a value that outlives this call.
     let birth = unsafe { &*birth.cast::<ForkArguments<'_>>() };
     let errno = match birth.plan.prepare_session(birth.plan.subreaper()) {
         Ok(()) => birth.plan.exec_program(),
         Err(errno) => errno,
     };
     birth.failed.store(errno as i32, Ordering::Relaxed);
-    // SAFETY: it ends this process and runs nothing of the one whose memory this is.
+    // SAFETY: it ends this process and runs no code of the process whose memory this is.
     unsafe { libc::_exit(127) }
 }

@@ -1,45 +1,46 @@
-//! What is kept of what a process has said: what goes when there is no room, and what is remembered of it.
+//! The retained output of a process: which pieces are dropped when space is needed, and what is recorded
+//! about them.
 
 use super::said::{OutputChunk, OutputSeq};
 use crate::cage::LimitExcess;
 use crate::screen::QueryDetector;
 use std::collections::VecDeque;
 
-/// What is kept of one process's output.
+/// Limit of the retained output of one process.
 pub const RETAINED_BYTES_MAX: usize = 1 << 20;
 
-/// How many pieces are kept: one byte each would take far more memory than they hold.
+/// Limit of retained pieces: pieces of one byte would take far more memory than they hold.
 pub(super) const RETAINED_CHUNKS_MAX: usize = 50_000;
 
 #[derive(Debug, Default)]
 pub(super) struct OutputRing {
     pub(super) chunks: VecDeque<OutputChunk>,
     pub(super) n_bytes: usize,
-    /// The last piece that its screen has heard, if it has one.
+    /// The last piece that its screen has processed, if it has one.
     pub(super) on_screen: OutputSeq,
     pub(super) listening: QueryDetector,
-    /// Whether the program has asked its terminal something that nobody has looked at.
+    /// Whether the program has sent a query to its terminal that was not processed yet.
     pub(super) has_asked: bool,
-    /// Bytes in pieces that nobody has released.
+    /// Bytes in pieces that were not released.
     pub(super) unreleased_bytes: usize,
     pub(super) released: OutputSeq,
     pub(super) last: OutputSeq,
     pub(super) exited: Option<(OutputSeq, i32)>,
     pub(super) closed: Option<OutputSeq>,
     pub(super) excess: Option<LimitExcess>,
-    /// The last piece that was dropped, and how much was dropped up to it: pieces before it count, too.
+    /// The last piece that was dropped, and the number of dropped bytes up to it.
     pub(super) dropped_seq: OutputSeq,
     pub(super) dropped_bytes: u64,
-    /// How much was dropped, told by piece, for those who had heard some of it.
+    /// The number of dropped bytes by piece, for readers that had received some of them.
     pub(super) dropped_recently: VecDeque<(OutputSeq, u64)>,
 }
 
-/// How many drops are remembered one by one; for a reader further behind the sum since is told.
+/// How many drops are recorded individually; a reader further behind gets the total.
 const DROPS_MAX: usize = 4_096;
 
 impl OutputRing {
-    /// Whether a piece could go if the screen had heard it. It then hears all there is at once, of which it may have to
-    /// hear little.
+    /// Whether a piece could be dropped if the screen had processed it. The screen then processes all
+    /// pieces in one batch, of which it may have to interpret few.
     pub(super) fn waits_for_screen(&self) -> bool {
         let front = self.chunks.front().map_or(0, |chunk| chunk.seq);
         self.must_make_room() && front <= self.released && front > self.on_screen
@@ -76,7 +77,7 @@ impl OutputRing {
                 let is_after = |(seq, _): &&(OutputSeq, u64)| *seq > after;
                 self.dropped_recently.iter().filter(is_after).map(|(_, n_bytes)| n_bytes).sum()
             }
-            // All that was ever dropped: exact for a reader from the start, else the most it can be.
+            // The total of dropped bytes: exact for a reader from the start, otherwise an upper bound.
             Some(_) | None => self.dropped_bytes,
         }
     }

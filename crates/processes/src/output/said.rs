@@ -1,53 +1,53 @@
-//! What a process says and does, as it is told.
+//! The events of a process.
 
 use bytes::Bytes;
 
-/// The number of an event of a process. The first is 1.
+/// The number of a process's event. The first is 1.
 pub type OutputSeq = u64;
 
-/// Where a piece of output came from.
+/// The stream of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// A terminal, which has only one.
+    /// A terminal, which merges both.
     Terminal,
 }
 
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
-    /// Its number.
+    /// The piece's number.
     pub seq: OutputSeq,
-    /// Where it came from.
+    /// The stream that it was read from.
     pub stream: OutputStream,
-    /// What it says.
+    /// The bytes of the piece.
     pub bytes: Bytes,
 }
 
-/// What a process did, in the order in which it is told.
+/// An event of a process, in the order of delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProcessEvent {
-    /// It said something.
+    /// It wrote output.
     Output(OutputChunk),
-    /// It ended, 128 + n for signal n. What it said before has been told.
+    /// It ended; 128 + n for signal n. All its earlier output was delivered before.
     Exited {
-        /// Its number.
+        /// The event's number.
         seq: OutputSeq,
-        /// How.
+        /// The exit code.
         code: i32,
     },
-    /// Nothing more comes.
+    /// No further output follows.
     Closed {
-        /// Its number.
+        /// The event's number.
         seq: OutputSeq,
     },
 }
 
 impl ProcessEvent {
-    /// Its number.
+    /// The event's number.
     pub const fn seq(&self) -> OutputSeq {
         match self {
             Self::Output(chunk) => chunk.seq,
@@ -56,19 +56,19 @@ impl ProcessEvent {
     }
 }
 
-/// Output after some number, and how things stand.
+/// Output after a given number, and the present state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputPage {
     /// Whole pieces.
     pub chunks: Vec<OutputChunk>,
-    /// The number after the last one given, or after the last event where all was given.
+    /// The number after the last returned one, or after the last event if all were returned.
     pub next_seq: OutputSeq,
-    /// When the process ended, and how.
+    /// The number of the exit event, and the exit code.
     pub exited: Option<(OutputSeq, i32)>,
-    /// When everything was said.
+    /// The number of the event that closed the output.
     pub closed: Option<OutputSeq>,
-    /// Bytes that came after the number asked for and are kept no more.
+    /// Bytes after the requested number that are no longer retained.
     pub dropped_bytes: u64,
-    /// The first piece that is still kept.
+    /// The first piece that is still retained.
     pub first_seq: Option<OutputSeq>,
 }

@@ -1,33 +1,33 @@
-//! Questions that programs put to their terminal and wait for: what it is, whether it is well, where the cursor is, how
-//! large it is and which colours it has.
+//! Queries that programs send to their terminal and wait for: its type, its status, the position of the
+//! cursor, its size and its colours.
 
 use memchr::memchr;
 use std::fmt::Write as _;
 
-/// What waits for a program that asks and does not read: it asks again and again, and nobody needs the answers.
+/// Limit of queued answers for a program that does not read them but repeats its queries.
 const ANSWERS_BYTES_MAX: usize = 4 << 10;
 
-/// The colours that a terminal has which nobody sees: light on dark, as most of them.
+/// The colours of a terminal without a viewer: light on dark, as in most terminals.
 const FOREGROUND: &str = "rgb:d0d0/d0d0/d0d0";
 const BACKGROUND: &str = "rgb:0000/0000/0000";
 
-/// Notices that a program may have asked something, also where its question comes in pieces. The emulator knows what
-/// it was.
+/// Detects that a program may have sent a query, even if it arrives in pieces. The emulator determines
+/// which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum QueryDetector {
     #[default]
     Text,
     Escape,
-    /// Within `ESC [`.
+    /// Within a control sequence, after `ESC [`.
     Control,
-    /// Within `ESC ]`, and whether it has a question mark.
+    /// Within a string, after `ESC ]`, and whether it contains a question mark.
     String {
         asks: bool,
     },
 }
 
 impl QueryDetector {
-    /// Hears the next piece; whether a question ends in it.
+    /// Processes the next piece; returns whether a query ends in it.
     pub(crate) fn detect_query(&mut self, bytes: &[u8]) -> bool {
         let (mut asked, mut rest) = (false, bytes);
         loop {
@@ -63,17 +63,17 @@ impl QueryDetector {
 const ESC: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
-/// What was asked and is not answered yet.
+/// Queries and their answers.
 #[derive(Debug, Default)]
 pub(super) struct QueryAnswers(String);
 
 impl QueryAnswers {
-    /// The answers so far, once.
+    /// Takes the answers so far.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.0).into_bytes()
     }
 
-    /// A sequence that the emulator does nothing about: `mark` stands before its numbers.
+    /// A sequence that the emulator ignores: `mark` precedes its numbers.
     pub(super) fn control(
         &mut self,
         screen: &vt100::Screen,
@@ -84,10 +84,10 @@ impl QueryAnswers {
         let number = numbers.first().and_then(|sub| sub.first()).copied().unwrap_or(0);
         let (rows, columns) = screen.size();
         let (row, column) = screen.cursor_position();
-        // Behind the last column there is none: the next letter wraps.
+        // A cursor behind the last column is reported in it: the next letter wraps.
         let (row, column) = (row + 1, (column + 1).min(columns.get()));
         match (mark, last, number) {
-            // A terminal of the second level, with colours, and none in particular.
+            // A terminal of conformance level 2, with colours, and no particular type.
             (None, 'c', 0) => self.add(format_args!("\x1b[?62;22c")),
             (Some(b'>'), 'c', 0) => self.add(format_args!("\x1b[>1;0;0c")),
             (None, 'n', 5) => self.add(format_args!("\x1b[0n")),
@@ -98,7 +98,7 @@ impl QueryAnswers {
         }
     }
 
-    /// A string that the emulator does nothing about.
+    /// A string that the emulator ignores.
     pub(super) fn string(&mut self, parts: &[&[u8]]) {
         match parts {
             [b"10", b"?"] => self.add(format_args!("\x1b]10;{FOREGROUND}\x1b\\")),
@@ -109,7 +109,7 @@ impl QueryAnswers {
 
     fn add(&mut self, answer: std::fmt::Arguments<'_>) {
         let n_before = self.0.len();
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = self.0.write_fmt(answer);
         if self.0.len() > ANSWERS_BYTES_MAX {
             self.0.truncate(n_before);

@@ -1,32 +1,33 @@
-//! What of much output can still be seen: of line after line of plain text only the last ones.
+//! Finds which part of much output is never visible: of many lines of plain text only the last ones are.
 //!
-//! A program that prints a megabyte leaves a screen and its scrollback; an emulator that hears all of it takes longer
-//! than everything else on the way. Skipping is exact: between two ends of lines, with nothing but text between them,
-//! and enough lines behind them to fill all that is kept, on a screen that scrolls as a whole.
+//! A program that prints a megabyte leaves a screen and its scrollback; an emulator that processes all of
+//! it takes longer than everything else on the way. Skipping is exact: between two line ends, with only
+//! text between them, and enough lines after them to fill all retained rows, on a screen that scrolls as a
+//! whole.
 
 use bytes::Bytes;
 use std::ops::Range;
 
 const LINE_END: [u8; 2] = *b"\r\n";
 
-/// The part of `pieces`, one behind the other, that nobody will ever see where `rows_kept` rows are kept.
+/// The part of the consecutive `pieces` that is never visible if `rows_kept` rows are retained.
 pub(super) fn unseen(pieces: &[Bytes], rows_kept: usize) -> Option<Range<usize>> {
     let text = text_start(pieces);
     let n_bytes: usize = pieces.iter().map(Bytes::len).sum();
     let backwards = (text..n_bytes).rev().zip(bytes_backwards(pieces));
     let end = line_ends(backwards, |after, byte| [byte, after]).nth(rows_kept)? + LINE_END.len();
-    // What comes before a first whole end of a line may finish what began earlier.
+    // What precedes the first complete line end may finish an earlier sequence.
     let forwards = (text..end).zip(bytes_from(pieces, text));
     let start = line_ends(forwards, |before, byte| [before, byte]).next()? + 1;
     Some(start..end).filter(|unseen| !unseen.is_empty())
 }
 
-/// Behind the last byte that is not of a text.
+/// The position after the last byte that is not text.
 fn text_start(pieces: &[Bytes]) -> usize {
     let mut start: usize = pieces.iter().map(Bytes::len).sum();
     for piece in pieces.iter().rev() {
         start -= piece.len();
-        // Block by block: a processor looks at many bytes at once where it need not say which one it was.
+        // Block by block: the compiler vectorizes a search that need not return the position.
         for (n, block) in piece.chunks(BLOCK_BYTES).enumerate().rev() {
             if !block.iter().fold(true, |all, byte| all & is_text(*byte)) {
                 let at = block.iter().rposition(|byte| !is_text(*byte)).unwrap_or(0);
@@ -51,7 +52,7 @@ fn bytes_from(pieces: &[Bytes], mut from: usize) -> impl Iterator<Item = u8> {
     })
 }
 
-/// Where lines end; the cursor is at the first column then. `pair` puts two neighbours into the order of the text.
+/// Where lines end with the cursor in the first column. `pair` puts two neighbours into the order of the text.
 fn line_ends(
     bytes: impl Iterator<Item = (usize, u8)>,
     pair: impl Fn(u8, u8) -> [u8; 2],
@@ -63,7 +64,7 @@ fn line_ends(
     })
 }
 
-/// Whether a byte is of a text and of nothing else. 0xc2 begins the other way to write a control character.
+/// Whether a byte is text and nothing else. 0xc2 begins the two-byte encoding of control characters.
 const fn is_text(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\r' | b'\n' | b'\t' | 0x80..=0xff) && byte != 0xc2
 }
@@ -94,7 +95,7 @@ mod tests {
             let seen = [lines, control, " rest\r\n", lines].concat();
             assert_eq!(unseen_of(&[&seen], 2), Some("1\r\n2\r\n3\r\n4\r\n".into()), "{control:?}");
         }
-        // Where lines end without going back to the first column, columns matter.
+        // If lines end without a return to the first column, columns matter.
         assert_eq!(unseen_of(&["1\n2\n3\n4\n5\n6\n"], 2), None);
     }
 }

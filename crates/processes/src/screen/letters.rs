@@ -1,9 +1,9 @@
-//! Which characters letters stand for: lines and boxes are drawn with letters of another set.
+//! Maps letters to characters: lines and boxes are drawn with letters of another character set.
 
-/// The characters that letters stand for.
+/// The selected character sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct CharacterSets {
-    /// Whether each of the two sets is that of lines and boxes.
+    /// Whether each of the two sets is the line-drawing set.
     pub(super) is_drawing: [bool; 2],
     /// Whether the second set is in use.
     pub(super) is_shifted: bool,
@@ -15,7 +15,7 @@ impl CharacterSets {
     }
 }
 
-/// What a letter of the set of lines and boxes looks like.
+/// The character of a letter in the line-drawing set.
 pub(super) const fn drawn(c: char) -> char {
     match c {
         '`' => '◆',

@@ -1,4 +1,4 @@
-//! What stands on a terminal: kept by an emulator that hears all that a program says.
+//! The content of a terminal, maintained by an emulator that processes all output of a program.
 
 mod asked;
 mod flood;
@@ -22,27 +22,28 @@ use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use translate::{ScreenEmulator, SequenceTranslator};
 
-/// Rows that are kept after they have left the top of a screen: some pages, at most a few MB.
+/// Rows that are retained after they have scrolled off the top of a screen: some pages, at most a few MB.
 pub const SCROLLBACK_ROWS_MAX: usize = 1_000;
 
-/// The largest screen that is kept, 8 MB. A larger terminal is shown as far as this goes.
+/// The largest screen that is emulated, 8 MB. A larger terminal is shown up to this size.
 const ROWS_MAX: u16 = 400;
 const COLUMNS_MAX: u16 = 600;
 
-/// What a screen notes of much output before it hears it: all of its rows, if they are not very long.
+/// Limit of the output that a screen collects before it processes it: all of its rows, if they are not very
+/// long.
 const UNHEARD_BYTES_MAX: usize = 256 << 10;
 
-/// What a title may take.
+/// Limit of a title.
 const TITLE_BYTES_MAX: usize = 512;
 
-/// What stands on a terminal.
+/// The content of a terminal.
 pub struct TerminalScreen {
     size: PtySize,
-    /// None while nothing was looked at: most terminals are read as bytes, and many stand idle.
+    /// `None` while no output was processed: most terminals are read as bytes, and many are idle.
     parts: Option<Box<ScreenParts>>,
-    /// The last piece of output that it has heard, or noted.
+    /// The last piece of output that was processed or collected.
     heard: OutputSeq,
-    /// What was noted of it and not heard yet.
+    /// Output that was collected and not processed yet.
     unheard: Vec<Bytes>,
 }
 
@@ -51,7 +52,7 @@ struct ScreenParts {
     translator: SequenceTranslator,
 }
 
-/// What a program says to whoever holds the screen.
+/// Settings that a program sends to the client of its screen.
 #[derive(Default)]
 struct ScreenMessage {
     title: String,
@@ -95,55 +96,55 @@ impl std::fmt::Debug for TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// An empty one.
+    /// Creates an empty screen.
     pub fn new(size: PtySize) -> Self {
         Self { size: bounded(size), parts: None, heard: 0, unheard: vec![] }
     }
 
-    /// The last piece of output that it has heard.
+    /// The last piece of output that was processed or collected.
     pub const fn heard(&self) -> OutputSeq {
         self.heard
     }
 
-    /// Takes note of pieces of output, the last of which has this number. It hears no more of them than it has to before
-    /// others come: where much is said, most of it is never seen.
+    /// Collects pieces of output, the last of which has this number. It processes no more of them than it
+    /// must before further ones arrive: of much output, most is never visible.
     pub(crate) fn skim(&mut self, seq: OutputSeq, pieces: &[Bytes]) {
         self.heard = seq;
         self.unheard.extend_from_slice(pieces);
         let rows_kept = SCROLLBACK_ROWS_MAX + usize::from(self.size.rows);
         let Some(unseen) = flood::unseen(&self.unheard, rows_kept) else { return self.finish() };
         self.apply_noted(unseen.start);
-        // Lines that leave only a part of the screen leave something behind.
+        // Lines that scroll only a part of the screen leave other content.
         let ScreenParts { emulator, translator } = self.parts();
         if !translator.scrolls_all(emulator) {
             return self.finish();
         }
         skip(&mut self.unheard, unseen.len());
-        // Long lines are heard now, so that not much is kept.
+        // Long lines are processed now, to limit the collected bytes.
         if self.unheard.iter().map(Bytes::len).sum::<usize>() > UNHEARD_BYTES_MAX {
             self.finish();
         }
     }
 
-    /// Hears so many bytes of what was noted.
+    /// Processes this many of the collected bytes.
     fn apply_noted(&mut self, n_bytes: usize) {
         for piece in skip(&mut self.unheard, n_bytes) {
             self.apply_bytes(&piece);
         }
     }
 
-    /// Hears what was noted and not heard.
+    /// Processes all collected bytes.
     pub(crate) fn finish(&mut self) {
         for piece in std::mem::take(&mut self.unheard) {
             self.apply_bytes(&piece);
         }
     }
 
-    /// Shows these bytes.
+    /// Processes these bytes.
     pub fn apply_bytes(&mut self, bytes: &[u8]) {
         let parts = self.parts();
         let ScreenParts { emulator, translator } = parts;
-        // The emulator is not ours: what trips it must cost one screen, not a server.
+        // The emulator is a third-party crate: a panic in it must cost one screen, not the server.
         let said = catch_unwind(AssertUnwindSafe(|| translator.translate_bytes(bytes, emulator)));
         if said.is_err() {
             tracing::warn!("the terminal emulator tripped over its input; its screen begins anew");
@@ -151,7 +152,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Changes its size, as the terminal's was.
+    /// Changes its size to the terminal's new size.
     pub fn resize(&mut self, size: PtySize) {
         self.size = bounded(size);
         let (rows, columns) = numbers(self.size);
@@ -163,17 +164,17 @@ impl TerminalScreen {
         }
     }
 
-    /// How large it is.
+    /// Its present size.
     pub const fn size(&self) -> PtySize {
         self.size
     }
 
-    /// The text that can be seen. A line that did not fit is one line.
+    /// The visible text. A wrapped line is one line.
     pub fn visible_text(&mut self) -> String {
         self.parts().emulator.screen().contents()
     }
 
-    /// What can be seen, or what could be seen `rows_back` rows before.
+    /// The visible content, or what was visible `rows_back` rows before.
     pub fn snapshot(&mut self, rows_back: usize) -> ScreenSnapshot {
         let (size, seq) = (self.size, self.heard);
         let ScreenParts { emulator, .. } = self.parts();
@@ -185,7 +186,7 @@ impl TerminalScreen {
         snapshot
     }
 
-    /// What makes another terminal look like this one and take the same keys.
+    /// Output that makes another terminal show the same content and accept the same keys.
     pub fn paint(&mut self) -> Vec<u8> {
         let ScreenParts { emulator, .. } = self.parts();
         let screen = emulator.screen();
@@ -195,7 +196,7 @@ impl TerminalScreen {
         [alternate, &title, &screen.state_formatted()].concat().into_bytes()
     }
 
-    /// The answers to what its program has asked since they were last taken.
+    /// Takes the answers to the program's queries since the last call.
     pub(crate) fn take_answers(&mut self) -> Vec<u8> {
         match &mut self.parts {
             Some(parts) => parts.emulator.callbacks_mut().answers.take(),
@@ -214,7 +215,7 @@ impl TerminalScreen {
     }
 }
 
-/// Takes so many bytes off the front.
+/// Removes this many bytes from the front.
 fn skip(pieces: &mut Vec<Bytes>, mut n_bytes: usize) -> Vec<Bytes> {
     let mut n_whole = 0;
     while let Some(piece) = pieces.get(n_whole).filter(|piece| piece.len() <= n_bytes) {

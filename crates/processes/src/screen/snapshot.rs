@@ -1,4 +1,4 @@
-//! A screen at one moment, in words that need no terminal to be understood.
+//! A screen at one moment, in terms that do not require a terminal emulator.
 
 use crate::output::OutputSeq;
 use crate::spec::PtySize;
@@ -6,49 +6,49 @@ use crate::spec::PtySize;
 /// A screen at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenSnapshot {
-    /// How large it is.
+    /// Its size.
     pub size: PtySize,
     /// From top to bottom.
     pub rows: Vec<ScreenRow>,
-    /// Where the next character comes.
+    /// The position of the next character.
     pub cursor: CursorPosition,
-    /// What the program calls itself.
+    /// The title that the program has set.
     pub title: String,
-    /// Whether a program has the whole screen for itself and gives it back as it was.
+    /// Whether a program uses the alternate screen, which restores the previous content when it ends.
     pub is_alternate: bool,
-    /// How many rows are kept above.
+    /// How many rows the scrollback contains.
     pub scrollback_rows: usize,
-    /// How many of them are shown here.
+    /// How many of them are included here.
     pub rows_back: usize,
-    /// What the program wants to hear.
+    /// The input modes that the program has set.
     pub modes: TerminalModes,
-    /// The last piece of output that it shows.
+    /// The last piece of output that it includes.
     pub seq: OutputSeq,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenRow {
-    /// What it says, without blanks at its end.
+    /// The text, without trailing blanks.
     pub text: String,
-    /// Whether the next row is the rest of the same line.
+    /// Whether the next row continues the same line.
     pub is_wrapped: bool,
-    /// Stretches that do not look as usual.
+    /// Runs of cells with a style that is not the default.
     pub runs: Vec<CellRun>,
 }
 
-/// Some cells of a row that look the same.
+/// Consecutive cells of a row with the same style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellRun {
-    /// The first, counted from 0.
+    /// The first column, counted from 0.
     pub column: u16,
-    /// How many.
+    /// The number of columns.
     pub columns: u16,
-    /// How they look.
+    /// Their style.
     pub look: CellStyle,
 }
 
-/// How a cell looks.
+/// The style of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one attribute of a terminal's cell")]
 pub struct CellStyle {
@@ -56,42 +56,42 @@ pub struct CellStyle {
     pub foreground: CellColor,
     /// The colour behind it.
     pub background: CellColor,
-    /// Strong.
+    /// Bold.
     pub bold: bool,
     /// Faint.
     pub dim: bool,
-    /// Slanted.
+    /// Italic.
     pub italic: bool,
     /// Underlined.
     pub underline: bool,
-    /// Text and background exchanged.
+    /// Text and background colours exchanged.
     pub inverse: bool,
 }
 
 /// A colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CellColor {
-    /// The terminal's own.
+    /// The terminal's default colour.
     #[default]
     Usual,
-    /// One of its 256.
+    /// One of the 256 palette colours.
     Index(u8),
     /// Red, green, blue.
     Rgb(u8, u8, u8),
 }
 
-/// Where the next character comes.
+/// The position of the next character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CursorPosition {
     /// Counted from 0.
     pub row: u16,
     /// Counted from 0.
     pub column: u16,
-    /// Whether it is shown.
+    /// Whether the cursor is visible.
     pub is_visible: bool,
 }
 
-/// What a program wants to hear from its terminal.
+/// The input modes that a program has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one mode of a terminal")]
 pub struct TerminalModes {
@@ -99,7 +99,7 @@ pub struct TerminalModes {
     pub application_cursor: bool,
     /// Likewise the keys of the number pad.
     pub application_keypad: bool,
-    /// Pasted text stands between `ESC [200~` and `ESC [201~`.
+    /// Pasted text is enclosed in `ESC [200~` and `ESC [201~`.
     pub bracketed_paste: bool,
     /// The mouse is reported.
     pub mouse: bool,
@@ -114,7 +114,7 @@ pub(super) fn take_snapshot(
     let (row, column) = screen.cursor_position();
     let texts = screen.rows(0, size.columns);
     let rows = (0_u16..).zip(texts).map(|(row, text)| ScreenRow {
-        // Cells that were written over with blanks are blank.
+        // Cells that were overwritten with blanks are blank.
         text: text.trim_end_matches(' ').to_owned(),
         is_wrapped: screen.row_wrapped(row),
         runs: runs(screen, row, size.columns),
@@ -124,7 +124,7 @@ pub(super) fn take_snapshot(
         rows: rows.collect(),
         cursor: CursorPosition {
             row,
-            // Behind the last column it waits on it.
+            // Behind the last column the cursor is shown in it.
             column: column.min(size.columns - 1),
             is_visible: !screen.hide_cursor(),
         },

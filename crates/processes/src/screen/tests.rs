@@ -18,7 +18,7 @@ fn check(said: &str, rows: &[&str], (row, column): (u16, u16)) {
     }
     let cursor = (snapshot.cursor.row, snapshot.cursor.column);
     assert_eq!((texts.as_slice(), cursor), (rows, (row, column)), "{said:?}");
-    // However a sequence is cut, it means the same.
+    // A sequence means the same wherever it is split.
     let mut in_bytes = TerminalScreen::new(SIZE);
     said.as_bytes().iter().for_each(|byte| in_bytes.apply_bytes(&[*byte]));
     assert_eq!(in_bytes.snapshot(0), snapshot, "{said:?}");
@@ -53,7 +53,7 @@ fn the_cursor_goes_where_it_is_told_and_no_further() {
     check("ab\x1bDc\x1bEd", &["ab", "  c", "d"], (2, 1));
     check("a\r\nb\x1bMc", &["ac", "b"], (0, 2));
     check("\x1b[2Ea\x1b[Fb", &["", "b", "a"], (1, 1));
-    // Behind the last column, a row is left from its last one.
+    // Behind the last column, the cursor leaves a row from the last column.
     check("\x1b[2;1H0123456789\x1b[AY", &["         Y", "0123456789"], (0, 9));
     check("0123456789\x1b[BY", &["0123456789", "         Y"], (1, 9));
     check("0123456789\x1b[3dY", &["0123456789", "", "         Y"], (2, 9));
@@ -229,7 +229,7 @@ fn control() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Pieces that hostile programs are made of.
+/// Pieces of which hostile output consists.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         3 => control(),

@@ -1,11 +1,11 @@
-//! What programs say to terminals and our emulator does not know, said in words that it does: line drawing, tab stops,
-//! inserting, writing at the edge without wrapping. Everything else passes as it is.
+//! Translates sequences that our emulator does not support into ones that it does: line drawing, tab stops,
+//! inserting, writing at the edge without wrapping. Everything else passes unchanged.
 
 use super::letters::{CharacterSets, drawn};
 use memchr::memchr3;
 use unicode_width::UnicodeWidthChar as _;
 
-/// The longest sequence that is looked at as a whole; what is longer means nothing to us and passes.
+/// The longest sequence that is interpreted as a whole; a longer one is none that we translate, and passes.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
 const ESC: u8 = 0x1b;
@@ -13,7 +13,7 @@ const SHIFT_OUT: u8 = 0x0e;
 const SHIFT_IN: u8 = 0x0f;
 const TAB: u8 = 9;
 
-/// What a translator speaks to.
+/// The target of a translator.
 pub(super) trait ScreenEmulator {
     fn process(&mut self, bytes: &[u8]);
     /// Row and column of the cursor, counted from 0; behind the last column, the width itself.
@@ -27,11 +27,11 @@ pub(super) trait ScreenEmulator {
     }
 }
 
-/// How far the text is.
+/// The state of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EscapeState {
     Text,
-    /// Within a sequence that is being held.
+    /// Within a sequence that is being collected.
     Sequence,
     /// Within a string, such as a title; and whether its last byte may begin its end.
     String {
@@ -43,15 +43,15 @@ enum EscapeState {
 pub(super) struct SequenceTranslator {
     at: EscapeState,
     held: Vec<u8>,
-    /// The first bytes of a letter whose others have not come, where letters are looked at one by one.
+    /// The first bytes of an incomplete letter, if letters are processed one by one.
     begun: Vec<u8>,
     letters: CharacterSets,
     saved: CharacterSets,
     inserts: bool,
     wraps: bool,
-    /// Whether only a part of the screen scrolls; second, of the alternate one.
+    /// Whether only a part of the screen scrolls; the second is for the alternate screen.
     has_region: [bool; 2],
-    /// The columns where a tab stops, where they are not every eighth.
+    /// The tab stops, if they are not every eighth column.
     tabs: Option<Vec<u16>>,
 }
 
@@ -73,7 +73,7 @@ impl Default for SequenceTranslator {
 }
 
 impl SequenceTranslator {
-    /// Says these bytes to the emulator.
+    /// Passes these bytes to the emulator.
     pub(super) fn translate_bytes(&mut self, mut bytes: &[u8], to: &mut impl ScreenEmulator) {
         while !bytes.is_empty() {
             let n = match self.at {
@@ -85,7 +85,7 @@ impl SequenceTranslator {
         }
     }
 
-    /// Whether line after line leaves nothing of what was there before.
+    /// Whether printing lines eventually scrolls all previous content away.
     pub(super) fn scrolls_all(&self, to: &impl ScreenEmulator) -> bool {
         !self.has_region[usize::from(to.is_alternate())]
     }
@@ -95,7 +95,7 @@ impl SequenceTranslator {
         self.has_region = [false; 2];
     }
 
-    /// Text up to the next sequence that means something to us; how much it was.
+    /// Processes text up to the next relevant sequence; returns its length.
     fn translate_text(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
         let end = match self.is_plain() {
             true => plain_end(bytes),
@@ -119,12 +119,12 @@ impl SequenceTranslator {
         }
     }
 
-    /// Whether letters are just written.
+    /// Whether letters are written unchanged.
     const fn is_plain(&self) -> bool {
         !self.letters.are_drawn() && !self.inserts && self.wraps && self.tabs.is_none()
     }
 
-    /// Writes a text, which may go on if nothing else came after it.
+    /// Writes a text, which may continue if nothing else came after it.
     fn write(&mut self, text: &[u8], goes_on: bool, to: &mut impl ScreenEmulator) {
         if self.is_plain() {
             return to.process(text);
@@ -151,7 +151,7 @@ impl SequenceTranslator {
         let (_, columns) = to.size();
         let width = c.width().unwrap_or(1);
         if !self.wraps && width > 1 && usize::from(to.column()) + width > columns.into() {
-            // There is no room for it, and no other row to go to.
+            // It does not fit, and there is no other row.
             return;
         }
         if self.inserts && !c.is_control() {
@@ -163,11 +163,11 @@ impl SequenceTranslator {
         }
     }
 
-    /// Holds bytes until their sequence is whole; how many it took.
+    /// Collects bytes until their sequence is complete; returns how many it took.
     fn sequence(&mut self, bytes: &[u8], to: &mut impl ScreenEmulator) -> usize {
         let byte = bytes[0];
         if !(0x20..0x7f).contains(&byte) || self.held.len() >= SEQUENCE_BYTES_MAX {
-            // The emulator knows what to do with a sequence that is broken off.
+            // The emulator handles a sequence that is broken off.
             self.pass(to);
             return 0;
         }
@@ -202,7 +202,8 @@ impl SequenceTranslator {
     fn string(&mut self, bytes: &[u8], is_ending: bool, to: &mut impl ScreenEmulator) -> usize {
         if is_ending {
             to.process(&bytes[..1]);
-            // Any other byte after ESC begins another sequence, which the emulator alone then hears.
+            // Any other byte after ESC begins another sequence, which is passed to the emulator
+            // untranslated.
             self.at = EscapeState::Text;
             return 1;
         }
@@ -277,7 +278,8 @@ impl SequenceTranslator {
             (_, b'a') => to.process(format!("\x1b[{}C", number()).as_bytes()),
             (_, b'A' | b'B' | b'd') => go_vertically(whole, to),
             (_, b'e') => go_vertically(format!("\x1b[{}B", number()).as_bytes(), to),
-            // A few bytes must not cost a million characters: nobody repeats one over more than a line.
+            // A few bytes must not produce a million characters: programs repeat a character within one
+            // line only.
             (_, b'b') => {
                 let n = number().min(to.size().1);
                 to.process(format!("\x1b[{n}b").as_bytes());
@@ -304,14 +306,14 @@ impl SequenceTranslator {
             }
         }
         to.process(whole);
-        // Both screens share one cursor, but for who asked to have it back.
+        // Both screens share one cursor, except when the program requested to restore it.
         if to.is_alternate() != was_alternate && !gives_cursor_back {
             let (row, column) = (cursor.0 + 1, cursor.1 + 1);
             to.process(format!("\x1b[{row};{column}H").as_bytes());
         }
     }
 
-    /// A region that makes sense takes the cursor home; any other is not one.
+    /// A valid region moves the cursor home; an invalid one has no effect.
     fn set_region(&mut self, parameters: &[u8], whole: &[u8], to: &mut impl ScreenEmulator) {
         let mut numbers = parameters.split(|byte| *byte == b';').map(first_number);
         let top = numbers.next().unwrap_or(0).max(1);
@@ -324,7 +326,7 @@ impl SequenceTranslator {
         }
     }
 
-    /// Back to how a terminal starts, but for what stands on it.
+    /// Resets the terminal's modes, but not its content.
     fn soften(&mut self, to: &mut impl ScreenEmulator) {
         self.letters = CharacterSets::default();
         self.saved = self.letters;
@@ -363,7 +365,7 @@ impl SequenceTranslator {
     }
 }
 
-/// Whether more bytes could make a letter of these.
+/// Whether further bytes could complete a letter.
 fn is_begun(bytes: &[u8]) -> bool {
     str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
@@ -372,8 +374,8 @@ fn text_end(bytes: &[u8]) -> usize {
     memchr3(ESC, SHIFT_OUT, SHIFT_IN, bytes).unwrap_or(bytes.len())
 }
 
-/// How far text goes, together with the sequences in it that the emulator knows as well as we do: most of them. It
-/// hears all of that at once.
+/// The length of the text including the sequences in it that need no translation, which are most of them.
+/// The emulator receives all of that in one call.
 fn plain_end(bytes: &[u8]) -> usize {
     let mut end = text_end(bytes);
     while let Some(n_bytes) = known_sequence(&bytes[end..]) {
@@ -383,7 +385,8 @@ fn plain_end(bytes: &[u8]) -> usize {
     end
 }
 
-/// The length of a sequence that `control` would pass as it is; none where it would not, or is not whole.
+/// The length of a sequence that `control` would pass unchanged; `None` if it would not, or if it is
+/// incomplete.
 fn known_sequence(bytes: &[u8]) -> Option<usize> {
     let [ESC, b'[', rest @ ..] = bytes else { return None };
     let is_last = |byte: &u8| !(0x20..0x40).contains(byte);
@@ -405,7 +408,8 @@ fn go_to_column(column: u16, to: &mut impl ScreenEmulator) {
     to.process(format!("\x1b[{}G", column + 1).as_bytes());
 }
 
-/// Behind the last column there is nothing: whoever leaves the row from there leaves it from the last one.
+/// Behind the last column there is no cell: a cursor that leaves the row from there leaves it from the last
+/// column.
 fn go_vertically(sequence: &[u8], to: &mut impl ScreenEmulator) {
     let (_, columns) = to.size();
     if to.column() >= columns {
@@ -414,7 +418,7 @@ fn go_vertically(sequence: &[u8], to: &mut impl ScreenEmulator) {
     to.process(sequence);
 }
 
-/// Fills the screen, to see whether it is straight.
+/// Fills the screen with a test pattern.
 fn fill(to: &mut impl ScreenEmulator) {
     let (rows, columns) = to.size();
     to.process(b"\x1b[r\x1b[?6l\x1b[m");

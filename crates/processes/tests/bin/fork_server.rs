@@ -1,4 +1,4 @@
-//! The product's fork server and nothing else.
+//! Runs only the product's fork server.
 
 fn main() {
     processes::enter_if_asked();

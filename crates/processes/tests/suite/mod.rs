@@ -1,4 +1,4 @@
-//! What the tests share: a house of processes, and eyes on what it leaves behind.
+//! Helpers for the tests: a process spawner, and functions that check what it leaves behind.
 
 use processes::{
     CageLimits, Config, NetworkAccess, OutputSeq, OutputStream, PathAccess, PathRule, PipeInput,
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-/// A test that waits longer waits for something that never comes.
+/// A test that waits longer than this waits for an event that never happens.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) const PIPES: ProcessStreams = ProcessStreams::Pipes(PipeInput::Null);
@@ -26,7 +26,7 @@ pub(crate) fn start_with(protected: ProtectedPaths) -> ProcessSpawner {
     ProcessSpawner::start(&Config { program, protected }).unwrap()
 }
 
-/// Leaves as many subreapers waiting as ever do.
+/// Fills the pool of waiting subreapers.
 pub(crate) async fn fill(house: &ProcessSpawner) {
     let mut all = vec![];
     for _ in 0..processes::SPARES_MAX {
@@ -39,7 +39,7 @@ pub(crate) async fn fill(house: &ProcessSpawner) {
     }
 }
 
-/// What this binary calls one of its tests, for a test that runs itself again in another world.
+/// Returns the name of a test in this binary, for a test that runs itself again in another namespace or as another user.
 pub(crate) fn test_name(module: &str, test: &str) -> String {
     let (_, below) = module.split_once("::").expect("tests are in modules of the binary");
     format!("{below}::{test}")
@@ -60,7 +60,7 @@ pub(crate) fn shell(streams: ProcessStreams, script: &str) -> ProcessSpec {
     spec(streams, &["/bin/sh", "-c", script])
 }
 
-/// All that a process says, in order, released as it is heard.
+/// Collects the output of a process in order, and releases each chunk after reading it.
 pub(crate) struct Heard {
     pub(crate) process: Process,
     changes: processes::OutputChanges,
@@ -93,14 +93,14 @@ impl Heard {
         event
     }
 
-    /// Hears on until `text` has been said.
+    /// Reads output until it contains `text`.
     pub(crate) async fn until(&mut self, text: &str) {
         while !self.text.contains(text) {
             self.next().await;
         }
     }
 
-    /// The number behind `name=` in what was said, once its line is whole.
+    /// Returns the number after `name=` in the output, once its line is complete.
     pub(crate) async fn number(&mut self, name: &str) -> i32 {
         loop {
             let behind = self.text.split_once(&format!("{name}=")).map(|(_, rest)| rest);
@@ -111,7 +111,7 @@ impl Heard {
         }
     }
 
-    /// Hears everything; the code, and the order of what happened in short.
+    /// Reads all output. Returns the exit code and an abbreviated order of the events.
     pub(crate) async fn end(&mut self) -> (i32, String) {
         let (mut code, mut order) = (None, String::new());
         loop {
@@ -133,7 +133,7 @@ impl Heard {
     }
 }
 
-/// Starts a script and hears all of it.
+/// Starts a process and reads its output to the end.
 pub(crate) async fn told(house: &ProcessSpawner, spec: &ProcessSpec) -> (String, i32) {
     let process = house.spawn(spec).await.unwrap();
     let mut heard = Heard::new(&process);
@@ -141,7 +141,7 @@ pub(crate) async fn told(house: &ProcessSpawner, spec: &ProcessSpec) -> (String,
     (heard.text, code)
 }
 
-/// Waits until a process is gone: neither alive nor a zombie of ours.
+/// Waits until a process is gone: neither alive nor a zombie of this process.
 pub(crate) async fn gone(pid: i32) {
     let wait = async {
         while Path::new(&format!("/proc/{pid}")).exists() {
@@ -155,7 +155,7 @@ pub(crate) fn rule(path: impl AsRef<Path>, access: PathAccess) -> PathRule {
     PathRule { path: path.as_ref().to_owned(), access }
 }
 
-/// Everything can be read, this folder written, and nobody spoken to.
+/// Returns a cage that may read everything, write this folder, and use no network.
 pub(crate) fn cage(folder: &Path) -> ProcessCage {
     let rules = vec![rule("/", PathAccess::Read), rule(folder, PathAccess::Write)];
     ProcessCage { rules, network: NetworkAccess::None, limits: CageLimits::default() }

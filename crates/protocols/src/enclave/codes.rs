@@ -1,13 +1,14 @@
-//! Why a session or a call has no result, in enclave's words: each limit has its own code, a tool's own comes first.
-//! Sentences that upstream's broker writes come before ours, because clients match on them.
+//! Converts failures of sessions and calls to enclave's codes and messages: each limit has its own code, a
+//! tool's own comes first. Messages that upstream's broker writes come before ours, because clients match
+//! on them.
 
 use lifecycle::{ExecutionLimits, Failure, FailureCode, LimitKind};
 use std::borrow::Cow;
 
-/// Upstream's code of everything that goes wrong at run time.
+/// Upstream's code of every run-time error.
 const UPSTREAM_RUNTIME_CODE: &str = "DOUBLE_VM_EXECUTION_ERROR";
 
-/// How the call of a program's can fail.
+/// How a program's call can fail.
 const CALL_FAILURES: [FailureCode; 10] = [
     FailureCode::Timeout,
     FailureCode::LimitExceeded,
@@ -27,12 +28,12 @@ pub fn call_code(failure: &Failure) -> String {
     code_of(failure, None)
 }
 
-/// The kind of failed call that a code stands for; none for codes of a tool's own.
+/// The kind of a failed call's code; `None` for codes of a tool's own.
 pub fn call_failure(code: &str) -> Option<FailureCode> {
     CALL_FAILURES.into_iter().find(|failure| failure_word(*failure) == code)
 }
 
-/// The sentence of a failed call.
+/// The message of a failed call.
 pub fn call_message(failure: &Failure) -> Cow<'_, str> {
     let message = &failure.message;
     let is_unknown = failure.code == FailureCode::ToolNotFound;
@@ -44,7 +45,7 @@ pub fn call_message(failure: &Failure) -> Cow<'_, str> {
     }
 }
 
-/// The code by which programs tell failures apart: each limit has its own, a tool's own comes first.
+/// The code by which programs distinguish failures: each limit has its own, a tool's own comes first.
 pub(super) fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
     if let Some(limit) = reached {
         return limit_code(limit).to_owned();
@@ -70,7 +71,7 @@ pub(super) fn code_of(failure: &Failure, reached: Option<LimitKind>) -> String {
     .unwrap_or_else(|| failure_word(failure.code).to_owned())
 }
 
-/// The sentence with which a session ends.
+/// The message with which a session ends.
 pub(super) fn ending_of<'f>(
     failure: &'f Failure,
     reached: Option<LimitKind>,
@@ -106,7 +107,7 @@ pub(super) fn ending_of<'f>(
     format!("{upstream} {message}").into()
 }
 
-/// Which limit was reached, where the code of the failure is upstream's and does not say it.
+/// Which limit was reached, if the failure's code is upstream's and does not identify it.
 pub(super) const fn reason_of(reached: Option<LimitKind>) -> Option<&'static str> {
     match reached {
         Some(LimitKind::Rounds) => Some("MAX_ITERATIONS"),
@@ -166,13 +167,13 @@ const fn limit_code(limit: LimitKind) -> &'static str {
     }
 }
 
-/// The tool that the sentence about a hidden tool names: its failure has no details.
+/// The tool that the message about a hidden tool names: this failure has no details.
 fn quoted(message: &str) -> Option<String> {
     let (tool, _) = message.strip_prefix("There is no tool \"")?.split_once('"')?;
     Some(tool.to_owned())
 }
 
-/// A text in the details of a failure: the code that a tool gave it, the path that is no tool's.
+/// A text in the details of a failure: the code that a tool gave it, or the path that names no tool.
 fn detail(failure: &Failure, member: &str) -> Option<String> {
     let details: serde_json::Value =
         serde_json::from_str(failure.details.as_ref()?.as_text()).ok()?;

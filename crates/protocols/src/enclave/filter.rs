@@ -1,20 +1,21 @@
-//! Which events a reader wants. The first and the last pass whatever it says; numbers stay as they are.
+//! Filters events for a reader. The first and the last event always pass; the numbers of events do not
+//! change.
 
 use super::{EnclaveEvent, EnclaveEventKind, EnclaveSessionId};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Patterns in one filter: each is looked at for each event.
+/// Limit of patterns in one filter: each is matched with each event.
 const PATTERNS_MAX: usize = 64;
 
-/// Bytes of one pattern.
+/// Longest pattern in bytes.
 const PATTERN_BYTES_MAX: usize = 1_024;
 
-/// Memory of one compiled pattern.
+/// Memory limit of one compiled pattern.
 const COMPILED_BYTES_MAX: usize = 256 << 10;
 
-/// Which events a reader wants.
+/// A reader's filter.
 #[derive(Debug, Clone)]
 pub struct EventFilter {
     mode: FilterMode,
@@ -22,7 +23,7 @@ pub struct EventFilter {
     always: Vec<String>,
 }
 
-/// Why a filter is not taken.
+/// Why a filter is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadFilter(String);
@@ -33,7 +34,7 @@ enum FilterMode {
     Exclude,
 }
 
-/// Both parts must match; a part that says nothing matches everything.
+/// Both parts must match; an absent part matches everything.
 #[derive(Debug, Clone, Default)]
 struct FilterRule {
     types: Option<Vec<String>>,
@@ -91,7 +92,7 @@ impl EventFilter {
         Self { mode, rules: vec![rule], always: vec![] }
     }
 
-    /// Whether the reader wants this event.
+    /// Whether the event passes the filter.
     pub fn passes(&self, told: &EnclaveEvent, session: &EnclaveSessionId) -> bool {
         let kind = told.kind.name();
         if matches!(told.kind, EnclaveEventKind::SessionInit | EnclaveEventKind::Final)
@@ -126,7 +127,7 @@ impl FilterRule {
         Ok(Self { types, patterns, all })
     }
 
-    /// The event is only parsed if some pattern must look inside.
+    /// The event is only parsed if a pattern must match its content.
     fn matches(
         &self,
         kind: &str,
@@ -197,7 +198,8 @@ impl FilterPattern {
     }
 }
 
-/// A glob as a regular expression: `*` and `?` stop at slashes, `**` does not, `[…]` and `{a,b}` choose.
+/// Converts a glob to a regular expression: `*` and `?` stop at slashes, `**` does not, `[…]` and `{a,b}`
+/// are alternatives.
 fn glob(pattern: &str) -> String {
     let mut regex = String::new();
     let (mut chars, mut n_open) = (pattern.chars().peekable(), 0);
@@ -224,7 +226,7 @@ fn glob(pattern: &str) -> String {
     regex
 }
 
-/// A choice of characters; an unfinished one is meant literally.
+/// A character class; an unterminated one is literal text.
 fn class(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> String {
     let rest: String = chars.clone().collect();
     let Some(end) = rest.char_indices().skip(1).find(|(_, c)| *c == ']').map(|(at, _)| at) else {

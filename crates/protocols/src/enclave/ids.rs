@@ -1,4 +1,5 @@
-//! Enclave's names: `s_…` for sessions, `c_…` for calls, ISO dates that end in Z. Its client drops whatever else.
+//! Enclave's names: `s_…` for sessions, `c_…` for calls, ISO dates that end in Z. Its client drops any other
+//! form.
 
 use lifecycle::{CallId, CallerName, ExecutionId, Timestamp, UtcTime};
 use sha2::{Digest as _, Sha256};
@@ -9,7 +10,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EnclaveSessionId(String);
 
-/// A text that cannot name a session.
+/// A text that is no valid session name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a session id is s_ and 1 to {} letters, digits, dots, colons, dashes and underscores",
@@ -21,7 +22,7 @@ impl EnclaveSessionId {
     /// Longest name. A UUID needs 38.
     pub const BYTES_MAX: usize = 128;
 
-    /// Checks a name once, where it enters.
+    /// Parses and validates a name.
     pub fn parse(text: &str) -> Result<Self, BadSessionId> {
         let rest = text.strip_prefix("s_").ok_or(BadSessionId)?;
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
@@ -29,7 +30,7 @@ impl EnclaveSessionId {
         good.then(|| Self(text.to_owned())).ok_or(BadSessionId)
     }
 
-    /// A name out of randomness.
+    /// Creates a name from a random UUID.
     pub fn from_uuid(uuid: Uuid) -> Self {
         Self(format!("s_{uuid}"))
     }
@@ -46,8 +47,8 @@ impl fmt::Display for EnclaveSessionId {
     }
 }
 
-/// The execution that a caller's session is. Names of different callers never meet: one can neither take
-/// another's nor find out that it is taken.
+/// The execution id of a caller's session. Names of different callers never collide: a caller can neither
+/// take another's name nor find out that it is in use.
 pub fn execution_of(caller: &CallerName, session: &EnclaveSessionId) -> ExecutionId {
     let mut hash = Sha256::new();
     hash.update(b"enclave session\0");
@@ -57,23 +58,23 @@ pub fn execution_of(caller: &CallerName, session: &EnclaveSessionId) -> Executio
     let whole = hash.finalize();
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&whole[..16]);
-    // The bits by which a UUID says that it is somebody's own kind, version 8.
+    // The version bits of a UUID for custom formats, version 8.
     bytes[6] = (bytes[6] & 0x0f) | 0x80;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     ExecutionId::from_uuid(Uuid::from_bytes(bytes))
 }
 
-/// Whether an execution's id was made by [`execution_of`]. All others count time.
+/// Whether an execution's id was made by [`execution_of`]. All others contain a time.
 pub fn is_session(execution: ExecutionId) -> bool {
     execution.uuid().get_version_num() == 8
 }
 
-/// A call's name on the wire, unique anywhere: some clients name a call and no session.
+/// A call's globally unique name on the wire: some clients name a call and no session.
 pub fn call_name(execution: ExecutionId, call: CallId) -> String {
     format!("c_{}-{call}", execution.uuid())
 }
 
-/// The call that a name names.
+/// Parses a call's name.
 pub fn parse_call_name(name: &str) -> Option<(ExecutionId, CallId)> {
     let (uuid, call) = name.strip_prefix("c_")?.rsplit_once('-')?;
     let uuid = Uuid::try_parse(uuid).ok().filter(|_| uuid.len() == 36)?;
@@ -82,7 +83,7 @@ pub fn parse_call_name(name: &str) -> Option<(ExecutionId, CallId)> {
     Some((ExecutionId::from_uuid(uuid), CallId(call)))
 }
 
-/// A time as enclave writes it: `2026-11-15T19:58:09.126Z`.
+/// A time in enclave's format: `2026-11-15T19:58:09.126Z`.
 pub fn iso(at: Timestamp) -> String {
     let at = at.0.clamp(-62_135_596_800_000, 253_402_300_799_999); // years 1 to 9999
     UtcTime::from(Timestamp(at)).exact()

@@ -1,4 +1,4 @@
-//! What enclave's clients send, in every shape they send it in.
+//! Parses the requests of enclave's clients, in all their variants.
 
 use super::sealing::{ClientHello, SealedEnvelope};
 use super::{EnclaveSessionId, EventFilter, parse_call_name};
@@ -9,39 +9,39 @@ use lifecycle::{
 };
 use serde_json::value::RawValue;
 
-/// Longest life of a session, people's patience included.
+/// Longest life of a session, including the time that it waits for people.
 pub const SESSION_MS_MAX: u64 = 24 * 3_600_000;
 
-/// Shortest time between two heartbeats that is worth a line each.
+/// Shortest interval between two heartbeats.
 const HEARTBEAT_MS_MIN: u64 = 10;
 
-/// Tool calls of one session at most.
+/// Limit of tool calls in one session.
 const TOOL_CALLS_MAX: u64 = 10_000;
 
-/// Bytes that one session prints, or one tool returns, at most.
+/// Limit of the bytes that one session prints, or one tool returns.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Tools that a caller can say it runs.
+/// Limit of the tools that a caller declares as its own.
 const CALLER_TOOLS_MAX: usize = 1_000;
 
-/// Longest message of a failed tool: some put a whole web page there.
+/// Longest message of a failed tool: some contain a whole web page.
 const FAILURE_CHARS_MAX: usize = 8_000;
 
 /// Longest code of a failed tool.
 const FAILURE_CODE_BYTES_MAX: usize = 100;
 
-/// Why something is not taken: a code for programs, a sentence for people.
+/// Why a request is refused: a code for programs, a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EnclaveRefusal {
-    /// Such as `INVALID_REQUEST`.
+    /// A code such as `INVALID_REQUEST`.
     pub code: &'static str,
-    /// A sentence.
+    /// The message, one sentence.
     pub message: String,
 }
 
 impl EnclaveRefusal {
-    /// A refusal with a code of its own.
+    /// Creates a refusal with this code.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -53,37 +53,37 @@ impl From<BadBody> for EnclaveRefusal {
     }
 }
 
-/// A session that somebody wants.
+/// A request for a new session.
 #[derive(Debug, Clone)]
 pub struct CreateSession {
-    /// What the caller wants to call it.
+    /// The name that the caller chose.
     pub session: Option<EnclaveSessionId>,
-    /// What to run.
+    /// The program to run.
     pub program: Program,
-    /// Within what.
+    /// The limits of its execution.
     pub limits: ExecutionLimits,
-    /// How often to say that we are there; 0 for never.
+    /// The interval of heartbeats; 0 for none.
     pub heartbeat_ms: u64,
-    /// What this reader wants to hear.
+    /// The reader's event filter.
     pub filter: Option<EventFilter>,
-    /// Which unknown tools the caller runs, if the request says it.
+    /// The unknown tools that the caller runs itself, if the request lists them.
     pub caller_runs: Option<CallerRuns>,
-    /// How it is to be sealed.
+    /// Whether and how to seal the session.
     pub encryption: SealingRequest,
 }
 
-/// How a session is to be sealed.
+/// The client's requirements for sealing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SealingRequest {
-    /// Not at all.
+    /// No sealing.
     Clear,
-    /// If we can.
+    /// Sealed if the server supports it.
     Optional(ClientHello),
-    /// Nothing may be said in clear.
+    /// Refused unless the session can be sealed.
     Required(ClientHello),
 }
 
-/// Reads the body of `POST /sessions`.
+/// Parses the body of `POST /sessions`.
 pub fn create(body: &[u8]) -> Result<CreateSession, EnclaveRefusal> {
     read_create(&members(body)?)
 }
@@ -120,7 +120,7 @@ fn session_id(members: &ObjectMembers<'_>) -> Result<Option<EnclaveSessionId>, E
     id.map(|id| EnclaveSessionId::parse(&id).map_err(bad)).transpose()
 }
 
-/// The limits in `limits` and `config`, under all the names they have had.
+/// The limits in `limits` and `config`, under all the names that clients have used.
 fn limits(request: &ObjectMembers<'_>) -> Result<(ExecutionLimits, u64), EnclaveRefusal> {
     let part = |name: &str| -> Result<ObjectMembers<'_>, EnclaveRefusal> {
         match request.get(name).map(|raw| raw.get()) {
@@ -164,7 +164,7 @@ fn limits(request: &ObjectMembers<'_>) -> Result<(ExecutionLimits, u64), Enclave
     let limits = ExecutionLimits {
         active_ms_max,
         active_clock: ActiveClock::StopsForQuestions,
-        // The clock on the wall says first that the time is up.
+        // Larger than the elapsed-time limit, which is therefore reached first.
         cpu_ms_max: active_ms_max + 1_000,
         total_ms_max: off(number(&["deadlineMs"])?).unwrap_or(SESSION_MS_MAX).min(SESSION_MS_MAX),
         calls_max: u32::try_from(calls).unwrap_or(u32::MAX),
@@ -180,10 +180,10 @@ fn limits(request: &ObjectMembers<'_>) -> Result<(ExecutionLimits, u64), Enclave
     Ok((limits, heartbeat))
 }
 
-/// The name in `tools` that stands for every tool that the catalogue does not have.
+/// The name in `tools` for all tools that the catalogue does not have.
 const ANY_TOOL: &str = "*";
 
-/// Which unknown tools the caller runs; `None` where the request does not say.
+/// The unknown tools that the caller runs; `None` if the request lists none.
 fn caller_runs(members: &ObjectMembers<'_>) -> Result<Option<CallerRuns>, EnclaveRefusal> {
     let Some(names) = member::<Vec<String>>(members, "tools", "an array of strings")? else {
         return Ok(None);
@@ -231,20 +231,20 @@ fn wanted(members: &ObjectMembers<'_>) -> Result<SealingRequest, EnclaveRefusal>
     }
 }
 
-/// How a call ended that the caller ran.
+/// The result of a call that the caller ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerToolResult {
-    /// The session, where it is named.
+    /// The session, if the message names it.
     pub session: Option<EnclaveSessionId>,
-    /// Whose call.
+    /// The execution that made the call.
     pub execution: ExecutionId,
-    /// Which call.
+    /// The call's id.
     pub call: CallId,
-    /// How it ended.
+    /// The call's outcome.
     pub outcome: CallOutcome,
 }
 
-/// Reads a tool's result in any of its three shapes.
+/// Parses a tool's result in any of its three forms.
 pub fn tool_result(body: &[u8]) -> Result<CallerToolResult, EnclaveRefusal> {
     read_tool_result(&members(body)?)
 }
@@ -293,10 +293,10 @@ fn failure(error: Option<&RawValue>) -> Failure {
     }
 }
 
-/// Longest reason for a cancel that is kept.
+/// Longest reason for a cancellation that is stored.
 const REASON_CHARS_MAX: usize = 1_000;
 
-/// Why somebody wants a session ended, if the body says so. Whatever else it holds does not matter.
+/// The reason for a cancellation, if the body contains one. Other members are ignored.
 pub fn cancel_reason(body: &[u8]) -> Option<String> {
     read_reason(&members(body).ok()?)
 }
@@ -308,19 +308,19 @@ fn read_reason(said: &ObjectMembers<'_>) -> Option<String> {
     (!reason.is_empty()).then(|| reason.chars().take(REASON_CHARS_MAX).collect())
 }
 
-/// What a client says under seal.
+/// A client's message in a sealed envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SealedMessage {
     /// A tool's result.
     ToolResult(CallerToolResult),
-    /// The end of the session.
+    /// A request to end the session.
     Cancel {
-        /// Why.
+        /// The reason, if given.
         reason: Option<String>,
     },
 }
 
-/// Reads what was in an envelope.
+/// Parses the content of an envelope.
 pub fn message(opened: &[u8]) -> Result<SealedMessage, EnclaveRefusal> {
     let said = members(opened)?;
     let kind: Option<String> = member(&said, "type", "a string")?;
@@ -330,42 +330,42 @@ pub fn message(opened: &[u8]) -> Result<SealedMessage, EnclaveRefusal> {
     }
 }
 
-/// The envelope that a body is, if it is one.
+/// Parses a body as an envelope; `None` if it is none.
 pub fn envelope(body: &[u8]) -> Option<SealedEnvelope> {
     let envelope: SealedEnvelope = serde_json::from_slice(body).ok()?;
     (envelope.kind == "enc").then_some(envelope)
 }
 
-/// What comes over a socket.
+/// A frame of a client's WebSocket.
 #[derive(Debug, Clone)]
 pub enum SocketFrame {
-    /// A new session.
+    /// A request for a new session.
     Execute(Box<CreateSession>),
     /// A tool's result.
     ToolResult(CallerToolResult),
-    /// The end of a session.
+    /// A request to end a session.
     Cancel {
-        /// Which.
+        /// The session's name.
         session: EnclaveSessionId,
-        /// Why.
+        /// The reason, if given.
         reason: Option<String>,
     },
-    /// Events of a session that is under way, from a number.
+    /// A request for the events of an existing session, from a number on.
     Attach {
-        /// Which.
+        /// The session's name.
         session: EnclaveSessionId,
         /// The first event wanted.
         from: u64,
-        /// What this reader wants to hear.
+        /// The reader's event filter.
         filter: Option<EventFilter>,
     },
-    /// Are you there?
+    /// A ping, answered by a pong.
     Ping,
-    /// Something sealed.
+    /// A sealed envelope.
     Sealed(SealedEnvelope),
 }
 
-/// Reads one frame.
+/// Parses one frame.
 pub fn frame(text: &[u8]) -> Result<SocketFrame, EnclaveRefusal> {
     let said = members(text)?;
     let kind: Option<String> = member(&said, "type", "a string")?;

@@ -1,7 +1,8 @@
 //! enclave: a numbered stream of events, one JSON object per line. Its "session" is our execution.
 //!
-//! A [`EventRenderer`] hears a journal and says it in enclave's words: every reader, on every server, hears the same
-//! events under the same numbers. A [`EventFilter`] is one reader's; [`sealing`] is what nobody in between can read.
+//! An [`EventRenderer`] converts a journal to enclave's events: every reader, on every server, receives the
+//! same events under the same numbers. An [`EventFilter`] belongs to one reader; [`sealing`] encrypts end
+//! to end.
 
 mod codes;
 mod filter;

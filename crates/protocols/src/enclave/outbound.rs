@@ -1,4 +1,4 @@
-//! The journal, in enclave's words. Numbers are a function of the journal and of nothing else.
+//! Converts the journal to enclave's events. Their numbers are a function of the journal only.
 
 use super::codes::{call_message, code_of, ending_of, reason_of};
 use super::wire::{
@@ -16,7 +16,7 @@ use lifecycle::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Hears a journal from its first entry and tells it.
+/// Converts a journal, from its first entry on, to events.
 #[derive(Debug, Clone)]
 pub struct EventRenderer {
     execution: ExecutionId,
@@ -32,21 +32,21 @@ pub struct EventRenderer {
     standing: SessionStatus,
 }
 
-/// A call that is not settled.
+/// An unsettled call.
 #[derive(Debug, Clone)]
 struct PendingCall {
     tool: ToolPath,
-    /// Where the catalogue has it, if the program called it by an alias.
+    /// The catalogue's address, if the program called the tool by an alias.
     address: Option<ToolPath>,
     nature: ToolNature,
     at: Timestamp,
     told: bool,
     args: Option<Json>,
-    /// What it has said about how far it is.
+    /// The bytes of progress that it has reported.
     said_bytes: u64,
 }
 
-/// Where a session stands, in enclave's words.
+/// The status of a session, in enclave's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub enum SessionStatus {
@@ -59,7 +59,7 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    /// As it is written.
+    /// The status on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -71,14 +71,14 @@ impl SessionStatus {
         }
     }
 
-    /// Whether it is over.
+    /// Whether it is a final status.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::Failed)
     }
 }
 
 impl EventRenderer {
-    /// A telling of `execution` that has heard nothing.
+    /// A renderer for `execution` without any entries yet.
     pub fn new(execution: ExecutionId) -> Self {
         Self {
             execution,
@@ -95,17 +95,17 @@ impl EventRenderer {
         }
     }
 
-    /// The session that this is; none before the first entry, and of executions of other doors.
+    /// The session's name and note; `None` before the first entry, and for executions of other doors.
     pub fn session(&self) -> Option<&(EnclaveSessionId, EnclaveSessionRecord)> {
         self.session.as_ref()
     }
 
-    /// The number of the last event told.
+    /// The number of the last event.
     pub const fn last(&self) -> u64 {
         self.seq
     }
 
-    /// Where the session stands.
+    /// The status of the session.
     pub fn standing(&self) -> SessionStatus {
         let waits = |made: &PendingCall| made.told && made.nature.runs == ToolHost::AtCaller;
         match self.standing {
@@ -121,18 +121,18 @@ impl EventRenderer {
         }
     }
 
-    /// When it began, and when it will have gone on too long.
+    /// When it began, and its deadline.
     pub fn span(&self) -> (Timestamp, Timestamp) {
         let ms = self.limits.active_ms_max.min(self.limits.total_ms_max);
         (self.started, self.started.after_ms(ms))
     }
 
-    /// How many tools it called.
+    /// How many tool calls it has made.
     pub const fn n_calls(&self) -> u32 {
         self.n_calls
     }
 
-    /// Hears one entry and tells what it means.
+    /// Converts the next entry to events.
     pub fn handle_entry(&mut self, entry: &Entry) -> Vec<EnclaveEvent> {
         let at = entry.at;
         match &entry.event {
@@ -190,12 +190,12 @@ impl EventRenderer {
         }
     }
 
-    /// A sign that the server is there. It is not in the journal and takes no number of its own.
+    /// A heartbeat. It is not in the journal and has no number of its own.
     pub fn heartbeat(&self, now: Timestamp) -> EnclaveEvent {
         EnclaveEvent::new(self.seq, now, EnclaveEventKind::Heartbeat, &Heartbeat { ts: iso(now) })
     }
 
-    /// Word that other tools can be called now. It takes no number of its own.
+    /// A notification that the catalogue has changed. It has no number of its own.
     pub fn catalog_changed(&self, now: Timestamp, changed: &CatalogChanged<'_>) -> EnclaveEvent {
         EnclaveEvent::new(self.seq, now, EnclaveEventKind::CatalogChanged, changed)
     }
@@ -281,7 +281,7 @@ impl EventRenderer {
     ) -> Vec<EnclaveEvent> {
         self.n_calls += 1;
         let here = nature.runs == ToolHost::Here;
-        // What the caller runs is told when it may run: somebody may have to agree first.
+        // A caller's tool call is sent when it may run: it may need an approval first.
         let kept = (!here).then(|| args.clone());
         let said = alias.unwrap_or(tool).clone();
         let address = alias.map(|_| tool.clone());
@@ -320,7 +320,7 @@ impl EventRenderer {
         called.into_iter().chain(phases).collect()
     }
 
-    /// Progress has no words here: they come as a log line that names the call.
+    /// Progress has no event in this protocol: it is sent as a log line that names the call.
     fn said(&mut self, at: Timestamp, call: CallId, text: &str) -> Vec<EnclaveEvent> {
         let Some(made) = self.calls.get_mut(&call) else { return vec![] };
         made.said_bytes += text.len() as u64;

@@ -1,8 +1,9 @@
-//! Envelopes that only the two ends can open: P-256, HKDF with the session's id as salt, AES-256-GCM. Plain functions;
-//! whoever calls them brings the randomness.
+//! Sealed envelopes with end-to-end encryption: P-256, HKDF with the session's id as salt, AES-256-GCM.
+//! Plain functions; the caller provides the randomness.
 //!
-//! A nonce is eight random bytes per stream and a counter. So no nonce comes twice, not even after a restart: a new
-//! stream begins with new random bytes. A reader that sees the counter skip or repeat knows that somebody has been at it.
+//! A nonce is eight random bytes per stream and a counter. So no nonce is ever reused, even after a
+//! restart: a new stream begins with new random bytes. A reader that sees the counter skip or repeat knows
+//! that the stream was tampered with.
 
 use super::EnclaveSessionId;
 use aes_gcm::aead::Aead as _;
@@ -18,24 +19,24 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::collections::BTreeSet;
 
-/// The curve that is spoken here.
+/// The supported curve.
 pub const CURVE: &str = "P-256";
-/// The cipher that is spoken here.
+/// The supported cipher.
 pub const ALGORITHM: &str = "AES-GCM-256";
-/// How keys come out of the shared secret.
+/// The key derivation function.
 pub const KDF: &str = "HKDF-SHA-256";
 
-/// Envelopes per stream: far below what AES-GCM bears under one key.
+/// Limit of envelopes per stream: far below the safe limit of AES-GCM for one key.
 const ENVELOPES_MAX: u32 = 1 << 30;
 
-/// Streams, or single messages, whose nonces are remembered. A session that outgrows it starts anew.
+/// Limit of recorded nonces of streams or single messages. A session that exceeds it must be restarted.
 const SEEN_MAX: usize = 10_000;
 
-/// What a client says first.
+/// The client's hello, the first message of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientHello {
-    /// 2.
+    /// Always 2.
     pub protocol_version: u32,
     /// Its public key for this session: 65 bytes in base64.
     #[serde(rename = "clientEphemeralPubKeyB64")]
@@ -46,11 +47,11 @@ pub struct ClientHello {
     pub supported_algorithms: Vec<String>,
 }
 
-/// What the server says to that.
+/// The server's hello, which answers the client's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerHello {
-    /// 2.
+    /// Always 2.
     pub protocol_version: u32,
     /// Its public key for this session: 65 bytes in base64.
     #[serde(rename = "serverEphemeralPubKeyB64")]
@@ -61,40 +62,40 @@ pub struct ServerHello {
     pub selected_algorithm: String,
     /// [`KDF`].
     pub kdf: String,
-    /// Names the keys of the session.
+    /// The id of the session's keys.
     pub key_id: String,
-    /// The server's signature under both keys, where it has an identity.
+    /// The server's signature over both keys, if it has an identity.
     #[serde(rename = "signatureB64", default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The key that the signature is checked with. Who pins it knows whom they talk to.
+    /// The public key of the signature. A client that pins it authenticates the server.
     #[serde(rename = "identityPubKeyB64", default, skip_serializing_if = "Option::is_none")]
     pub identity_key: Option<String>,
 }
 
-/// Something that is no key, or no point on the curve.
+/// Not a key, or not a point on the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a key on {CURVE}")]
 pub struct BadKey;
 
-/// Why a hello is not taken.
+/// Why a hello is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadHello {
-    /// Its key.
+    /// Its key is invalid.
     #[error("its public key must be an uncompressed point on {CURVE}, 65 bytes in base64")]
     Key,
-    /// Its curve.
+    /// Its curve is not supported.
     #[error("only {CURVE} is spoken here")]
     Curve,
-    /// Its ciphers.
+    /// None of its ciphers is supported.
     #[error("only {ALGORITHM} is spoken here")]
     Algorithm,
-    /// The server is not who it should be.
+    /// The server does not have the pinned identity.
     #[error("the server's signature is not that of the pinned key")]
     Signature,
 }
 
 impl ClientHello {
-    /// A hello for a private key.
+    /// Creates the hello for a private key.
     pub fn new(secret: &[u8; 32]) -> Result<Self, BadKey> {
         Ok(Self {
             protocol_version: 2,
@@ -106,7 +107,7 @@ impl ClientHello {
 }
 
 impl ServerHello {
-    /// The answer to a client's hello, signed where there is an identity.
+    /// Creates the answer to a client's hello, signed if the server has an identity.
     pub fn answer_handshake(
         client: &ClientHello,
         secret: &[u8; 32],
@@ -141,7 +142,8 @@ impl ServerHello {
         Ok(hello)
     }
 
-    /// Whether it fits what we asked for, and comes from the server whose identity is `pinned`.
+    /// Checks that the answer fits the client's hello, and comes from the server with the `pinned`
+    /// identity.
     pub fn check_proof(
         &self,
         client_key: &str,
@@ -164,7 +166,7 @@ impl ServerHello {
         is_theirs.then_some(()).ok_or(BadHello::Signature)
     }
 
-    /// Everything that must not be exchanged by somebody in between.
+    /// The signed text: everything that an attacker in between must not replace.
     fn signed_text(&self, client_key: &str, session: &EnclaveSessionId) -> String {
         format!(
             "enclavejs-server-hello\n{session}\n{client_key}\n{}\n{}\n{}",
@@ -173,7 +175,7 @@ impl ServerHello {
     }
 }
 
-/// The public key that belongs to a private one: 65 bytes in base64.
+/// The public key of a private one: 65 bytes in base64.
 pub fn public_of(secret: &[u8; 32]) -> Result<String, BadKey> {
     let secret = SecretKey::from_slice(secret).map_err(|_| BadKey)?;
     Ok(base64(&secret.public_key().to_sec1_bytes()))
@@ -187,12 +189,12 @@ fn public(text: &str) -> Result<PublicKey, BadKey> {
     PublicKey::from_sec1_bytes(&raw).map_err(|_| BadKey)
 }
 
-/// One key per direction.
+/// The keys of a session, one for each direction.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DirectionKeys {
-    /// Client to server.
+    /// The key from client to server.
     pub c2s: [u8; 32],
-    /// Server to client.
+    /// The key from server to client.
     pub s2c: [u8; 32],
 }
 
@@ -203,7 +205,7 @@ impl std::fmt::Debug for DirectionKeys {
 }
 
 impl DirectionKeys {
-    /// What both ends come to, each from its own private key and the other's public one.
+    /// Derives the shared keys, on each end from its own private key and the other's public one.
     pub fn agree(
         secret: &[u8; 32],
         their_key: &str,
@@ -225,40 +227,40 @@ impl DirectionKeys {
     }
 }
 
-/// An envelope as it travels.
+/// An envelope on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SealedEnvelope {
-    /// 2.
+    /// Always 2.
     pub protocol_version: u32,
-    /// The session, in clear.
+    /// The session's name, unencrypted.
     pub session_id: String,
-    /// The number of what is inside, in clear.
+    /// The number of the content, unencrypted.
     pub seq: u64,
-    /// `enc`.
+    /// Always `enc`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What is inside.
+    /// The encrypted content.
     pub payload: EnvelopeCiphertext,
 }
 
-/// What is inside an envelope.
+/// The encrypted content of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvelopeCiphertext {
-    /// Which keys.
+    /// The id of the keys.
     pub kid: String,
-    /// Twelve bytes.
+    /// The nonce, twelve bytes.
     #[serde(rename = "nonceB64")]
     pub nonce: String,
-    /// The text and, unless it is apart, its tag.
+    /// The ciphertext and, unless it is separate, its tag.
     #[serde(rename = "ciphertextB64")]
     pub ciphertext: String,
-    /// The tag, from those who send it apart.
+    /// The tag, if the sender sends it separately.
     #[serde(rename = "tagB64", default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
 }
 
-/// Seals one stream.
+/// Seals the messages of one stream.
 pub struct StreamSealer {
     cipher: Aes256Gcm,
     prefix: [u8; 8],
@@ -267,19 +269,19 @@ pub struct StreamSealer {
     session: EnclaveSessionId,
 }
 
-/// A stream has sealed as much as one stream may; a new one begins with new nonces.
+/// The stream has reached its limit of envelopes; a new one begins with new nonces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this stream has sealed as much as it may; begin another")]
 pub struct StreamExhausted;
 
 impl StreamSealer {
-    /// A sealer for a new stream. `prefix` must be fresh randomness.
+    /// Creates a sealer for a new stream. `prefix` must be fresh randomness.
     pub fn new(key: &[u8; 32], prefix: [u8; 8], key_id: &str, session: &EnclaveSessionId) -> Self {
         let cipher = Aes256Gcm::new(&(*key).into());
         Self { cipher, prefix, counter: 0, key_id: key_id.to_owned(), session: session.clone() }
     }
 
-    /// A line with `inner` in an envelope.
+    /// Seals `inner` and returns the envelope's line.
     pub fn seal(&mut self, seq: u64, inner: &[u8]) -> Result<SealedEnvelope, StreamExhausted> {
         if self.counter >= ENVELOPES_MAX {
             return Err(StreamExhausted);
@@ -318,48 +320,48 @@ impl std::fmt::Debug for StreamSealer {
     }
 }
 
-/// Opens what one side says in a session.
+/// Opens the envelopes of one side of a session.
 pub struct StreamOpener {
     cipher: Aes256Gcm,
     key_id: String,
     session: EnclaveSessionId,
     order: EnvelopeOrder,
     seen: BTreeSet<[u8; 12]>,
-    /// The stream that is being read, and the counter that comes next.
+    /// The stream that is being read, and the expected counter.
     stream: Option<([u8; 8], u32)>,
 }
 
-/// What order envelopes must come in.
+/// The required order of envelopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EnvelopeOrder {
-    /// One after the other, none left out, until a new stream begins.
+    /// Consecutive, without gaps, until a new stream begins.
     Streams,
-    /// Any, each once.
+    /// Any order, each once.
     Any,
 }
 
-/// Why an envelope is not opened.
+/// Why an envelope is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsealError {
-    /// Not a nonce, not base64, not JSON.
+    /// Its nonce, base64 or JSON is invalid.
     #[error("it is no envelope")]
     Malformed,
-    /// For somebody else.
+    /// It is for other keys or another session.
     #[error("it is sealed with other keys, or for another session")]
     Stranger,
-    /// Broken on the way, or by somebody.
+    /// It was damaged or tampered with.
     #[error("its seal is broken")]
     Broken,
-    /// Its number is not that of what is inside.
+    /// Its number differs from that of its content.
     #[error("what is inside belongs under another label")]
     Relabelled,
-    /// Seen before, or out of its order.
+    /// It was seen before, or is out of order.
     #[error("it was seen before, or others are missing")]
     Replayed,
 }
 
 impl StreamOpener {
-    /// Opens streams: each begins with a nonce of its own and counts without a gap.
+    /// Opens streams: each begins with its own nonce and counts without gaps.
     pub fn streams(key: &[u8; 32], key_id: &str, session: &EnclaveSessionId) -> Self {
         Self::new(key, key_id, session, EnvelopeOrder::Streams)
     }
@@ -380,12 +382,12 @@ impl StreamOpener {
         }
     }
 
-    /// The next envelope begins a new stream.
+    /// Allows the next envelope to begin a new stream.
     pub fn begin_stream(&mut self) {
         self.stream = None;
     }
 
-    /// What is inside, once everything about it is as it must be.
+    /// Verifies the envelope and returns its content.
     pub fn open(&mut self, envelope: &SealedEnvelope) -> Result<Vec<u8>, UnsealError> {
         let EnvelopeCiphertext { kid, nonce, ciphertext, tag } = &envelope.payload;
         if *kid != self.key_id || envelope.session_id != self.session.as_str() {
@@ -402,14 +404,14 @@ impl StreamOpener {
         let inner = inner.map_err(|_| UnsealError::Broken)?;
         let label: EnvelopeLabel =
             serde_json::from_slice(&inner).map_err(|_| UnsealError::Malformed)?;
-        // Events carry both; a message may leave them out, its keys are its session's anyway.
+        // Events carry both; a message may omit them, because its keys identify its session.
         let lax = self.order == EnvelopeOrder::Any;
         let names = label.session_id.map_or(lax, |id| id == self.session.as_str());
         let counts = label.seq.map_or(lax, |seq| seq == envelope.seq);
         if !(names && counts) {
             return Err(UnsealError::Relabelled);
         }
-        // Only what was sealed by the other end counts as seen: nobody can use up its numbers.
+        // Only envelopes of the other end are recorded as seen: nonces cannot be used up by an attacker.
         self.remember(nonce);
         Ok(inner)
     }
@@ -442,7 +444,7 @@ impl std::fmt::Debug for StreamOpener {
     }
 }
 
-/// What something says it is.
+/// The labels that the content may carry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EnvelopeLabel {
@@ -459,12 +461,12 @@ fn split(nonce: [u8; 12]) -> ([u8; 8], u32) {
     (prefix, u32::from_be_bytes(counter))
 }
 
-/// Bytes as both ends write them.
+/// Encodes bytes as both ends do.
 pub fn base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// Thirty-two bytes as [`base64()`] wrote them.
+/// Decodes thirty-two bytes from [`base64()`].
 pub fn bytes(text: &str) -> Option<[u8; 32]> {
     BASE64_STANDARD.decode(text).ok()?.try_into().ok()
 }

@@ -1,10 +1,10 @@
-//! One event, before it is written for somebody.
+//! One event, before it is serialized for a reader.
 
 use super::EnclaveSessionId;
 use lifecycle::Timestamp;
 use serde::Serialize;
 
-/// What an event is.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub enum EnclaveEventKind {
@@ -23,7 +23,7 @@ pub enum EnclaveEventKind {
 }
 
 impl EnclaveEventKind {
-    /// All of them.
+    /// All event types.
     pub const ALL: [Self; 12] = [
         Self::SessionInit,
         Self::Stdout,
@@ -39,7 +39,7 @@ impl EnclaveEventKind {
         Self::Final,
     ];
 
-    /// As it is written.
+    /// The type on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SessionInit => "session_init",
@@ -58,14 +58,14 @@ impl EnclaveEventKind {
     }
 }
 
-/// One event, before it is written for somebody.
+/// One event, before it is serialized for a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnclaveEvent {
-    /// Its number. What is not in the journal, such as a heartbeat, carries the number before it.
+    /// Its number. An event that is not in the journal, such as a heartbeat, carries the previous number.
     pub seq: u64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What.
+    /// The type and payload of the event.
     pub kind: EnclaveEventKind,
     payload: String,
 }
@@ -93,7 +93,7 @@ impl EnclaveEvent {
         to.extend_from_slice(head.as_bytes());
         let start = to.len();
         to.extend_from_slice(payload.as_bytes());
-        // JSON has line breaks between values only, where a space does as well.
+        // In JSON, line breaks occur between values only, where a space is equivalent.
         for byte in &mut to[start..] {
             *byte = if matches!(*byte, b'\n' | b'\r') { b' ' } else { *byte };
         }

@@ -1,10 +1,11 @@
-//! The payloads of events: what enclave's client demands, and beside it what its page promises.
+//! The payloads of events: members that enclave's client requires, and further ones that its documentation
+//! promises.
 
 use super::sealing::ServerHello;
 use lifecycle::Json;
 use serde::Serialize;
 
-/// `session_init`.
+/// The payload of `session_init`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -28,7 +29,7 @@ pub struct Encryption<'a> {
     pub server_hello: Option<&'a ServerHello>,
 }
 
-/// What a session may use.
+/// The limits of a session.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -48,7 +49,7 @@ pub struct Limits {
     pub max_iterations: Option<u64>,
 }
 
-/// `stdout`.
+/// The payload of `stdout`.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub struct Stdout<'a> {
@@ -56,7 +57,7 @@ pub struct Stdout<'a> {
     pub data: &'a str,
 }
 
-/// `log`.
+/// The payload of `log`.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub struct Log<'a, D> {
@@ -66,7 +67,7 @@ pub struct Log<'a, D> {
     pub data: Option<D>,
 }
 
-/// Which question a `log` is about.
+/// The question that a `log` reports.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are ours")]
@@ -76,7 +77,7 @@ pub struct About {
     pub question: Option<String>,
 }
 
-/// `tool_call`.
+/// The payload of `tool_call`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -84,13 +85,13 @@ pub struct ToolCall<'a> {
     pub call_id: String,
     pub tool_name: &'a str,
     pub tool: &'a str,
-    /// Where the catalogue has the tool, if the program called it by an alias.
+    /// The catalogue's address, if the program called the tool by an alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<&'a str>,
     pub args: &'a Json,
 }
 
-/// `tool_progress`.
+/// The payload of `tool_progress`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -102,7 +103,7 @@ pub struct ToolProgress {
     pub bytes_received: Option<u64>,
 }
 
-/// `tool_result_applied`.
+/// The payload of `tool_result_applied`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -113,7 +114,7 @@ pub struct ToolResultApplied<'a> {
     pub error: Option<Failed<'a>>,
 }
 
-/// `partial_result`.
+/// The payload of `partial_result`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -123,7 +124,7 @@ pub struct PartialResult<'a> {
     pub data: &'a Json,
 }
 
-/// `deadline_exceeded`.
+/// The payload of `deadline_exceeded`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -132,7 +133,7 @@ pub struct DeadlineExceeded {
     pub budget_ms: u64,
 }
 
-/// `catalog_changed`.
+/// The payload of `catalog_changed`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]
@@ -142,14 +143,14 @@ pub struct CatalogChanged<'a> {
     pub removed_actions: &'a [String],
 }
 
-/// `heartbeat`.
+/// The payload of `heartbeat`.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub struct Heartbeat {
     pub ts: String,
 }
 
-/// `error`.
+/// The payload of `error`.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub struct ErrorNotice<'a> {
@@ -158,7 +159,7 @@ pub struct ErrorNotice<'a> {
     pub recoverable: bool,
 }
 
-/// `final`.
+/// The payload of `final`.
 #[derive(Debug, Serialize)]
 #[expect(missing_docs, reason = "the names are enclave's")]
 pub struct Final<'a> {
@@ -176,14 +177,14 @@ pub struct Final<'a> {
 pub struct Failed<'a> {
     pub message: &'a str,
     pub code: &'a str,
-    /// Which limit was reached, where upstream's code does not say it.
+    /// Which limit was reached, if upstream's code does not identify it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack: Option<&'a str>,
 }
 
-/// What a session used.
+/// The resource use of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are enclave's")]

@@ -1,14 +1,14 @@
-//! Bytes in JSON: base64 with padding.
+//! Bytes in JSON as base64 with padding.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes that travel as base64.
+/// Bytes that are serialized as base64.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ByteChunk(pub Vec<u8>);
 
 impl ByteChunk {
-    /// Reads base64 text.
+    /// Decodes base64 text.
     pub fn parse(text: &str) -> Option<Self> {
         base64_simd::STANDARD.decode_to_vec(text.as_bytes()).ok().map(Self)
     }

@@ -1,10 +1,10 @@
-//! Which of the two dialects a client speaks.
+//! The two dialects of the protocol.
 
-/// Which of the two dialects a client speaks.
+/// The dialect of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecServerDialect {
-    /// That of the seed: no sessions, processes end with their connection.
+    /// The original dialect of the seed: no sessions, processes end with their connection.
     Seed,
-    /// That of today's codex: sessions can be resumed.
+    /// The dialect of today's codex: sessions can be resumed.
     Codex,
 }

@@ -1,33 +1,33 @@
-//! Which variables a process gets.
+//! Builds the environment of a process.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a process's environment is made from the server's.
+/// How a process's environment is derived from the server's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvPolicy {
-    /// What of the server's is taken.
+    /// The inherited part of the server's environment.
     pub inherit: EnvironmentBase,
-    /// Whether names that look like secrets stay.
+    /// Whether variables with names that look like secrets are inherited, too.
     pub ignore_default_excludes: bool,
-    /// Names to drop.
+    /// Patterns of names to remove.
     pub exclude: Vec<String>,
     /// Variables to add.
     pub set: BTreeMap<String, String>,
-    /// If any, only these names stay.
+    /// If not empty, only these names remain.
     pub include_only: Vec<String>,
 }
 
-/// What of the server's environment is taken.
+/// The inherited part of the server's environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EnvironmentBase {
-    /// Everything.
+    /// All variables.
     All,
-    /// What programs need to find themselves.
+    /// The variables that most programs need, such as PATH and HOME.
     Core,
-    /// Nothing.
+    /// No variables.
     None,
 }
 
@@ -38,7 +38,7 @@ const CORE: [&str; 11] = [
 
 const SECRETS: [&str; 3] = ["*KEY*", "*SECRET*", "*TOKEN*"];
 
-/// Credentials of a server, which no process gets even if asked.
+/// Credentials of a server, which no process inherits.
 const NEVER: [&str; 8] = [
     "AIRLOCK_ADMIN_TOKEN",
     "AIRLOCK_TOKEN",
@@ -65,7 +65,7 @@ pub fn environment(
     env
 }
 
-/// Whether a variable is a credential of the server itself, which nobody may use.
+/// Whether a variable is a credential of the server itself, which no client may use.
 pub fn is_secret(name: &str) -> bool {
     NEVER.contains(&name)
 }
@@ -93,7 +93,8 @@ fn inherited(
     env
 }
 
-/// Whether a name fits a glob of `*` and `?`, whatever its case. Takes time by the product of both lengths.
+/// Whether a name matches a glob of `*` and `?`, ignoring case. The time is proportional to the product of
+/// both lengths.
 fn matches(glob: &str, name: &str) -> bool {
     let (glob, name) = (glob.to_ascii_lowercase(), name.to_ascii_lowercase());
     let (glob, name) = (glob.as_bytes(), name.as_bytes());

@@ -1,4 +1,4 @@
-//! `fs/*`: files of the machine that the server runs on. Paths are `file:` URIs or absolute.
+//! `fs/*`: files of the machine on which the server runs. Paths are `file:` URIs or absolute.
 
 use super::ByteChunk;
 use serde::{Deserialize, Serialize};
@@ -7,212 +7,212 @@ const fn yes() -> bool {
     true
 }
 
-/// `fs/readFile`, `fs/getMetadata`, `fs/canonicalize`, `fs/readDirectory`.
+/// Parameters of `fs/readFile`, `fs/getMetadata`, `fs/canonicalize` and `fs/readDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsPathParams {
-    /// Which file.
+    /// The path of the file.
     pub path: String,
-    /// Whether a symbolic link on the way is followed.
+    /// Whether symbolic links in the path are followed.
     #[serde(default)]
     pub follow_symlinks: Option<bool>,
 }
 
-/// `fs/writeFile`.
+/// Parameters of `fs/writeFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsWriteFileParams {
-    /// Which file.
+    /// The path of the file.
     pub path: String,
-    /// What it shall hold, as base64.
+    /// The new content, as base64.
     pub data_base64: String,
 }
 
-/// `fs/createDirectory`.
+/// Parameters of `fs/createDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsCreateDirectoryParams {
-    /// Which folder.
+    /// The path of the folder.
     pub path: String,
-    /// Whether those above it are made, too.
+    /// Whether missing parent folders are created, too.
     #[serde(default)]
     pub recursive: Option<bool>,
 }
 
-/// `fs/remove`.
+/// Parameters of `fs/remove`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsRemoveParams {
-    /// What.
+    /// The path to remove.
     pub path: String,
-    /// Whether a folder goes with all it holds.
+    /// Whether a folder is removed with its content.
     #[serde(default)]
     pub recursive: Option<bool>,
-    /// Whether it is fine if it does not exist.
+    /// Whether a missing path is no error.
     #[serde(default)]
     pub force: Option<bool>,
 }
 
-/// `fs/copy`.
+/// Parameters of `fs/copy`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsCopyParams {
-    /// From where.
+    /// The path to copy from.
     pub source_path: String,
-    /// To where.
+    /// The path to copy to.
     pub destination_path: String,
-    /// Whether a folder goes with all it holds.
+    /// Whether a folder is copied with its content.
     #[serde(default)]
     pub recursive: bool,
 }
 
-/// `fs/walk`.
+/// Parameters of `fs/walk`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsWalkParams {
-    /// From where.
+    /// The folder where the walk begins.
     pub path: String,
-    /// How far.
+    /// The limits of the walk.
     pub options: FsWalkOptions,
 }
 
-/// How far to walk.
+/// The limits of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsWalkOptions {
-    /// Levels below the first folder.
+    /// Limit of levels below the first folder.
     pub max_depth: usize,
-    /// Folders to look into.
+    /// Limit of folders to read.
     pub max_directories: usize,
-    /// Entries to tell.
+    /// Limit of entries to return.
     pub max_entries: usize,
-    /// Whether folders behind links are looked into.
+    /// Whether folders behind symbolic links are read.
     pub follow_directory_symlinks: bool,
-    /// Whether folders whose name begins with a dot are passed by.
+    /// Whether folders whose name begins with a dot are skipped.
     #[serde(default)]
     pub prune_hidden_directories: bool,
 }
 
-/// `fs/open`.
+/// Parameters of `fs/open`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsOpenParams {
-    /// What the client calls it.
+    /// The client's id for the open file.
     pub handle_id: String,
-    /// Which file.
+    /// The path of the file.
     pub path: String,
-    /// What for.
+    /// The access mode.
     #[serde(default)]
     pub mode: FsOpenMode,
 }
 
-/// What a file is opened for.
+/// The access mode of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FsOpenMode {
-    /// To be read.
+    /// For reading.
     #[default]
     Read,
-    /// To be written from nothing; it is made where there is none.
+    /// For writing a new file, or replacing an existing one.
     Replace,
 }
 
-/// `fs/writeBlock`.
+/// Parameters of `fs/writeBlock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsWriteBlockParams {
-    /// To which open file.
+    /// The id of the open file.
     pub handle_id: String,
-    /// Where.
+    /// The offset in the file.
     pub offset: u64,
-    /// What.
+    /// The bytes to write.
     pub chunk: ByteChunk,
 }
 
-/// `fs/watchMissing`.
+/// Parameters of `fs/watchMissing`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsWatchMissingParams {
-    /// Larger than that of any watch before; this one takes its place.
+    /// Larger than the id of any earlier watch, which this one replaces.
     pub watch_id: u64,
-    /// What does not exist yet.
+    /// Paths that do not exist yet.
     pub missing: Vec<String>,
-    /// What does, and may change or go.
+    /// Paths that exist, and may change or disappear.
     #[serde(default)]
     pub present: Option<String>,
 }
 
-/// What `fs/watchMissing` answers.
+/// The result of `fs/watchMissing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsWatchMissingResponse {
-    /// False where it is too late: something is otherwise already.
+    /// False if a path has already changed.
     pub watching: bool,
 }
 
-/// `fs/missingChanged`: told once.
+/// Parameters of the notification `fs/missingChanged`, which is sent once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsMissingChanged {
-    /// Of which watch.
+    /// The id of the watch.
     pub watch_id: u64,
 }
 
-/// `fs/readBlock`.
+/// Parameters of `fs/readBlock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsReadBlockParams {
-    /// Of which open file.
+    /// The id of the open file.
     pub handle_id: String,
-    /// From where.
+    /// The offset in the file.
     pub offset: u64,
-    /// How much.
+    /// The number of bytes to read.
     pub len: usize,
 }
 
-/// `fs/close`.
+/// Parameters of `fs/close`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsCloseParams {
-    /// Which open file.
+    /// The id of the open file.
     pub handle_id: String,
 }
 
-/// What `fs/readFile` answers.
+/// The result of `fs/readFile`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsReadFileResponse {
-    /// What the file holds.
+    /// The content of the file.
     pub data_base64: ByteChunk,
 }
 
-/// What `fs/getMetadata` answers.
+/// The result of `fs/getMetadata`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsGetMetadataResponse {
-    /// Behind a link, too.
+    /// Whether it is a folder, or a link to one.
     pub is_directory: bool,
-    /// Behind a link, too.
+    /// Whether it is a file, or a link to one.
     pub is_file: bool,
     /// Whether the path itself is a link.
     pub is_symlink: bool,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Zero where it is not known.
+    /// Zero if it is unknown.
     pub created_at_ms: i64,
-    /// Zero where it is not known.
+    /// Zero if it is unknown.
     pub modified_at_ms: i64,
 }
 
-/// What `fs/canonicalize` answers.
+/// The result of `fs/canonicalize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsCanonicalizeResponse {
-    /// The same file without links.
+    /// The canonical path, without symbolic links.
     pub path: String,
 }
 
-/// What `fs/readDirectory` answers.
+/// The result of `fs/readDirectory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsReadDirectoryResponse {
-    /// In no order.
+    /// The entries, in no particular order.
     pub entries: Vec<FsDirectoryEntry>,
 }
 
@@ -220,61 +220,61 @@ pub struct FsReadDirectoryResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsDirectoryEntry {
-    /// Its name.
+    /// The entry's name.
     pub file_name: String,
-    /// Behind a link, too.
+    /// Whether it is a folder, or a link to one.
     pub is_directory: bool,
-    /// Behind a link, too.
+    /// Whether it is a file, or a link to one.
     pub is_file: bool,
 }
 
-/// What `fs/walk` answers.
+/// The result of `fs/walk`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsWalkResponse {
-    /// Level by level.
+    /// The entries, level by level.
     pub entries: Vec<FsWalkEntry>,
-    /// What could not be looked at.
+    /// Paths that could not be read.
     pub errors: Vec<FsWalkError>,
-    /// Whether there is more.
+    /// Whether a limit cut off further entries.
     pub truncated: bool,
 }
 
-/// Something met on a walk.
+/// An entry found on a walk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsWalkEntry {
-    /// Where.
+    /// The path of the entry.
     pub path: String,
     /// `file`, `directory` or `symlink`.
     pub kind: String,
 }
 
-/// Something that could not be looked at.
+/// A path that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsWalkError {
-    /// Where.
+    /// The path.
     pub path: String,
-    /// Why not.
+    /// The error message.
     pub message: String,
 }
 
-/// What `fs/open` answers.
+/// The result of `fs/open`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FsOpenResponse {
-    /// What the client calls it.
+    /// The client's id for the open file.
     pub handle_id: String,
 }
 
-/// What `fs/readBlock` answers.
+/// The result of `fs/readBlock`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FsReadBlockResponse {
-    /// What is there.
+    /// The bytes that were read.
     pub chunk: ByteChunk,
-    /// Whether there is no more.
+    /// Whether the end of the file was reached.
     pub eof: bool,
 }
 
-/// The default of a member that is on unless said otherwise.
+/// The value of a member whose default is true.
 pub fn on(given: Option<bool>) -> bool {
     given.unwrap_or_else(yes)
 }

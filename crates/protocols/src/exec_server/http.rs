@@ -1,31 +1,31 @@
-//! `http/request`: a request made from the machine that the server runs on.
+//! `http/request`: a request from the machine on which the server runs.
 
 use super::ByteChunk;
 use serde::{Deserialize, Serialize};
 
-/// `http/request`.
+/// Parameters of `http/request`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpRequestParams {
-    /// GET, POST, and so on.
+    /// The method: GET, POST, and so on.
     pub method: String,
-    /// http: or https:.
+    /// The URL, with the scheme http: or https:.
     pub url: String,
-    /// In order, names may repeat.
+    /// The headers, in order; names may repeat.
     #[serde(default)]
     pub headers: Vec<HttpHeader>,
-    /// What is sent.
+    /// The request body.
     #[serde(default)]
     pub body_base64: Option<ByteChunk>,
-    /// How long it may take.
+    /// The timeout.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// Whether redirects are followed.
     #[serde(default)]
     pub redirect_policy: Option<RedirectPolicy>,
-    /// What the client calls it.
+    /// The client's id for the request.
     pub request_id: String,
-    /// Whether the body comes piece by piece.
+    /// Whether the body is sent in pieces.
     #[serde(default)]
     pub stream_response: bool,
 }
@@ -34,9 +34,9 @@ pub struct HttpRequestParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RedirectPolicy {
-    /// They are.
+    /// They are followed.
     Follow,
-    /// They are answers.
+    /// They are returned as responses.
     Stop,
 }
 
@@ -44,40 +44,40 @@ pub enum RedirectPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpHeader {
-    /// Its name.
+    /// The header's name.
     pub name: String,
-    /// What it says.
+    /// The header's value.
     #[serde(default)]
     pub value: String,
-    /// The variable of the server whose value follows, so that a client need not know it.
+    /// The server's environment variable whose value is appended, so that a client need not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_env_var: Option<String>,
 }
 
-/// What `http/request` answers.
+/// The result of `http/request`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpRequestResponse {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// In order.
+    /// The headers, in order.
     pub headers: Vec<HttpHeader>,
-    /// Empty when it comes piece by piece.
+    /// The body; empty if it is sent in pieces.
     pub body_base64: ByteChunk,
 }
 
-/// `http/request/bodyDelta`.
+/// Parameters of the notification `http/request/bodyDelta`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpBodyDelta {
-    /// Of which request.
+    /// The client's id for the request.
     pub request_id: String,
-    /// From 1.
+    /// The number of the piece, from 1.
     pub seq: u64,
     /// The next piece.
     pub delta_base64: ByteChunk,
-    /// Whether it was the last.
+    /// Whether this is the last piece.
     pub done: bool,
-    /// Why there is no more, if that was not the end.
+    /// Why the body ended early, if it did.
     pub error: Option<String>,
 }

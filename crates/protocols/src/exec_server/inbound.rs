@@ -1,4 +1,4 @@
-//! From a method and its params to a request that makes sense.
+//! Parses a method and its params to a request.
 
 use super::{
     AttachParams, EnvironmentConfigParams, ExecParams, FsCloseParams, FsCopyParams,
@@ -11,12 +11,12 @@ use crate::json_rpc::{ErrorObject, INVALID_PARAMS, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Values in one message. More would take far more memory than the message itself.
+/// Limit of values in one message. More would take far more memory than the message itself.
 const VALUES_MAX: usize = 262_144;
 
-/// Whether a message holds more values than anybody needs.
+/// Whether a message exceeds the limit of values.
 pub fn has_too_many_values(text: &str) -> bool {
-    // A value and what parts it from the next take two bytes at least.
+    // A value and its separator take two bytes at least.
     if text.len() < 2 * VALUES_MAX {
         return false;
     }
@@ -33,7 +33,7 @@ pub fn has_too_many_values(text: &str) -> bool {
     n_values > VALUES_MAX
 }
 
-/// What a client can ask for.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the method of its name")]
 pub enum ExecServerRequest {
@@ -55,12 +55,12 @@ pub enum ExecServerRequest {
     EnvironmentStatus,
     EnvironmentConfig(EnvironmentConfigParams),
     WatchMissing(FsWatchMissingParams),
-    /// And what it is kept to.
+    /// A file request, and the sandbox to perform it in.
     File(FileRequest, Option<RequestedSandbox>),
     HttpRequest(HttpRequestParams),
 }
 
-/// What can be asked about files.
+/// A request about files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each is the method of its name")]
 pub enum FileRequest {
@@ -79,25 +79,25 @@ pub enum FileRequest {
     Close(FsCloseParams),
 }
 
-/// Which kind of methods one is, as refusals name it.
+/// The family of a method, as refusals name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MethodFamily {
-    /// The handshake itself.
+    /// The handshake.
     Handshake,
-    /// `process/*`.
+    /// The methods `process/*`.
     Exec,
-    /// `environment/*`.
+    /// The methods `environment/*`.
     Environment,
-    /// `environmentConfig/*`.
+    /// The methods `environmentConfig/*`.
     Config,
-    /// `fs/*`.
+    /// The methods `fs/*`.
     Files,
-    /// `http/*`.
+    /// The methods `http/*`.
     Http,
 }
 
 impl MethodFamily {
-    /// As refusals name it.
+    /// Its name in refusals.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Handshake => "handshake",
@@ -145,12 +145,12 @@ const METHODS: [(&str, MethodFamily); 32] = [
     ("http/request", MethodFamily::Http),
 ];
 
-/// Which kind of method this is; none where there is no such method.
+/// The family of a method; `None` if the method does not exist.
 pub fn family(method: &str) -> Option<MethodFamily> {
     METHODS.iter().find(|(name, _)| *name == method).map(|(_, family)| *family)
 }
 
-/// Reads a request; `None` where there is no such method.
+/// Parses a request; `None` if the method does not exist.
 pub fn read(
     method: &str,
     given: Option<&RawValue>,
@@ -198,14 +198,14 @@ fn file<T: serde::de::DeserializeOwned>(
     ask: fn(T) -> FileRequest,
 ) -> Result<ExecServerRequest, ErrorObject> {
     let request = ask(params(given)?);
-    // Params in a list have no names, so no sandbox.
+    // Params in a list have no names, and thus no sandbox.
     let sandboxed = given.and_then(|given| serde_json::from_str::<SandboxMember>(given.get()).ok());
     read_sandbox(sandboxed.and_then(|given| given.sandbox).as_ref())
         .map(|sandbox| ExecServerRequest::File(request, sandbox))
         .map_err(|why| ErrorObject::new(INVALID_PARAMS, why))
 }
 
-/// Every request about files may carry it.
+/// A member that every file request may carry.
 #[derive(Deserialize)]
 struct SandboxMember {
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! exec-server: spawn and steer processes over JSON-RPC, as the seed's clients and today's codex speak it.
+//! exec-server: starts and controls processes over JSON-RPC, in the dialects of the seed's clients and of
+//! today's codex.
 
 mod chunk;
 mod dialect;
@@ -32,17 +33,17 @@ pub use terminals::*;
 pub use uri::{BadPath, path_of, uri_of};
 pub use wire::*;
 
-/// The largest message, a line or a frame of several parts.
+/// The largest message, which is a line or a frame of several parts.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// The largest part of a message.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 
-/// Whom an error that belongs to no request is addressed to.
+/// The id of an error that belongs to no request.
 pub const NOBODY: crate::json_rpc::RpcId = crate::json_rpc::RpcId::Number(-1);
 
-/// A session that is in use cannot be taken up by another connection.
+/// Another connection cannot resume a session that is in use.
 pub const SESSION_ATTACHED: i64 = -32_010;
 
-/// A file that does not exist.
+/// The file does not exist.
 pub const NOT_FOUND: i64 = -32_004;

@@ -1,9 +1,9 @@
-//! Notifications of a process. Output is most of what a server says, so its text is written by hand.
+//! Notifications of a process. Most of a server's traffic is output, so its text is assembled directly.
 
 use super::ExecOutputStream;
 use serde_json::json;
 
-/// `process/output`. `process_id` is the name as JSON text.
+/// A `process/output` notification. `process_id` is the name as JSON text.
 pub fn output_line(process_id: &str, seq: u64, stream: ExecOutputStream, bytes: &[u8]) -> String {
     let stream = match stream {
         ExecOutputStream::Stdout => "stdout",
@@ -21,13 +21,14 @@ pub fn output_line(process_id: &str, seq: u64, stream: ExecOutputStream, bytes: 
     line
 }
 
-/// `process/output` for a client that has missed something: what makes its terminal look as it should.
+/// A `process/output` notification for a client that has missed output: it restores the content of its
+/// terminal.
 pub fn repaint_line(process_id: &str, seq: u64, paint: &[u8]) -> String {
     let line = output_line(process_id, seq, ExecOutputStream::Pty, paint);
     format!("{},\"repaint\":true}}}}", &line[..line.len() - 2])
 }
 
-/// `process/exited`.
+/// A `process/exited` notification.
 pub fn exited_line(process_id: &str, seq: u64, code: i32, denied: &[String]) -> String {
     let is_denied = !denied.is_empty();
     let what = if is_denied { format!(",\"denied\":{}", json!(denied)) } else { String::new() };
@@ -36,7 +37,7 @@ pub fn exited_line(process_id: &str, seq: u64, code: i32, denied: &[String]) -> 
     )
 }
 
-/// `process/closed`.
+/// A `process/closed` notification.
 pub fn closed_line(process_id: &str, seq: u64) -> String {
     format!(r#"{{"method":"process/closed","params":{{"processId":{process_id},"seq":{seq}}}}}"#)
 }

@@ -1,39 +1,39 @@
-//! What a process shall be kept from: in codex's words, or in fewer of our own.
+//! The sandbox of a process: in codex's format, or in a shorter format of our own.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a process is kept to. What no rule names cannot be reached.
+/// The restrictions of a process. A path without a rule cannot be accessed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxConfines {
-    /// What may be done where; of two places the one with the longer path counts.
+    /// Access rules; of two places the one with the longer path applies.
     pub rules: Vec<(FileSystemPlace, PlaceAccess)>,
-    /// Whom it may talk to.
+    /// The network that the process may use.
     pub network: NetworkReach,
-    /// Memory that it and all that it starts may have together.
+    /// Memory limit of the process and all its descendants together.
     pub memory_bytes: Option<u64>,
-    /// Time on processors, likewise.
+    /// Limit of their processor time.
     pub cpu_ms: Option<u64>,
-    /// How many they may be.
+    /// Limit of the number of processes.
     pub processes: Option<u64>,
 }
 
-/// Part of a file system.
+/// A part of the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSystemPlace {
-    /// Everything.
+    /// The whole file system.
     Root,
-    /// What programs need to run at all.
+    /// The paths that programs need to run at all.
     Minimal,
-    /// The folders that the client works in, or something below each of them.
+    /// The client's workspace folders, or a path below each of them.
     Workspace(Option<String>),
-    /// The folder that the variable `TMPDIR` names.
+    /// The folder of the variable `TMPDIR`.
     TemporaryFolder,
     /// A path, or a `file:` URI.
     At(String),
 }
 
-/// What may be done there.
+/// The permitted access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -44,45 +44,45 @@ pub enum PlaceAccess {
     Deny,
 }
 
-/// Whom a process may talk to.
+/// The network that a process may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkReach {
-    /// Everybody.
+    /// The host's network.
     #[default]
     All,
-    /// Itself and what it starts, by a loopback of its own.
+    /// A separate loopback, shared with its descendants.
     Loopback,
-    /// Nobody.
+    /// No network.
     None,
 }
 
-/// A sandbox as it is asked for.
+/// A sandbox as the client requested it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedSandbox {
-    /// What it keeps to.
+    /// The restrictions.
     pub confines: SandboxConfines,
-    /// The folders that the client works in, where it says so.
+    /// The client's workspace folders, if it names them.
     pub workspaces: Vec<String>,
 }
 
-/// Our own words.
+/// The short format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PlainSandbox {
-    /// Folders that may be written; all else can be read only.
+    /// Writable folders; everything else is read-only.
     pub writable: Vec<String>,
-    /// What cannot be seen.
+    /// Paths without any access.
     pub hidden: Vec<String>,
-    /// Whom it may talk to.
+    /// The network that the process may use.
     pub network: NetworkReach,
-    /// Memory that it and all that it starts may have together.
+    /// Memory limit of the process and all its descendants together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Time on processors, likewise.
+    /// Limit of their processor time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
-    /// How many they may be.
+    /// Limit of the number of processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
 }
@@ -103,7 +103,7 @@ impl From<PlainSandbox> for SandboxConfines {
     }
 }
 
-/// Codex's words.
+/// Codex's format.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CodexSandbox {
@@ -126,11 +126,11 @@ struct PolicyContext {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum SandboxPermissions {
-    /// Everything is allowed.
+    /// No restrictions.
     Disabled,
-    /// Whoever runs the server keeps it in.
+    /// The environment of the server enforces restrictions.
     External {},
-    /// The server shall.
+    /// The server enforces restrictions.
     Managed { file_system: FileSystem, network: CodexNetwork },
 }
 
@@ -178,7 +178,7 @@ enum SpecialPath {
     Unknown,
 }
 
-/// Reads a sandbox; none where nothing is restricted. What is not understood is refused, in words.
+/// Parses a sandbox; `None` if nothing is restricted. Unknown constructs are refused with a message.
 pub fn read_sandbox(given: Option<&Value>) -> Result<Option<RequestedSandbox>, String> {
     let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(None) };
     if given.get("permissions").is_none() && given.is_object() {
@@ -234,7 +234,7 @@ fn place(
             SpecialPath::ProjectRoots { subpath } => FileSystemPlace::Workspace(subpath),
             SpecialPath::Tmpdir => FileSystemPlace::TemporaryFolder,
             SpecialPath::SlashTmp => FileSystemPlace::At("/tmp".into()),
-            // What would be allowed is not; what would be forbidden must not be left open.
+            // An unknown path may be ignored if it would be allowed, but not if it would be denied.
             SpecialPath::Unknown if access == PlaceAccess::Deny => {
                 return Err("the sandbox denies a place that this exec-server does not know".into());
             }
@@ -244,7 +244,8 @@ fn place(
     Ok(Some((place, access)))
 }
 
-/// The path that a pattern means, where it means one: it has no wildcard, or denies all that is below a folder.
+/// The path that a pattern is equivalent to, if there is one: it has no wildcard, or denies all that is
+/// below a folder.
 fn plain_path(pattern: &str, access: PlaceAccess) -> Option<&str> {
     let folder = pattern.strip_suffix("/**").filter(|_| access == PlaceAccess::Deny);
     let path = folder.unwrap_or(pattern);

@@ -1,56 +1,57 @@
-//! What crosses the wire about terminals: what stands on them, and waiting for it. Ours; codex has no such methods.
+//! Messages about terminals: their screens, and waiting for their content. An extension of ours; codex has
+//! no such methods.
 
 use super::{ByteChunk, TerminalSize};
 use serde::{Deserialize, Serialize};
 
-/// `process/screen`.
+/// Parameters of `process/screen`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScreenParams {
-    /// Whose.
+    /// The process's id.
     pub process_id: String,
-    /// Whether colours and the like are told.
+    /// Whether to include colours and other styles.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attributes: bool,
-    /// How many rows above the usual ones the window begins.
+    /// By how many rows to scroll back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrollback: Option<usize>,
-    /// Whether to add what makes another terminal look the same.
+    /// Whether to include output that restores the screen in another terminal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paint: bool,
 }
 
-/// What `process/screen` answers.
+/// The result of `process/screen`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScreenResponse {
-    /// How large it is.
+    /// The size of the terminal.
     pub size: TerminalSize,
-    /// What it says, row by row, without blanks at their ends.
+    /// The text of each row, without trailing blanks.
     pub rows: Vec<String>,
-    /// Which rows go on in the next one.
+    /// The rows that continue in the next one.
     pub wrapped: Vec<usize>,
-    /// Where the next character comes.
+    /// The position of the cursor.
     pub cursor: ScreenCursor,
-    /// What the program calls itself.
+    /// The title that the program has set.
     pub title: String,
-    /// Whether a program has the whole screen for itself.
+    /// Whether the alternate screen is active.
     pub alternate_screen: bool,
-    /// What is kept above.
+    /// The state of the scrollback.
     pub scrollback: ScreenScrollback,
-    /// What the program wants to hear.
+    /// The terminal's input modes.
     pub modes: ScreenModes,
-    /// The last piece of output that it shows.
+    /// The last piece of output that the screen includes.
     pub seq: u64,
-    /// For each row, what does not look as usual.
+    /// For each row, the runs with a style that is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributes: Option<Vec<Vec<ScreenRun>>>,
-    /// What makes another terminal look the same.
+    /// Output that restores the screen in another terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paint: Option<ByteChunk>,
 }
 
-/// Where the next character comes, counted from 0.
+/// The position of the cursor, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ScreenCursor {
@@ -59,16 +60,16 @@ pub struct ScreenCursor {
     pub visible: bool,
 }
 
-/// Rows that have left the top.
+/// Rows that have scrolled off the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScreenScrollback {
-    /// How many are kept.
+    /// The number of retained rows.
     pub rows: usize,
-    /// How many of them are shown.
+    /// The number of rows that are included.
     pub offset: usize,
 }
 
-/// What a program wants to hear from its terminal.
+/// The input modes that a program has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are those of terminals")]
@@ -80,7 +81,7 @@ pub struct ScreenModes {
     pub mouse: bool,
 }
 
-/// Some cells that look the same, and not as usual.
+/// Consecutive cells with the same style that is not the default.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of terminals")]
 #[expect(clippy::struct_excessive_bools, reason = "each is one attribute of a terminal's cell")]
@@ -103,7 +104,7 @@ pub struct ScreenRun {
     pub inverse: bool,
 }
 
-/// One of 256 colours, or `[red, green, blue]`.
+/// One of the 256 palette colours, or `[red, green, blue]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the line above says it")]
@@ -112,41 +113,41 @@ pub enum ScreenColor {
     Rgb([u8; 3]),
 }
 
-/// `process/waitFor`: answered by the first of these that comes true.
+/// Parameters of `process/waitFor`: answered when the first of these conditions holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitForParams {
-    /// Whose screen, or end.
+    /// The process's id.
     pub process_id: String,
-    /// This stands on the screen.
+    /// This text is on the screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Something that fits this stands on the screen; lines are parted by `\n`.
+    /// A match of this pattern is on the screen; lines are separated by `\n`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
-    /// Nothing was said for so long, counted from now.
+    /// No output for this time, counted from now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// It has ended. Its end answers in any case; alone, it is what is waited for.
+    /// The process has ended. Its end always answers; this waits for nothing else.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exit: bool,
-    /// How long to wait; an hour when not said.
+    /// The timeout; an hour by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
-/// What `process/waitFor` answers.
+/// The result of `process/waitFor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitForResponse {
-    /// What came true.
+    /// The condition that held.
     pub reason: WaitForReason,
-    /// What stood on the screen, where that was asked for.
+    /// The matching text on the screen, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
-    /// How it ended, if it has.
+    /// The exit code, if it has ended.
     pub exit_code: Option<i32>,
-    /// The last thing that had happened.
+    /// The number of the last event.
     pub seq: u64,
 }
 
@@ -162,43 +163,43 @@ pub enum WaitForReason {
     Timeout,
 }
 
-/// `process/attach`: looks at a terminal that has a name.
+/// Parameters of `process/attach`: views a terminal that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachParams {
-    /// What this client calls it.
+    /// This client's id for the process.
     pub process_id: String,
-    /// What it is called by everybody.
+    /// The terminal's shared name.
     pub name: String,
-    /// Whether it is only looked at.
+    /// Whether to view it only, without input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
-    /// Whether this client has a terminal of its own, which answers what the program asks.
+    /// Whether this client has its own terminal, which answers the program's queries.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answers_queries: bool,
-    /// How large the window is that it is looked at in.
+    /// The size of the client's window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<TerminalSize>,
 }
 
-/// What `process/attach` answers.
+/// The result of `process/attach`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachResponse {
-    /// What this client calls it.
+    /// This client's id for the process.
     pub process_id: String,
-    /// What makes a terminal look like it does now.
+    /// Output that restores the present screen in a terminal.
     pub paint: ByteChunk,
-    /// What is told from here on comes after this.
+    /// Later output has larger numbers than this.
     pub seq: u64,
-    /// How large it is.
+    /// The size of the terminal.
     pub size: TerminalSize,
 }
 
-/// What `process/terminals` answers.
+/// The result of `process/terminals`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalsResponse {
-    /// Those of this caller that have a name.
+    /// The caller's terminals that have a name.
     pub terminals: Vec<SharedTerminal>,
 }
 
@@ -206,14 +207,14 @@ pub struct TerminalsResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedTerminal {
-    /// Its name.
+    /// The terminal's name.
     pub name: String,
-    /// The system's number of its process.
+    /// The process number.
     pub pid: i32,
-    /// How many look at it.
+    /// The number of viewers.
     pub viewers: u64,
     /// Whether its process has ended.
     pub exited: bool,
-    /// How.
+    /// The exit code, if it has ended.
     pub exit_code: Option<i32>,
 }

@@ -97,7 +97,7 @@ fn a_message_of_too_many_values_is_known_by_its_text() {
     let numbers = |n: usize| format!("[{}0]", "1,".repeat(n));
     assert!(has_too_many_values(&numbers(262_144)));
     assert!(!has_too_many_values(&numbers(262_000)));
-    // What stands in a text is no value.
+    // Punctuation within a string does not count as values.
     assert!(!has_too_many_values(&format!("\"{}\\\"\"", ",[{".repeat(400_000))));
 }
 

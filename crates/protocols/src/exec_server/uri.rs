@@ -1,24 +1,24 @@
-//! Paths as `file:` URIs. Only paths of this machine have one.
+//! Converts paths to `file:` URIs and back. Only paths of this machine have one.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// A text that names no path of this machine.
+/// A text that is no path of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// Neither a URI nor an absolute path.
+    /// It is neither a URI nor an absolute path.
     #[error("invalid URI: `{0}` is neither a file: URI nor an absolute path")]
     Relative(String),
-    /// Another kind of URI.
+    /// It is a URI with another scheme.
     #[error("unsupported path URI scheme `{0}`")]
     Scheme(String),
-    /// Somebody else's file.
+    /// It is a file of another host.
     #[error("`{0}` names another host")]
     Host(String),
 }
 
-/// The path that a URI or an absolute path names.
+/// The path of a URI, or an absolute path itself.
 pub fn path_of(text: &str) -> Result<PathBuf, BadPath> {
     if text.starts_with('/') {
         return Ok(text.into());

@@ -1,97 +1,98 @@
-//! What crosses the wire, besides files and HTTP. Names are those of the seed's Rust surface.
+//! The protocol's messages, except for files and HTTP. Names are those of the seed's Rust interface.
 
 use super::{ByteChunk, EnvPolicy};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
-/// Tells null from nothing.
+/// Distinguishes null from an absent member.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
-/// `initialize`.
+/// Parameters of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
-    /// Who calls.
+    /// The client's name.
     pub client_name: String,
-    /// Which session to take up; the key alone, even with null, tells today's clients from the seed's.
+    /// The session to resume; the presence of the member, even with null, distinguishes today's clients
+    /// from the seed's.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub resume_session_id: Option<Option<String>>,
 }
 
-/// What `initialize` answers.
+/// The result of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResponse {
-    /// The session of this connection; none from a server of the seed.
+    /// The session of this connection; absent in the seed's dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The same as `environment/info` answers.
+    /// The same as the result of `environment/info`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment_info: Option<EnvironmentInfo>,
 }
 
-/// `process/start`.
+/// Parameters of `process/start`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecParams {
-    /// What the client calls it.
+    /// The client's id for the process.
     pub process_id: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it starts: a `file:` URI or an absolute path.
+    /// The working directory: a `file:` URI or an absolute path.
     pub cwd: String,
-    /// Its variables.
+    /// The environment variables.
     pub env: BTreeMap<String, String>,
     /// Whether it gets a terminal.
     pub tty: bool,
-    /// The name it sees instead of its own.
+    /// The value of `argv[0]`, if it differs.
     #[serde(default)]
     pub arg0: Option<String>,
-    /// Whether it can be written to without a terminal.
+    /// Whether it has a writable input without a terminal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pipe_stdin: bool,
-    /// What it inherits of the server's variables.
+    /// How the environment is derived from the server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env_policy: Option<EnvPolicy>,
     /// The size of its terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<TerminalSize>,
-    /// Whether output is pushed, or waits to be read.
+    /// Whether output is pushed or read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputMode>,
-    /// What its terminal is called by everybody: it then outlives its client, and others can look at it.
+    /// The shared name of its terminal: it then outlives its client, and other clients can view it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whether the client has a terminal of its own, which answers what the program asks; otherwise the server does.
+    /// Whether the client has its own terminal, which answers the program's queries; otherwise the server does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answers_queries: bool,
-    /// What it shall be kept from, see [`read_sandbox`](super::read_sandbox).
+    /// The sandbox, see [`read_sandbox`](super::read_sandbox).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<serde_json::Value>,
-    /// Whether it may reach others through a proxy only.
+    /// Whether it may use the network through a proxy only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub enforce_managed_network: bool,
-    /// Which proxy.
+    /// The proxy's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_network: Option<serde_json::Value>,
-    /// Likewise.
+    /// As above, for the other kind of proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_proxy: Option<serde_json::Value>,
 }
 
-/// How a client hears output.
+/// How a client receives output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OutputMode {
-    /// By notifications as it comes.
+    /// By notifications as it arrives.
     Push,
-    /// By `process/read` alone; a process waits for its reader.
+    /// By `process/read` only; a process waits for its reader.
     Pull,
 }
 
-/// Rows and columns.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {
     /// Lines.
@@ -100,30 +101,30 @@ pub struct TerminalSize {
     pub cols: u16,
 }
 
-/// What `process/start` answers.
+/// The result of `process/start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecResponse {
-    /// What the client calls it.
+    /// The client's id for the process.
     pub process_id: String,
-    /// What keeps it from doing harm.
+    /// The sandbox that is enforced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_type: Option<String>,
 }
 
-/// `process/read`.
+/// Parameters of `process/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadParams {
-    /// Whose output.
+    /// The process's id.
     pub process_id: String,
-    /// After which number.
+    /// The number after which to read.
     #[serde(default)]
     pub after_seq: Option<u64>,
-    /// How much at most.
+    /// Limit of the bytes to return.
     #[serde(default)]
     pub max_bytes: Option<usize>,
-    /// How long to wait for something.
+    /// How long to wait for output.
     #[serde(default)]
     pub wait_ms: Option<u64>,
 }
@@ -131,15 +132,15 @@ pub struct ReadParams {
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessOutputChunk {
-    /// Its number.
+    /// The piece's number.
     pub seq: u64,
-    /// Where it came from.
+    /// The stream that it was read from.
     pub stream: ExecOutputStream,
-    /// What it says.
+    /// The bytes of the piece.
     pub chunk: ByteChunk,
 }
 
-/// Where output came from.
+/// The stream of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecOutputStream {
@@ -151,108 +152,108 @@ pub enum ExecOutputStream {
     Pty,
 }
 
-/// What `process/read` answers.
+/// The result of `process/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResponse {
-    /// Whole pieces.
+    /// Whole pieces of output.
     pub chunks: Vec<ProcessOutputChunk>,
-    /// The next read goes on after the number before this.
+    /// The next read continues after the number before this one.
     pub next_seq: u64,
     /// Whether it has ended.
     pub exited: bool,
-    /// How.
+    /// The exit code, if it has ended.
     pub exit_code: Option<i32>,
-    /// Whether nothing more comes.
+    /// Whether no further output follows.
     #[serde(default)]
     pub closed: bool,
-    /// Why its end is not known; servers always do.
+    /// Why its end is unknown; always absent here.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Whether a sandbox stopped it.
+    /// Whether a sandbox denied something to it.
     #[serde(default)]
     pub sandbox_denied: bool,
-    /// What it said of that.
+    /// The sandbox's messages about that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// Bytes after the number asked for that are kept no more.
+    /// Bytes after the requested number that are no longer retained.
     #[serde(default)]
     pub dropped_bytes: u64,
-    /// The first piece that is kept.
+    /// The first retained piece.
     #[serde(default)]
     pub first_seq: Option<u64>,
 }
 
-/// `process/write`.
+/// Parameters of `process/write`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteParams {
-    /// To whom.
+    /// The process's id.
     pub process_id: String,
-    /// What.
+    /// The bytes to write.
     pub chunk: ByteChunk,
-    /// Bytes with the same id are written once.
+    /// An idempotency key: bytes with the same id are written once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_id: Option<String>,
 }
 
-/// What `process/write` answers.
+/// The result of `process/write`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteResponse {
-    /// In the words of the seed.
+    /// The result in the seed's dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<bool>,
-    /// In today's words.
+    /// The result in today's dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<WriteStatus>,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WriteStatus {
-    /// It will be written.
+    /// It was queued.
     Accepted,
-    /// To whom?
+    /// There is no such process.
     UnknownProcess,
-    /// It does not read.
+    /// Its input is closed.
     StdinClosed,
-    /// It does not run yet.
+    /// It is still starting.
     Starting,
 }
 
-/// `process/terminate`.
+/// Parameters of `process/terminate`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminateParams {
-    /// Whom.
+    /// The process's id.
     pub process_id: String,
-    /// What it gets first; nothing means that it is killed at once.
+    /// The signal to send first; without one, the process is killed immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<ProcessSignal>,
-    /// How long it may take then.
+    /// The grace period after the signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ms: Option<u64>,
 }
 
-/// What `process/terminate` answers.
+/// The result of `process/terminate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminateResponse {
     /// Whether it was running.
     pub running: bool,
 }
 
-/// `process/signal`.
+/// Parameters of `process/signal`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SignalParams {
-    /// Whom.
+    /// The process's id.
     pub process_id: String,
-    /// What.
+    /// The signal to send.
     pub signal: ProcessSignal,
 }
 
-/// What a process group can be sent.
+/// The signals that can be sent to a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProcessSignal {
@@ -260,15 +261,15 @@ pub enum ProcessSignal {
     Interrupt,
     /// Ctrl-\.
     Quit,
-    /// Please end.
+    /// A request to terminate.
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     Hangup,
-    /// End at once.
+    /// Immediate termination.
     Kill,
-    /// Stand still.
+    /// Stop the process.
     Stop,
-    /// Go on.
+    /// Continue a stopped process.
     Continue,
     /// For the program's own use.
     User1,
@@ -276,147 +277,147 @@ pub enum ProcessSignal {
     User2,
 }
 
-/// `process/resize`.
+/// Parameters of `process/resize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResizeParams {
-    /// Whose terminal.
+    /// The process's id.
     pub process_id: String,
-    /// How large.
+    /// The new size.
     #[serde(flatten)]
     pub size: TerminalSize,
 }
 
-/// `process/closeStdin`, and others that name a process only.
+/// Parameters of `process/closeStdin` and other methods that only name a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessParams {
-    /// Which.
+    /// The process's id.
     pub process_id: String,
 }
 
-/// `process/wait`.
+/// Parameters of `process/wait`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitParams {
-    /// For whom.
+    /// The process's id.
     pub process_id: String,
-    /// How long; for ever when not said.
+    /// The timeout; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
 
-/// What `process/wait` answers.
+/// The result of `process/wait`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitResponse {
     /// Whether it has ended.
     pub exited: bool,
-    /// How.
+    /// The exit code, if it has ended.
     pub exit_code: Option<i32>,
-    /// Whether nothing more comes.
+    /// Whether no further output follows.
     pub closed: bool,
 }
 
-/// What `process/list` answers.
+/// The result of `process/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListResponse {
-    /// All of this session, in the order of their names.
+    /// All processes of this session, in the order of their ids.
     pub processes: Vec<ListedProcess>,
 }
 
-/// One of them.
+/// A process in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedProcess {
-    /// What the client calls it.
+    /// The client's id for the process.
     pub process_id: String,
-    /// The system's number; none while it is starting.
+    /// The process number; `None` while it is starting.
     pub pid: Option<i32>,
     /// Whether it has a terminal.
     pub tty: bool,
     /// Whether it has ended.
     pub exited: bool,
-    /// How.
+    /// The exit code, if it has ended.
     pub exit_code: Option<i32>,
-    /// Whether nothing more comes.
+    /// Whether no further output follows.
     pub closed: bool,
     /// The number after its last event.
     pub next_seq: u64,
 }
 
-/// `process/output`.
+/// Parameters of the notification `process/output`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecOutputDeltaNotification {
-    /// Whose.
+    /// The process's id.
     pub process_id: String,
-    /// Its number; none from a server of the seed.
+    /// The piece's number; absent in the seed's dialect.
     #[serde(default)]
     pub seq: Option<u64>,
-    /// Where it came from.
+    /// The stream that it was read from.
     pub stream: ExecOutputStream,
-    /// What it says.
+    /// The bytes of the piece.
     pub chunk: ByteChunk,
-    /// Whether it shows anew what a slow client has missed.
+    /// Whether it restores the screen for a slow client that has missed output.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repaint: bool,
 }
 
-/// `process/exited`.
+/// Parameters of the notification `process/exited`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecExitedNotification {
-    /// Who.
+    /// The process's id.
     pub process_id: String,
-    /// Its number; none from a server of the seed.
+    /// The event's number; absent in the seed's dialect.
     #[serde(default)]
     pub seq: Option<u64>,
-    /// How, 128 + n for signal n.
+    /// The exit code; 128 + n for signal n.
     pub exit_code: i32,
-    /// Whether a sandbox stopped it.
+    /// Whether a sandbox denied something to it.
     #[serde(default)]
     pub sandbox_denied: Option<bool>,
-    /// What it said of that.
+    /// The sandbox's messages about that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
 }
 
-/// `process/closed`.
+/// Parameters of the notification `process/closed`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecClosedNotification {
-    /// Who.
+    /// The process's id.
     pub process_id: String,
-    /// Its number.
+    /// The event's number.
     pub seq: u64,
 }
 
-/// What `environment/info` answers.
+/// The result of `environment/info`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentInfo {
-    /// What commands are given to.
+    /// The default shell.
     pub shell: Shell,
-    /// Which program serves.
+    /// The name and version of the server.
     #[serde(default)]
     pub executor_version: String,
-    /// Where the server runs.
+    /// The server's working directory.
     #[serde(default)]
     pub cwd: String,
-    /// Whose files.
+    /// The home folder of the server's user.
     #[serde(default)]
     pub user_home_dir: Option<String>,
-    /// Which system.
+    /// The operating system.
     #[serde(default)]
     pub platform_os: String,
     /// Folders that sandboxes may write to.
     #[serde(default)]
     pub temporary_directories: Vec<String>,
-    /// Where files may come and go.
+    /// The folder for temporary files.
     #[serde(default)]
     pub temp_dir: String,
-    /// What else the server can do; what is not named, it cannot.
+    /// The server's further capabilities; those that are absent are not supported.
     #[serde(default)]
     pub capabilities: BTreeMap<String, bool>,
 }
@@ -424,58 +425,58 @@ pub struct EnvironmentInfo {
 /// A shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shell {
-    /// Its name.
+    /// The shell's name.
     pub name: String,
-    /// Where it is.
+    /// The shell's path.
     pub path: String,
 }
 
-/// `environmentConfig/read`.
+/// Parameters of `environmentConfig/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentConfigParams {
-    /// Where the client works.
+    /// The client's working directory.
     pub cwd: String,
-    /// Which settings, each as the names on the way to it.
+    /// The paths of the requested settings, each a list of names.
     pub config_paths: Vec<Vec<String>>,
-    /// Which requirements, likewise.
+    /// The paths of the requested requirements, likewise.
     pub requirements_paths: Vec<Vec<String>>,
 }
 
-/// What `environmentConfig/read` answers.
+/// The result of `environmentConfig/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentConfigResponse {
-    /// Whose files.
+    /// The home folder of the server's user.
     pub user_home_dir: Option<String>,
-    /// Where codex keeps its own.
+    /// The folder of codex's own files.
     pub codex_home_dir: String,
     /// The machine's name.
     pub hostname: String,
-    /// Settings.
+    /// The settings.
     pub config: ConfigLayers,
-    /// What settings must fulfil.
+    /// The requirements for settings.
     pub requirements: ConfigLayers,
 }
 
-/// Settings from several places; later ones count more.
+/// Settings from several sources; later ones take precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigLayers {
-    /// One place each.
+    /// One layer for each source.
     pub layers: Vec<ConfigLayer>,
-    /// Where the client puts its own.
+    /// The index at which the client inserts its own layers.
     pub cloud_insertion_index: usize,
 }
 
-/// Settings from one place.
+/// Settings from one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigLayer {
-    /// Where from, for people.
+    /// A description of the source, for people.
     pub source: String,
-    /// What relative paths in it mean.
+    /// The base folder of relative paths.
     pub base_dir: String,
-    /// The settings that were asked for.
+    /// The requested settings.
     pub toml: String,
 }

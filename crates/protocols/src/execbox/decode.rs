@@ -1,4 +1,4 @@
-//! Line to message. Whatever the bytes are, the answer is a message or a [`BadMessage`].
+//! Decodes a line to a message. For any input the result is a message or a [`BadMessage`].
 
 use super::HOST_MESSAGE_BYTES_MAX;
 use super::text::{RawJson, TextMember, WireText, json_string, present};
@@ -6,25 +6,25 @@ use super::wire::{CallFailure, Done, Emit, Failed, FromRunner, Log, ToRunner, To
 use lifecycle::{InputIndex, LogLevel, OutputMark, Timestamp};
 use serde::Deserialize;
 
-/// A line that is no message. It is dropped, or ends the link; it never ends the reader.
+/// A line that is no valid message. It is dropped, or ends the link; it never ends the reader.
 #[derive(Debug, thiserror::Error)]
 pub enum BadMessage {
-    /// Longer than any message.
+    /// It is longer than any message.
     #[error("a message has at most {HOST_MESSAGE_BYTES_MAX} bytes")]
     TooLong,
-    /// Not JSON, or not the members this type needs.
+    /// It is not JSON, or lacks members that its type requires.
     #[error("not a message: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// A type that nobody speaks in this direction.
+    /// Its type does not exist in this direction.
     #[error("no message has this type")]
     UnknownType,
-    /// Neither a result nor an error where one of them must be.
+    /// It contains neither a result nor an error, one of which is required.
     #[error("a failed {0} needs an error")]
     ErrorMissing(&'static str),
 }
 
 impl<'a> ToRunner<'a> {
-    /// Reads one line, without its line break.
+    /// Decodes one line, without its line break.
     pub fn decode(line: &'a [u8]) -> Result<Self, BadMessage> {
         Ok(match kind(line)?.as_ref() {
             "tool_result" => Self::ToolResult(read::<AnyToolResult<'a>>(line)?.into_outcome()?),
@@ -39,7 +39,7 @@ impl<'a> ToRunner<'a> {
 }
 
 impl<'a> FromRunner<'a> {
-    /// Reads one line, without its line break.
+    /// Decodes one line, without its line break.
     pub fn decode(line: &'a [u8]) -> Result<Self, BadMessage> {
         Ok(match kind(line)?.as_ref() {
             "tool_call" => Self::ToolCall(read(line)?),
@@ -58,10 +58,10 @@ impl<'a> FromRunner<'a> {
     }
 }
 
-/// Everything we write begins like this, so that the type is known before the line is parsed.
+/// The beginning of all lines that we write, so that the type is known before the line is parsed.
 pub(super) const OPENING: &str = "{\"type\":\"";
 
-/// The line's type. Only a stranger's line, which may say it anywhere, is parsed twice.
+/// The line's type. Only lines of other implementations, which may contain it anywhere, are parsed twice.
 fn kind(line: &[u8]) -> Result<WireText<'_>, BadMessage> {
     if line.len() > HOST_MESSAGE_BYTES_MAX {
         return Err(BadMessage::TooLong);
@@ -78,7 +78,7 @@ fn opening_kind(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(&rest[..end]).ok().filter(|kind| !kind.contains('\\'))
 }
 
-/// Longest name of a type, generously.
+/// Upper bound of the length of a type's name.
 const KIND_BYTES_MAX: usize = 32;
 
 fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, BadMessage> {

@@ -1,4 +1,4 @@
-//! Message to line. The type always comes first: readers rely on it to parse a line once.
+//! Encodes a message to a line. The type always comes first: readers rely on it to parse a line once.
 
 use super::decode::OPENING;
 use super::wire::{
@@ -149,7 +149,7 @@ fn encode_done(done: &Done<'_>, to: &mut Vec<u8>) {
     encode_done_with(done, &done.logs, to);
 }
 
-/// Appends `done` with lines that are JSON texts already, so that halves of surrogate pairs survive in them.
+/// Appends `done` with lines that are already JSON texts, so that halves of surrogate pairs survive in them.
 pub fn encode_done_with_lines(done: &Done<'_>, lines: &[RawJson<'_>], to: &mut Vec<u8>) {
     encode_done_with(done, lines, to);
 }
@@ -213,7 +213,8 @@ impl<'v> MessageLine<'v> {
         }
     }
 
-    /// A payload as it is, except that line breaks, which JSON has between values only, would end our line.
+    /// Appends a payload unchanged, except for line breaks, which would end our line; JSON has them between
+    /// values only.
     fn raw(mut self, key: &str, payload: RawJson<'_>) -> Self {
         self.key(key);
         let start = self.to.len();

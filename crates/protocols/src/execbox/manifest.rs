@@ -1,4 +1,4 @@
-//! The tools that a plain host offers, as `execute` carries them.
+//! The tools that a plain host provides, as `execute` carries them.
 
 use super::BadMessage;
 use super::text::{RawJson, TextMember, WireText, json_string};
@@ -9,25 +9,26 @@ use std::fmt;
 /// One namespace of tools.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ProviderNames<'a> {
-    /// The global under which the guest finds it.
+    /// The global under which the guest accesses it.
     #[serde(borrow, deserialize_with = "json_string")]
     pub name: WireText<'a>,
-    /// Names of its tools in the host's order. The key counts, as with execbox's own runner, not `safeName`.
+    /// Names of its tools in the host's order. As in execbox's own runner, the key is used, not `safeName`.
     #[serde(borrow, deserialize_with = "keys")]
     pub tools: Vec<WireText<'a>>,
-    /// Read because a manifest without it is none.
+    /// Parsed because a manifest without it is invalid.
     #[serde(borrow, rename = "types", deserialize_with = "json_string")]
     _types: WireText<'a>,
 }
 
 impl<'a> ProviderNames<'a> {
-    /// Reads a list of manifests. One that execbox would refuse makes the whole message one that is ignored.
+    /// Parses a list of manifests. If execbox would refuse one of them, the whole message is invalid and
+    /// ignored.
     pub fn read_all(manifests: RawJson<'a>) -> Result<Vec<Self>, BadMessage> {
         Ok(serde_json::from_str(manifests.as_text())?)
     }
 }
 
-/// What a manifest says of one tool: looked at, not kept.
+/// The manifest of one tool: validated, but not stored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolEntry<'a> {
@@ -35,7 +36,7 @@ struct ToolEntry<'a> {
     _safe_name: WireText<'a>,
     #[serde(borrow, rename = "originalName", deserialize_with = "json_string")]
     _original_name: WireText<'a>,
-    /// Absent or a text; `null` is neither.
+    /// Absent or a text; `null` is invalid.
     #[serde(borrow, default, rename = "description", deserialize_with = "json_string")]
     _description: WireText<'a>,
 }

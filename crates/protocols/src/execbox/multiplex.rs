@@ -1,9 +1,9 @@
-//! Several executions on one channel: ours, and only for hosts that ask for it.
+//! Several executions on one channel: an extension of ours, only for hosts that request it.
 
 use serde::Deserialize;
 
-/// Whether an `execute` carries `options.multiplex: true`: it may run beside others on its channel. A host that does
-/// not say so gets execbox's rule, one execution at a time.
+/// Whether an `execute` carries `options.multiplex: true`: it may run concurrently with others on its
+/// channel. Without it, execbox's rule applies, one execution at a time.
 pub fn asks_to_multiplex(line: &[u8]) -> bool {
     serde_json::from_slice::<MultiplexRequest>(line).is_ok_and(|asks| asks.options.multiplex)
 }

@@ -1,30 +1,32 @@
-//! The language of a link whose first order was `session`: one world in which many texts are evaluated. Ours alone.
+//! The protocol of a link whose first order was `session`: one world in which many texts are evaluated. An
+//! extension of ours.
 //!
-//! A *task* is what somebody waits for: one eval, one tick of a watch, one run of a command. Its number is the engine's.
+//! A *task* is work whose end the engine waits for: one eval, one tick of a watch, one run of a command.
+//! The engine assigns its number.
 
 use super::text::{RawJson, WireText};
 use lifecycle::{RandomSeed, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// The first order: from now on the link speaks this language.
+/// The first order: from now on the link uses this protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenSession {
-    /// Memory of the guest.
+    /// The guest's memory limit.
     pub memory_bytes: u64,
-    /// Where everything random in the guest comes from.
+    /// The seed of everything random in the guest.
     pub seed: RandomSeed,
-    /// The guest's time until it is told another.
+    /// The guest's time until the first message with another.
     pub start_ms: Timestamp,
-    /// Elements of a value's outermost list that are told.
+    /// Limit of the elements of a value's outermost list that are included.
     pub elements_max: u32,
-    /// Characters of a value's JSON that are told; what is longer is cut.
+    /// Limit of the characters of a value's JSON; a longer one is truncated.
     pub value_chars_max: u32,
-    /// Bytes that one task may print; the rest is dropped.
+    /// Limit of the bytes that one task may print; the rest is dropped.
     pub printed_bytes_max: u32,
 }
 
-/// What a session's runner is told.
+/// A message to a session's runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToSession<'a> {
@@ -34,7 +36,7 @@ pub enum ToSession<'a> {
     /// Run a command that the guest registered.
     #[serde(borrow)]
     Invoke(InvokeCommand<'a>),
-    /// Say which names fit.
+    /// Return the completions of a text.
     #[serde(borrow)]
     Complete(CompleteOrder<'a>),
     /// A call is settled.
@@ -42,23 +44,23 @@ pub enum ToSession<'a> {
     Settle(SettleCall<'a>),
     /// A timer is due.
     Fire(FireTimer),
-    /// Stop a task; 0 is whatever runs now.
+    /// Stop a task; 0 stops the task that runs now.
     Interrupt(InterruptTask),
 }
 
 /// Evaluate a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvalOrder<'a> {
-    /// Names it.
+    /// The task's number.
     pub task: u64,
-    /// JavaScript or TypeScript.
+    /// The text, JavaScript or TypeScript.
     #[serde(borrow)]
     pub code: WireText<'a>,
     /// The guest's time from now on.
     pub now: GuestTime,
 }
 
-/// What the guest's clocks show.
+/// The state of the guest's clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestTime {
     /// The time.
@@ -70,22 +72,22 @@ pub struct GuestTime {
 /// Run a command that the guest registered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvokeCommand<'a> {
-    /// Names it.
+    /// The task's number.
     pub task: u64,
-    /// Which command.
+    /// The command's name.
     #[serde(borrow)]
     pub name: WireText<'a>,
-    /// Its arguments, which fit its schema.
+    /// Its arguments, which are valid by its schema.
     #[serde(borrow)]
     pub args: RawJson<'a>,
     /// The guest's time from now on.
     pub now: GuestTime,
 }
 
-/// Say which names fit.
+/// Return the completions of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompleteOrder<'a> {
-    /// Names it.
+    /// The task's number.
     pub task: u64,
     /// The text up to the cursor.
     #[serde(borrow)]
@@ -95,9 +97,9 @@ pub struct CompleteOrder<'a> {
 /// A call is settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettleCall<'a> {
-    /// Which.
+    /// The call's id.
     pub call: u32,
-    /// How.
+    /// The call's outcome.
     #[serde(borrow)]
     pub outcome: CallSettlement<'a>,
     /// The guest's time from now on.
@@ -119,10 +121,10 @@ pub enum CallSettlement<'a> {
 /// Why a call has no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SettledFailure<'a> {
-    /// Which kind, in the words of `lifecycle::FailureCode`.
+    /// The kind of failure, a word of `lifecycle::FailureCode`.
     #[serde(borrow)]
     pub code: WireText<'a>,
-    /// A sentence.
+    /// The message, one sentence.
     #[serde(borrow)]
     pub message: WireText<'a>,
     /// Machine-readable details.
@@ -133,7 +135,7 @@ pub struct SettledFailure<'a> {
 /// A timer is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FireTimer {
-    /// Which.
+    /// The timer's number.
     pub timer: u32,
     /// The guest's time from now on.
     pub now: GuestTime,
@@ -142,18 +144,18 @@ pub struct FireTimer {
 /// Stop a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterruptTask {
-    /// Which; 0 is whatever runs now.
+    /// The task's number; 0 stops the task that runs now.
     pub task: u64,
 }
 
-/// What a session's runner says.
+/// A message of a session's runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromSession<'a> {
-    /// A task is over.
+    /// A task has ended.
     #[serde(borrow)]
     Ended(TaskEnd<'a>),
-    /// The names that fit.
+    /// The completions of a text.
     #[serde(borrow)]
     Completed(CompletionNames<'a>),
     /// The guest calls a tool.
@@ -169,31 +171,31 @@ pub enum FromSession<'a> {
     /// The guest registered a command: its descriptor.
     #[serde(borrow)]
     Registered(RawJson<'a>),
-    /// The guest took a command back.
+    /// The guest removed a command.
     #[serde(borrow)]
     Unregistered(WireText<'a>),
-    /// A command tells how far it is.
+    /// A command reports its progress.
     #[serde(borrow)]
     Progressed(CommandProgress<'a>),
     /// A command wrote a file.
     #[serde(borrow)]
     Wrote(WrittenFile<'a>),
-    /// Everything so far is processed and the guest waits.
+    /// Everything that was sent so far has been processed, and the guest waits.
     Rested {
         /// How many lines were processed.
         lines: u64,
     },
 }
 
-/// A task is over.
+/// A task has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskEnd<'a> {
-    /// Which.
+    /// The task's number.
     pub task: u64,
-    /// How.
+    /// The task's outcome.
     #[serde(borrow)]
     pub outcome: TaskOutcome<'a>,
-    /// It was stopped, and what it left behind does not stop: the world is of no more use.
+    /// It was stopped, but its leftovers do not stop: the world is unusable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fouled: bool,
 }
@@ -210,7 +212,7 @@ pub enum TaskOutcome<'a> {
     /// A command's output, as JSON text.
     #[serde(borrow)]
     Output(WireText<'a>),
-    /// Neither.
+    /// Neither value nor output.
     #[serde(borrow)]
     Failed(TaskFailed<'a>),
 }
@@ -218,25 +220,25 @@ pub enum TaskOutcome<'a> {
 /// An eval's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvalValue<'a> {
-    /// What it is.
+    /// The value's type.
     #[serde(borrow)]
     pub type_name: WireText<'a>,
-    /// Its JSON, perhaps cut.
+    /// Its JSON, possibly truncated.
     #[serde(borrow)]
     pub json: WireText<'a>,
-    /// How many bytes its JSON has, as far as anybody counted.
+    /// The length of the whole JSON in bytes, as far as it was counted.
     pub bytes: u64,
 }
 
 /// Why a task has neither value nor output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskFailed<'a> {
-    /// In short.
+    /// The kind of failure.
     pub why: TaskFailureKind,
-    /// A sentence.
+    /// The message, one sentence.
     #[serde(borrow)]
     pub message: WireText<'a>,
-    /// The guest's own lines.
+    /// The stack, with the guest's own lines only.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<WireText<'a>>,
     /// The kind that a command's error claims.
@@ -250,11 +252,11 @@ pub struct TaskFailed<'a> {
     pub details: Option<WireText<'a>>,
 }
 
-/// Why a task failed, in short.
+/// The kind of a task's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskFailureKind {
-    /// The text is no program.
+    /// The text could not be parsed.
     Syntax,
     /// It threw.
     Threw,
@@ -262,16 +264,16 @@ pub enum TaskFailureKind {
     Interrupted,
     /// Memory ran out.
     Memory,
-    /// It waits for what nobody can give.
+    /// It waits for a promise that can never settle.
     Stuck,
     /// There is no such command.
     Unknown,
 }
 
-/// The names that fit.
+/// The completions of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionNames<'a> {
-    /// Which.
+    /// The task's number.
     pub task: u64,
     /// Whole names, sorted.
     #[serde(borrow)]
@@ -281,14 +283,14 @@ pub struct CompletionNames<'a> {
 /// The guest calls a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GuestCall<'a> {
-    /// For which task; 0 for none that is open.
+    /// The number of the task; 0 if no open task made the call.
     pub task: u64,
-    /// Names the call.
+    /// The call's id.
     pub call: u32,
-    /// Its path.
+    /// The tool's path.
     #[serde(borrow)]
     pub tool: WireText<'a>,
-    /// The only argument.
+    /// The call's only argument.
     #[serde(borrow)]
     pub args: RawJson<'a>,
 }
@@ -296,7 +298,7 @@ pub struct GuestCall<'a> {
 /// The guest printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestPrint<'a> {
-    /// For which task.
+    /// The number of the task.
     pub task: u64,
     /// One line without its line break.
     #[serde(borrow)]
@@ -306,20 +308,20 @@ pub struct GuestPrint<'a> {
 /// The guest set a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestTimer {
-    /// Its ordinal.
+    /// The timer's number.
     pub timer: u32,
-    /// For which task.
+    /// The number of the task.
     pub task: u64,
-    /// Due so long after now.
+    /// The delay from now.
     pub delay_ms: u64,
 }
 
-/// A command tells how far it is.
+/// A command reports its progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandProgress<'a> {
-    /// Which.
+    /// The task's number.
     pub task: u64,
-    /// Whatever it says.
+    /// The report, any JSON.
     #[serde(borrow)]
     pub value: RawJson<'a>,
 }
@@ -327,12 +329,12 @@ pub struct CommandProgress<'a> {
 /// A command wrote a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile<'a> {
-    /// Which.
+    /// The task's number.
     pub task: u64,
     /// The file's name, unchecked.
     #[serde(borrow)]
     pub name: WireText<'a>,
-    /// What is in it, unchecked.
+    /// Its media type, unchecked.
     #[serde(borrow)]
     pub content_type: WireText<'a>,
     /// Its bytes in base64.
@@ -340,12 +342,12 @@ pub struct WrittenFile<'a> {
     pub base64: WireText<'a>,
 }
 
-/// Appends a message of this language and its line break.
+/// Appends a message of this protocol and its line break.
 pub fn encode(message: &impl Serialize, to: &mut Vec<u8>) {
     let start = to.len();
     serde_json::to_writer(&mut *to, message).expect("messages have no failing members");
-    // A payload may have line breaks between its values. They would end the line, and what follows one could be read as a
-    // message of its own.
+    // A payload may have line breaks between its values. They would end the line, and the rest could be
+    // read as another message.
     for byte in &mut to[start..] {
         *byte = if *byte == b'\n' { b' ' } else { *byte };
     }

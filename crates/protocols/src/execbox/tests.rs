@@ -1,4 +1,4 @@
-//! What the two codecs promise each other and strangers.
+//! The guarantees of the two codecs for each other and for other implementations.
 
 use super::wire::*;
 use super::*;

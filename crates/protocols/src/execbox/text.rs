@@ -1,4 +1,5 @@
-//! How single members are read: texts made well-formed, payloads left alone, numbers as a host may write them.
+//! Parses single members: texts are made well-formed, payloads are passed unchanged, numbers are accepted
+//! in any notation.
 
 use lifecycle::Json;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -9,7 +10,7 @@ use std::fmt;
 /// A text: borrowed from the line unless escapes forced a copy.
 pub type WireText<'a> = Cow<'a, str>;
 
-/// One JSON value as text, where it lies.
+/// One JSON value as text, borrowed from the line.
 #[derive(Clone, Copy)]
 pub struct RawJson<'a>(&'a RawValue);
 
@@ -27,7 +28,7 @@ impl<'a> RawJson<'a> {
         self.0.get()
     }
 
-    /// A copy that outlives the line.
+    /// An owned copy.
     pub fn to_json(self) -> Json {
         Json::from(self.0.to_owned())
     }
@@ -71,7 +72,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawJson<'a> {
     }
 }
 
-/// A text in which an escape for half a surrogate pair becomes U+FFFD: a refused message would be a hang.
+/// A text in which an escape for half of a surrogate pair becomes U+FFFD: refusing the message would make
+/// the execution hang.
 pub(super) fn json_string<'de, D: Deserializer<'de>>(from: D) -> Result<WireText<'de>, D::Error> {
     from.deserialize_bytes(WellFormed)
 }
@@ -92,22 +94,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for TextMember<'a> {
     }
 }
 
-/// Keeps a `null` that is there apart from a member that is absent.
+/// Distinguishes a `null` member from an absent one.
 pub(super) fn present<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<RawJson<'de>>, D::Error> {
     RawJson::deserialize(from).map(Some)
 }
 
-/// The number of a line; what a stranger's runner says under this name is no concern of ours.
+/// A line number; invalid values of other implementations' runners are ignored.
 pub(super) fn line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     Ok(RawJson::deserialize(from)?.as_text().parse().ok())
 }
 
-/// A count, however the host wrote the number: `5000`, `5e3` and `5000.5` are the same, less than nothing is 0.
+/// A count in any notation: `5000`, `5e3` and `5000.5` are the same, negative numbers are 0.
 pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let number = f64::deserialize(from)?;
-    // `as` saturates, which is what a limit beyond all bounds means.
+    // `as` saturates, as intended for huge limits.
     Ok(number as u64)
 }
 
@@ -140,7 +142,8 @@ impl<'de> de::Visitor<'de> for WellFormed {
     }
 }
 
-/// Half a surrogate pair arrives as three bytes that are no UTF-8; one mark replaces them.
+/// Half of a surrogate pair arrives as three bytes that are not valid UTF-8; one replacement character
+/// replaces them.
 fn well_formed(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

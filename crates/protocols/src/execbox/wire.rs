@@ -1,4 +1,4 @@
-//! The messages as values. Texts and payloads borrow from the line they came in.
+//! The messages as values. Texts and payloads borrow from their line.
 
 pub use super::text::{RawJson, WireText};
 use super::text::{count, json_string, line, present, text_if_any};
@@ -8,7 +8,7 @@ use lifecycle::{
 };
 use serde::Deserialize;
 
-/// What a host says to a runner.
+/// A message from a host to a runner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToRunner<'a> {
     /// Run a program.
@@ -17,36 +17,36 @@ pub enum ToRunner<'a> {
     ToolResult(ToolResult<'a>),
     /// A timer is due (ours).
     TimerFired(TimerFired),
-    /// Say `synced` once everything before this is processed (ours).
+    /// Request to send `synced` once everything before it has been processed (ours).
     Sync(Sync),
-    /// Give up.
+    /// Cancel an execution.
     Cancel(Cancel<'a>),
-    /// From now on the link speaks the language of [`super::session`] (ours).
+    /// From now on the link uses the protocol of [`super::session`] (ours).
     Session(super::session::OpenSession),
 }
 
-/// What a runner says to a host.
+/// A message from a runner to a host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FromRunner<'a> {
-    /// The program is ready and its first line is about to run.
+    /// The program is prepared and about to start.
     Started(Started<'a>),
     /// The guest calls a tool.
     ToolCall(ToolCall<'a>),
     /// The guest printed a line (ours).
     Log(Log<'a>),
-    /// The guest handed out an item (ours).
+    /// The guest emitted an item (ours).
     Emit(Emit<'a>),
     /// The guest set a timer (ours).
     TimerSet(TimerSet),
     /// The guest cleared a timer (ours).
     TimerCleared(TimerCleared),
-    /// All inputs so far are processed and the guest waits (ours).
+    /// All inputs so far have been processed and the guest waits (ours).
     Idle(Idle),
     /// The answer to `sync` (ours).
     Synced(Sync),
-    /// About how often the guest's loops have gone round (ours).
+    /// An estimate of the iterations of the guest's loops (ours).
     Counted(Counted),
-    /// An input named a call or timer that is not outstanding: a replay took another path (ours).
+    /// An input named a call or timer that is not outstanding: the replay has diverged (ours).
     Diverged(Diverged<'a>),
     /// The program ended.
     Done(Done<'a>),
@@ -55,23 +55,24 @@ pub enum FromRunner<'a> {
 /// Run a program.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Execute<'a> {
-    /// Names this execution on this link.
+    /// The id of this execution on this link.
     #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
     /// The program; prepared text if [`Airlock::prepared`].
     #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
-    /// Limits every host gives.
+    /// Limits that every host sets.
     pub options: Options,
-    /// The tool namespaces of a plain execbox host, as it wrote them; `[]` between engine and runner.
+    /// The tool namespaces of a plain execbox host, unparsed; `[]` between engine and runner.
     #[serde(borrow)]
     pub providers: RawJson<'a>,
-    /// What only our engine says.
+    /// Members that only our engine sends.
     #[serde(default)]
     pub airlock: Option<Airlock>,
 }
 
-/// Limits every host gives. All four must be there, as execbox demands; fractions are cut, negatives are 0.
+/// Limits that every host sets. All four are required, as in execbox; fractions are truncated, negative
+/// numbers are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are execbox's")]
@@ -86,29 +87,29 @@ pub struct Options {
     pub max_log_chars: u64,
 }
 
-/// What makes a run repeatable, and the limits that execbox has no words for.
+/// What makes a run repeatable, and limits that execbox does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Airlock {
-    /// Where everything random in the guest comes from.
+    /// The seed of everything random in the guest.
     pub seed: RandomSeed,
     /// The guest's time until its first input.
     pub start_ms: Timestamp,
-    /// How the text becomes a value.
+    /// Which value the program returns.
     pub convention: ValueConvention,
-    /// Whether `code` was prepared by an earlier run and is to be run as it is.
+    /// Whether `code` was prepared by an earlier run and is executed unchanged.
     pub prepared: bool,
-    /// Which version of the guest globals.
+    /// The version of the guest globals.
     pub prelude: u32,
     /// Processor time after the replay.
     pub cpu_ms: u64,
-    /// Whether a settled program waits for calls nobody awaits.
+    /// Whether a settled program waits for calls that it does not await.
     pub unawaited: UnawaitedCalls,
     /// How many of the first inputs are a replay.
     pub replay_inputs: InputIndex,
     /// Processor time for the replay.
     pub replay_cpu_ms: u64,
-    /// How often one loop may go round each time it is entered; absent for no limit.
+    /// Limit of a loop's iterations each time it is entered; absent for no limit.
     #[serde(default)]
     pub loop_rounds_max: Option<u64>,
 }
@@ -116,9 +117,9 @@ pub struct Airlock {
 /// A tool call is settled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult<'a> {
-    /// Which call.
+    /// The call's id.
     pub call_id: WireText<'a>,
-    /// The value, `None` for undefined, or why there is none.
+    /// The value, `None` for undefined, or the failure.
     pub outcome: Result<Option<RawJson<'a>>, CallFailure<'a>>,
     /// The guest's time from now on.
     pub at: Option<Timestamp>,
@@ -127,10 +128,10 @@ pub struct ToolResult<'a> {
 /// Why a tool call failed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct CallFailure<'a> {
-    /// Which kind, in the host's words.
+    /// The kind of failure, in the host's words.
     #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
-    /// A sentence.
+    /// The message, one sentence.
     #[serde(borrow, deserialize_with = "json_string")]
     pub message: WireText<'a>,
     /// The error's class.
@@ -144,23 +145,23 @@ pub struct CallFailure<'a> {
 /// A timer is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct TimerFired {
-    /// Which.
+    /// The timer's number.
     pub timer: TimerId,
     /// The guest's time from now on.
     pub at: Timestamp,
 }
 
-/// A number to be sent back.
+/// A number that is sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Sync {
     /// The number.
     pub n: u64,
 }
 
-/// Give up.
+/// Cancel an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Cancel<'a> {
-    /// Which execution.
+    /// The execution's id.
     #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
 }
@@ -168,7 +169,7 @@ pub struct Cancel<'a> {
 /// The program is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Started<'a> {
-    /// Which execution.
+    /// The execution's id.
     #[serde(borrow, deserialize_with = "json_string")]
     pub id: WireText<'a>,
     /// What a later replay needs.
@@ -184,7 +185,7 @@ pub struct StartedAirlock<'a> {
     pub prepared: WireText<'a>,
     /// The version of the guest globals it runs with.
     pub prelude: u32,
-    /// Engine, version and whatever else could change a result.
+    /// Engine, version and everything else that could change a result.
     #[serde(borrow, deserialize_with = "json_string")]
     pub fingerprint: WireText<'a>,
 }
@@ -193,7 +194,7 @@ pub struct StartedAirlock<'a> {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall<'a> {
-    /// Names the call; between runner and engine the ordinal in decimal.
+    /// The call's id; between runner and engine its ordinal in decimal.
     #[serde(borrow, deserialize_with = "json_string")]
     pub call_id: WireText<'a>,
     /// The namespace; between runner and engine always [`ToolCall::TOOLS`].
@@ -202,10 +203,10 @@ pub struct ToolCall<'a> {
     /// The tool; between runner and engine its dotted path.
     #[serde(borrow, deserialize_with = "json_string")]
     pub safe_tool_name: WireText<'a>,
-    /// The only argument; `null` when the guest gave none. A stranger's runner may leave it out.
+    /// The only argument; `null` when the guest passed none. Other implementations' runners may omit it.
     #[serde(borrow, default = "no_input")]
     pub input: RawJson<'a>,
-    /// The line of the program that calls, where it is the user's own (ours).
+    /// The line of the program that makes the call, if it is the user's own (ours).
     #[serde(default, deserialize_with = "line")]
     pub line: Option<u32>,
 }
@@ -215,29 +216,30 @@ const fn no_input<'a>() -> RawJson<'a> {
 }
 
 impl ToolCall<'_> {
-    /// The namespace under which our guests find all tools.
+    /// The namespace of all tools in our guests.
     pub const TOOLS: &'static str = "tools";
 }
 
 /// The guest printed a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log<'a> {
-    /// How loud.
+    /// The level of the line.
     pub level: LogLevel,
     /// The text.
     pub line: WireText<'a>,
-    /// Which output it is.
+    /// The output's position.
     pub mark: OutputMark,
-    /// The text as JSON, for a plain host, where it holds half a surrogate pair: `line` cannot.
+    /// The text as JSON, for a plain host, if it contains half of a surrogate pair, which `line` cannot
+    /// represent.
     pub exact: Option<RawJson<'a>>,
 }
 
-/// The guest handed out an item.
+/// The guest emitted an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emit<'a> {
-    /// The item.
+    /// The item's JSON.
     pub item: RawJson<'a>,
-    /// Which output it is.
+    /// The output's position.
     pub mark: OutputMark,
 }
 
@@ -247,14 +249,14 @@ pub struct Emit<'a> {
 pub struct TimerSet {
     /// Its ordinal.
     pub timer: TimerId,
-    /// Due so long after the guest's present time.
+    /// The delay from the guest's present time.
     pub delay_ms: u64,
 }
 
 /// The guest cleared a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct TimerCleared {
-    /// Which.
+    /// The timer's number.
     pub timer: TimerId,
 }
 
@@ -265,14 +267,14 @@ pub struct Idle {
     pub inputs: InputIndex,
 }
 
-/// About how often the guest's loops have gone round.
+/// An estimate of the iterations of the guest's loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Counted {
     /// Iterations since the program began.
     pub iterations: u64,
 }
 
-/// A replay took another path.
+/// A replay has diverged.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Diverged<'a> {
     /// What was expected, in a sentence.
@@ -283,34 +285,34 @@ pub struct Diverged<'a> {
 /// The program ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done<'a> {
-    /// Which execution.
+    /// The execution's id.
     pub id: WireText<'a>,
-    /// The value, `None` for undefined, or why there is none.
+    /// The value, `None` for undefined, or the failure.
     pub outcome: Result<Option<RawJson<'a>>, Failed<'a>>,
     /// How long it took.
     pub duration_ms: u64,
     /// What it printed; empty when the lines were sent one by one.
     pub logs: Vec<WireText<'a>>,
-    /// What it emitted; empty when the items were sent one by one. Left out when empty: execbox has no word for it.
+    /// What it emitted; empty when the items were sent one by one. Omitted when empty: execbox has no such member.
     pub emitted: Vec<RawJson<'a>>,
 }
 
 /// Why a program has no value.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Failed<'a> {
-    /// Which kind: between runner and engine in the words of `lifecycle::FailureCode`.
+    /// The kind of failure: between runner and engine a word of `lifecycle::FailureCode`.
     #[serde(borrow, deserialize_with = "json_string")]
     pub code: WireText<'a>,
-    /// A sentence.
+    /// The message, one sentence.
     #[serde(borrow, deserialize_with = "json_string")]
     pub message: WireText<'a>,
     /// The guest's error class.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
     pub name: Option<WireText<'a>>,
-    /// The guest's own lines.
+    /// The stack, with the guest's own lines only.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
     pub stack: Option<WireText<'a>>,
-    /// Which limit was reached, in the words of `lifecycle::LimitKind`.
+    /// Which limit was reached, a word of `lifecycle::LimitKind`.
     #[serde(borrow, default, deserialize_with = "text_if_any")]
     pub limit: Option<WireText<'a>>,
 }

@@ -1,4 +1,4 @@
-//! A journal as Executor's clients hear it: what was asked, what was answered, how it ended.
+//! The state of an execution for Executor's clients: its questions, its answers and its end.
 
 use super::items;
 use super::kept::BoundedOutputs;
@@ -8,7 +8,7 @@ use lifecycle::{
 };
 use std::collections::BTreeMap;
 
-/// What a journal says so far. A function of its entries, so every reader is told the same.
+/// The state of a journal so far. It is a function of the entries, so every reader sees the same.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutionView {
     owner: Option<CallerName>,
@@ -19,36 +19,36 @@ pub struct ExecutionView {
     last: Seq,
     /// `[level] line`, in order.
     pub(super) logs: BoundedOutputs<String>,
-    /// What the program handed out beside its result.
+    /// The items that the program emitted.
     pub(super) items: BoundedOutputs<Json>,
 }
 
-/// A question, and the call that asks it.
+/// A question, and the call that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedQuestion {
     /// The question.
     pub question: Question,
-    /// Which tool is held.
+    /// The tool of the call.
     pub tool: ToolPath,
-    /// With what arguments.
+    /// The call's arguments.
     pub args: Json,
     at: Seq,
     answered: Option<Seq>,
 }
 
-/// What ends a client's waiting.
+/// An event for which a client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd<'a> {
-    /// A person must decide.
+    /// A person must answer a question.
     Asked(&'a AskedQuestion),
-    /// It is over.
+    /// The execution has ended.
     Over(&'a ExecutionOutcome),
     /// It could not be brought back after a restart.
     Parked,
 }
 
 impl ExecutionView {
-    /// Hears the next entry.
+    /// Applies the next entry.
     pub fn handle_entry(&mut self, entry: &Entry) {
         self.last = entry.seq;
         match &entry.event {
@@ -93,7 +93,7 @@ impl ExecutionView {
         }
     }
 
-    /// How much memory it holds, about.
+    /// Approximately how much memory it holds.
     pub fn held_bytes(&self) -> usize {
         let calls = self.calls.values().map(|(_, args)| args.as_text().len());
         let asked = self
@@ -103,34 +103,34 @@ impl ExecutionView {
         self.logs.held_bytes() + self.items.held_bytes() + calls.chain(asked).sum::<usize>()
     }
 
-    /// Whose execution it is; none before the first entry.
+    /// The owner of the execution; `None` before the first entry.
     pub const fn owner(&self) -> Option<&CallerName> {
         self.owner.as_ref()
     }
 
-    /// The newest entry heard.
+    /// The number of the last applied entry.
     pub const fn last(&self) -> Seq {
         self.last
     }
 
-    /// Whether it ever asked anything.
+    /// Whether it has ever asked a question.
     pub const fn has_asked(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// Questions that nobody has answered, oldest first.
+    /// Open questions, oldest first.
     pub fn open(&self) -> impl Iterator<Item = &AskedQuestion> {
         let is_open = |asked: &&AskedQuestion| asked.answered.is_none() && self.outcome.is_none();
         self.asked.iter().filter(is_open)
     }
 
-    /// Its end, that it is parked, or its oldest open question; none while it runs. The questions of a parked execution take no
-    /// answer.
+    /// The execution's end, that it is parked, or its oldest open question; `None` while it runs. The
+    /// questions of a parked execution accept no answer.
     pub fn now(&self) -> Option<WaitEnd<'_>> {
         self.now_among(|_| true)
     }
 
-    /// The same, where only some of its open questions count.
+    /// The same, considering only some of its open questions.
     pub fn now_among(&self, counts: impl Fn(&AskedQuestion) -> bool) -> Option<WaitEnd<'_>> {
         let asked = || self.open().find(|asked| counts(asked)).map(WaitEnd::Asked);
         self.wait_end().or(self.parked()).or_else(asked)
@@ -141,21 +141,21 @@ impl ExecutionView {
         self.outcome.as_ref().map(WaitEnd::Over)
     }
 
-    /// Whether people must look.
+    /// That it is parked, if it is.
     pub fn parked(&self) -> Option<WaitEnd<'_>> {
         self.parked.map(|_| WaitEnd::Parked)
     }
 
-    /// What followed the last of several answers.
+    /// The event after the last of several answers.
     pub fn after_all(&self, ids: &[QuestionId]) -> Option<WaitEnd<'_>> {
         let asked = self.asked.iter().filter(|asked| ids.contains(&asked.question.id));
         let last = asked.max_by_key(|asked| (asked.answered.is_none(), asked.answered))?;
         self.after(last.question.id)
     }
 
-    /// What followed the answer to `id`: the oldest question that was open then, else the next one
-    /// asked, else the end. None while that is not known. It never changes once it is: whoever sends
-    /// an answer again is told the same.
+    /// The event after the answer to `id`: the oldest question that was open then, otherwise the next one,
+    /// otherwise the end. `None` while that is unknown. It never changes once it is known: a client that
+    /// repeats an answer gets the same result.
     pub fn after(&self, id: QuestionId) -> Option<WaitEnd<'_>> {
         let answered = self.question(id).and_then(|asked| asked.answered);
         let Some(answered) = answered else { return self.wait_end() };
@@ -170,12 +170,12 @@ impl ExecutionView {
         next.map(WaitEnd::Asked).or_else(|| self.wait_end()).or(self.parked())
     }
 
-    /// A question that was asked, answered or not.
+    /// A question, open or answered.
     pub fn question(&self, id: QuestionId) -> Option<&AskedQuestion> {
         self.asked.iter().find(|asked| asked.question.id == id)
     }
 
-    /// A tool may end without hearing the answers it asked for: its questions are closed with it.
+    /// A tool may end without waiting for the answers to its questions, which are closed with it.
     fn record_settlement(&mut self, at: Seq, call: CallId) {
         self.calls.remove(&call);
         let of_call = self.asked.iter_mut().filter(|asked| asked.question.call == call);
@@ -183,7 +183,7 @@ impl ExecutionView {
     }
 
     fn record_question(&mut self, at: Seq, question: &Question) {
-        // The journal never asks about a call that was not made.
+        // The journal contains the call before its question.
         let Some((tool, args)) = self.calls.get(&question.call).cloned() else { return };
         self.asked.push(AskedQuestion {
             question: question.clone(),
@@ -196,7 +196,7 @@ impl ExecutionView {
 }
 
 impl AskedQuestion {
-    /// Whether nobody has answered it.
+    /// Whether it is unanswered.
     pub const fn is_open(&self) -> bool {
         self.answered.is_none()
     }

@@ -1,7 +1,8 @@
-//! The journal for clients of this door: one JSON object per entry, stable.
+//! The journal for this door's clients: one JSON object per entry, in a stable format.
 //!
-//! Every object has `seq`, `at` (milliseconds since 1970) and `type`; what else it has goes by the type,
-//! as [`EventMembers`] lists them. New types and members may be added; none changes its meaning.
+//! Every object has `seq`, `at` (milliseconds since 1970) and `type`; the other members depend on the type,
+//! as listed in [`EventMembers`]. New types and members may be added; existing ones never change their
+//! meaning.
 
 use super::account::level_name;
 use super::outbound::rendered;
@@ -17,7 +18,7 @@ pub fn entry(entry: &Entry) -> String {
     rendered(&EventLine { seq: entry.seq.0, at: entry.at.0, happened })
 }
 
-/// The `type` of an entry about this.
+/// The `type` of an event's entry.
 pub const fn kind(event: &Event) -> &'static str {
     match event {
         Event::Started { .. } => "started",
@@ -58,7 +59,7 @@ struct EventLine<'a> {
     happened: EventMembers<'a>,
 }
 
-/// What happened. The seed of a program's randomness is left out: it would foretell it.
+/// The event. The seed of a program's randomness is omitted: it would make it predictable.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum EventMembers<'a> {
@@ -103,7 +104,7 @@ enum EventMembers<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a RawValue>,
         by: &'a str,
-        /// As whom; left out for a person.
+        /// The connection's subject; omitted for a person.
         #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
         role: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What clients send, read member by member so that a wrong one can be named.
+//! Parses the requests of clients, member by member so that an invalid one can be named.
 
 use lifecycle::{
     Answer, AnswerExtras, Json, Program, QuestionId, RequestedLimits, ValueConvention,
@@ -7,38 +7,38 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Why a body is refused: a sentence for whoever wrote the client.
+/// Why a body is refused: a sentence for the developer of the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadBody(String);
 
 impl BadBody {
-    /// A body that is wrong for this reason, a sentence.
+    /// Creates a refusal with this message.
     pub const fn new(why: String) -> Self {
         Self(why)
     }
 
-    /// Says in which of several answers it is.
+    /// Adds the index of the answer in a list.
     fn about(self, n: usize) -> Self {
         Self(format!("Answer {}: {}", n + 1, self.0))
     }
 }
 
-/// `POST /executions`.
+/// The body of `POST /executions`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecuteBody {
-    /// What to run.
+    /// The program to run.
     pub program: Program,
-    /// Whether every approval is given beforehand.
+    /// Whether all approvals are granted in advance.
     pub auto_approve: bool,
-    /// What it may use, where that is less than usual.
+    /// The requested limits, if they are lower than the defaults.
     pub limits: RequestedLimits,
 }
 
-/// The members of a JSON object by name, each unread.
+/// The members of a JSON object by name, unparsed.
 pub type ObjectMembers<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Reads the body of `POST /executions`.
+/// Parses the body of `POST /executions`.
 pub fn execute(body: &[u8]) -> Result<ExecuteBody, BadBody> {
     let members = members(body)?;
     let source = member(&members, "code", "a string")?.ok_or_else(|| {
@@ -49,7 +49,8 @@ pub fn execute(body: &[u8]) -> Result<ExecuteBody, BadBody> {
     Ok(ExecuteBody { program, auto_approve, limits: limits(&members)? })
 }
 
-/// The member `limits`. Unlike elsewhere, unknown members are refused: a limit that is not kept would be worse than none.
+/// The member `limits`. Unlike elsewhere, unknown members are refused: a limit that is silently ignored
+/// would be worse than none.
 fn limits(request: &ObjectMembers<'_>) -> Result<RequestedLimits, BadBody> {
     let mut limits = RequestedLimits::default();
     let asked: ObjectMembers<'_> = member(request, "limits", "an object")?.unwrap_or_default();
@@ -72,23 +73,23 @@ const ACTIONS: &str = "\"accept\", \"decline\" or \"cancel\"";
 /// One of several answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerBody {
-    /// To which question.
+    /// The id of the question.
     pub question: QuestionId,
-    /// What is said.
+    /// The answer to it.
     pub answer: Answer,
-    /// What comes with it.
+    /// Additional members of the answer.
     pub rider: AnswerExtras,
 }
 
-/// Most answers in one body: more than anybody reads.
+/// Limit of answers in one body.
 const ANSWERS_MAX: usize = 1_000;
 
-/// Reads the body of `POST /executions/:id/resume`.
+/// Parses the body of `POST /executions/:id/resume`.
 pub fn resume(body: &[u8]) -> Result<Answer, BadBody> {
     parse_answer(&members(body)?)
 }
 
-/// Reads the body of `POST /executions/:id/answers`.
+/// Parses the body of `POST /executions/:id/answers`.
 pub fn answers(body: &[u8]) -> Result<Vec<AnswerBody>, BadBody> {
     let members = members(body)?;
     let listed: Vec<&RawValue> = member(&members, "answers", "an array")?.unwrap_or_default();
@@ -121,7 +122,7 @@ fn parse_answer(members: &ObjectMembers<'_>) -> Result<Answer, BadBody> {
     }
 }
 
-/// What the body of a resume adds to its answer: `remember` is `"execution"`, or `arguments` an object.
+/// The additional members of an answer: `remember` is `"execution"`, or `arguments` an object.
 pub fn rider(body: &[u8]) -> Result<AnswerExtras, BadBody> {
     rides(&members(body)?)
 }
@@ -135,7 +136,7 @@ fn rides(members: &ObjectMembers<'_>) -> Result<AnswerExtras, BadBody> {
     match (object(members, "arguments")?, remembers) {
         (None, false) => Ok(AnswerExtras::Nothing),
         (None, true) => Ok(AnswerExtras::Remember),
-        // They become a line of the journal, and of what a tool reads.
+        // They become part of a journal line, and of a tool's input.
         (Some(edited), false) => Ok(AnswerExtras::Arguments(edited.compact())),
         (Some(_), true) => {
             let message = "The members \"arguments\" and \"remember\" exclude each other: \
@@ -145,7 +146,7 @@ fn rides(members: &ObjectMembers<'_>) -> Result<AnswerExtras, BadBody> {
     }
 }
 
-/// A member that is an object, unread, where it is there and not null.
+/// A member that is an object, unparsed, if it is present and not null.
 fn object(members: &ObjectMembers<'_>, name: &str) -> Result<Option<Json>, BadBody> {
     match members.get(name).map(|raw| (raw.get(), *raw)) {
         None | Some(("null", _)) => Ok(None),
@@ -154,7 +155,7 @@ fn object(members: &ObjectMembers<'_>, name: &str) -> Result<Option<Json>, BadBo
     }
 }
 
-/// Reads a JSON object without looking into its members. Unknown ones are ignored, as upstream does.
+/// Parses a JSON object without parsing its members. Unknown ones are ignored, as upstream does.
 pub fn members(body: &[u8]) -> Result<ObjectMembers<'_>, BadBody> {
     let text = std::str::from_utf8(body).map_err(|error| {
         BadBody(format!("The body is not UTF-8 after byte {}.", error.valid_up_to()))
@@ -163,12 +164,12 @@ pub fn members(body: &[u8]) -> Result<ObjectMembers<'_>, BadBody> {
         let (line, column) = (error.line(), error.column());
         BadBody(format!("The body is not JSON: {} (line {line}, column {column}).", what(&error)))
     })?;
-    // It is JSON: all that can be wrong with it now is that it is no object.
+    // It is valid JSON: the only remaining error is that it is no object.
     serde_json::from_str(raw.get())
         .map_err(|_| BadBody(format!("The body must be a JSON object, not {}.", kind(raw.get()))))
 }
 
-/// One member, where it is there and not null.
+/// One member, if it is present and not null.
 pub fn member<'a, T: Deserialize<'a>>(
     members: &ObjectMembers<'a>,
     name: &str,
@@ -182,7 +183,8 @@ pub fn member<'a, T: Deserialize<'a>>(
     }
 }
 
-/// What is wrong with a member. Of what is inside only names are told, never values: it may be a secret.
+/// The error message for an invalid member. It contains only names of what is inside, never values, which
+/// may be secret.
 fn misfit(name: &str, expected: &str, text: &str, error: &serde_json::Error) -> BadBody {
     let why = what(error);
     let tells_a_name = ["unknown field", "unknown variant", "missing field", "duplicate field"];
@@ -210,7 +212,7 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-/// serde's words without the position, which we say ourselves.
+/// serde's message without the position, which we add ourselves.
 fn what(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())

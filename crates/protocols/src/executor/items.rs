@@ -1,4 +1,4 @@
-//! What `emit` hands out, as clients show it: files and MCP content blocks as they are, anything else as text.
+//! How clients show items of `emit`: files and MCP content blocks unchanged, anything else as text.
 
 use lifecycle::Json;
 use regex::Regex;
@@ -10,7 +10,7 @@ pub(super) fn item_json(item: &Json) -> Json {
     match is_block(item) {
         true => item.clone(),
         false => {
-            // A string with half a surrogate pair has no plain text: it is shown as written.
+            // A string with half of a surrogate pair has no plain text: it is shown as JSON.
             let text = serde_json::from_str::<String>(item.as_text());
             let text = text.unwrap_or_else(|_| item.as_text().to_owned());
             let block = serde_json::json!({ "type": "text", "text": text });
@@ -19,8 +19,8 @@ pub(super) fn item_json(item: &Json) -> Json {
     }
 }
 
-/// A file, or a block of the kinds that MCP knows, as MCP has it: clients refuse a whole result for one
-/// member that is not.
+/// Whether an item is a file, or a valid block of a kind that MCP defines: clients refuse a whole result
+/// for one invalid member.
 pub fn is_block(item: &Json) -> bool {
     if !item.as_text().trim_start().starts_with('{') {
         return false;
@@ -45,7 +45,7 @@ fn is_or_absent(value: &Value, is: impl FnOnce(&Value) -> bool) -> bool {
     value.is_null() || is(value)
 }
 
-/// As browsers and the official clients take it: spaces mean nothing, and the end need not be filled.
+/// As lenient as browsers and the official clients: spaces are ignored, and padding is optional.
 fn is_base64(value: &Value) -> bool {
     let text = value.as_str();
     text.is_some_and(|text| base64_simd::forgiving_decode_to_vec(text.as_bytes()).is_ok())
@@ -82,7 +82,7 @@ fn are_annotations(annotations: &Value) -> bool {
     })
 }
 
-/// A time with its zone, such as `2026-07-28T12:00:00Z`, on a day that there is.
+/// A time with its zone, such as `2026-07-28T12:00:00Z`, on a valid date.
 fn is_time(text: &str) -> bool {
     static SHAPE: LazyLock<Regex> = LazyLock::new(|| {
         let day = r"([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";

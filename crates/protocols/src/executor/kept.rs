@@ -1,14 +1,14 @@
-//! The first of many: what an envelope carries, and where the rest begins.
+//! The first outputs of many: what an envelope carries, and where the rest begins.
 
 use super::{OUTPUT_BYTES_MAX, OUTPUTS_MAX};
 use lifecycle::Seq;
 
-/// The first outputs of a kind, bounded, and a count of those left out.
+/// The first outputs of a kind, bounded, and the number of all.
 #[derive(Debug, Clone)]
 pub(super) struct BoundedOutputs<T> {
     pub(super) first: Vec<T>,
     pub(super) n_left: usize,
-    /// The last that was kept.
+    /// The position of the last retained one.
     pub(super) last: Seq,
     n_bytes: usize,
 }
@@ -20,7 +20,7 @@ impl<T> Default for BoundedOutputs<T> {
 }
 
 impl<T> BoundedOutputs<T> {
-    /// Keeps one more, unless there are enough.
+    /// Adds one more, unless a limit is reached.
     pub(super) fn add(&mut self, seq: Seq, n_bytes: usize, output: impl FnOnce() -> T) {
         let has_room = self.first.len() < OUTPUTS_MAX && self.n_bytes < OUTPUT_BYTES_MAX;
         if self.n_left > 0 || !has_room {
@@ -32,7 +32,7 @@ impl<T> BoundedOutputs<T> {
         self.first.push(output());
     }
 
-    /// How many bytes are kept.
+    /// How many bytes are retained.
     pub(super) const fn held_bytes(&self) -> usize {
         self.n_bytes
     }

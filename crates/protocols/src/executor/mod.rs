@@ -1,7 +1,8 @@
 //! executor: code mode over HTTP. What its clients call an execution id is our question's id; the
-//! execution itself is `run_…`, which they never need to know.
+//! execution's own id is `run_…`, which clients never need.
 //!
-//! An [`ExecutionView`] hears a journal and knows what a client that waits must be told; [`outbound`] says it.
+//! An [`ExecutionView`] applies a journal's entries and finds the event that a client waits for;
+//! [`outbound`] serializes it.
 
 mod account;
 mod events;
@@ -23,14 +24,14 @@ pub use inbound::{
 pub use items::is_block;
 pub use outbound::QuestionReader;
 
-/// Longest text an envelope carries; `structured` has more, and the journal all.
+/// Longest text in an envelope; `structured` has more, and the journal all.
 pub const TEXT_CHARS_MAX: usize = 30_000;
 
-/// Largest value that `structured` holds in one piece: a larger one is streamed, or left out where the client asks for that.
+/// Largest value that `structured` holds in one piece: a larger one is streamed, or omitted at the client's request.
 pub const RESULT_BYTES_MAX: usize = 1 << 20;
 
-/// Most log lines and emitted items that `structured` carries, each.
+/// Limit of log lines, and of emitted items, in `structured`.
 pub const OUTPUTS_MAX: usize = 1_000;
 
-/// Most bytes of them that it carries, each, give or take one.
+/// Limit of their bytes, each, which the last one may exceed.
 pub const OUTPUT_BYTES_MAX: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! The answers, in Executor's words.
+//! Serializes responses in Executor's format.
 
 use super::account::{AskedQuestion, ExecutionView};
 pub use super::events::{entry, result};
@@ -15,10 +15,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What an approval wants to know beyond yes or no: nothing.
+/// The schema of an approval, which has no content beyond yes or no.
 const APPROVAL_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 
-/// What must be decided about a call that may or may not have run.
+/// The schema of a decision about a call that may or may not have run.
 const IN_DOUBT_SCHEMA: &str = concat!(
     r#"{"type":"object","properties":{"choice":{"type":"string","enum":["retry","fail","supply"],"#,
     r#""description":"retry: call the tool again; fail: let the call fail; supply: go on with result"},"#,
@@ -26,7 +26,7 @@ const IN_DOUBT_SCHEMA: &str = concat!(
     r#""required":["choice"]}"#,
 );
 
-/// How an execution ended. A value of more than `result_bytes_max` bytes is left out, and `more` says where it is.
+/// The end of an execution. A value of more than `result_bytes_max` bytes is omitted, and `more` says where it is.
 pub fn completed(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -37,25 +37,26 @@ pub fn completed(
     rendered(&ended(execution, account, outcome, (&null, result_bytes_max)))
 }
 
-/// An answer around a large value: the value stays where it is and is not copied.
+/// A response with a large value, which is not copied.
 #[derive(Debug, Clone)]
 pub struct SplitEnvelope {
-    /// What is sent before the value.
+    /// The text before the value.
     pub head: String,
     /// The value.
     pub value: Json,
-    /// What is sent after it.
+    /// The text after it.
     pub tail: String,
 }
 
-/// How an execution ended, where its value is larger than [`RESULT_BYTES_MAX`]: the whole value, in parts. None where
-/// [`completed`] has it all.
+/// The end of an execution with a value larger than [`RESULT_BYTES_MAX`]: the whole value, in parts. `None`
+/// if [`completed`] includes it.
 pub fn split(
     execution: ExecutionId,
     account: &ExecutionView,
     outcome: &ExecutionOutcome,
 ) -> Option<SplitEnvelope> {
-    /// How `structured` begins in the answer without its value. It cannot occur in `text`, where quotation marks are escaped.
+    /// The beginning of `structured` in the response without its value. It cannot occur in `text`, where
+    /// quotation marks are escaped.
     const BEGIN: &str = r#""structured":{"status":"completed","result":"#;
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
     if value.as_text().len() <= RESULT_BYTES_MAX {
@@ -72,7 +73,8 @@ pub fn split(
     Some(SplitEnvelope { head: text[..at].to_owned(), value: value.clone(), tail })
 }
 
-/// How an execution ended, with its whole value, in the parts of [`split`]. None where [`result`] has no large value.
+/// The end of an execution with its whole value, in the parts of [`split`]. `None` if the value is small
+/// enough for [`result`].
 pub fn split_result(outcome: &ExecutionOutcome) -> Option<SplitEnvelope> {
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { return None };
     (value.as_text().len() > RESULT_BYTES_MAX).then(|| SplitEnvelope {
@@ -82,7 +84,7 @@ pub fn split_result(outcome: &ExecutionOutcome) -> Option<SplitEnvelope> {
     })
 }
 
-/// The same for people, and what went wrong if something did.
+/// The result as text for people, with the error message if it failed.
 pub fn in_words(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -130,7 +132,7 @@ fn ended<'a>(
     }
 }
 
-/// What it gave beside its value, and where to find what is left out here.
+/// The outputs besides the value, and where to find those that are omitted here.
 fn outputs(
     execution: ExecutionId,
     account: &ExecutionView,
@@ -154,19 +156,19 @@ fn outputs(
     }
 }
 
-/// Who reads a question. What the text advises depends on it.
+/// The reader of a question, on which the instructions depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionReader {
-    /// One whose answer counts.
+    /// A reader who may answer.
     MayAnswer,
-    /// One whose accept does not count for calls that manage the server: an administrator decides those.
+    /// A reader who may not accept calls that manage the server: an administrator decides those.
     MayAnswerUnmanaged {
-        /// Scheme, host and port of the page.
+        /// The origin of the server's web pages.
         origin: String,
     },
-    /// One who is sent to the page where a person decides, and sees no link that would answer.
+    /// A reader who may not answer, and sees only the page where a person decides.
     MayNot {
-        /// Scheme, host and port of the page.
+        /// The origin of the server's web pages.
         origin: String,
     },
 }
@@ -183,7 +185,7 @@ impl QuestionReader {
         }
     }
 
-    /// What a reader who may not accept a question is told to do.
+    /// The instructions for a reader who may not accept a question.
     fn advice(&self, page: &str) -> String {
         match self {
             Self::MayAnswerUnmanaged { .. } => format!(
@@ -196,17 +198,17 @@ impl QuestionReader {
     }
 }
 
-/// A question, to a client that waited for the next event.
+/// A question, for a client that waited for the next event.
 pub fn paused(asked: &AskedQuestion, reader: &QuestionReader) -> String {
     rendered(&waiting(asked, Some("paused"), reader))
 }
 
-/// A question, to a client that asked for it.
+/// A question, for a client that requested it.
 pub fn question_json(asked: &AskedQuestion, reader: &QuestionReader) -> String {
     rendered(&waiting(asked, None, reader))
 }
 
-/// All that is asked now, oldest first.
+/// All open questions, oldest first.
 pub fn questions<'a>(
     asked: impl Iterator<Item = &'a AskedQuestion>,
     reader: &QuestionReader,
@@ -215,8 +217,8 @@ pub fn questions<'a>(
     rendered(&Questions { questions })
 }
 
-/// An entry of the journal. A link that a tool asks for can contain the secret that answers it, so a reader who may not
-/// answer gets the question's page instead.
+/// An entry of the journal. The link of a tool's question can contain the secret that answers it, so a
+/// reader who may not answer gets the question's page instead.
 pub fn entry_for(entry: &Entry, reader: &QuestionReader) -> String {
     if let Event::CallAsked(question) = &entry.event
         && let QuestionKind::Link { is_prior, .. } = question.kind
@@ -229,18 +231,18 @@ pub fn entry_for(entry: &Entry, reader: &QuestionReader) -> String {
     super::events::entry(entry)
 }
 
-/// Waits for a person, to somebody who asked for the end.
+/// The execution waits for a person, for a client that requested its end.
 pub fn not_over(asked: &AskedQuestion) -> String {
     let execution_id = asked.question.id.to_string();
     rendered(&Going { status: "paused", execution_id: &execution_id })
 }
 
-/// Neither asks nor has ended.
+/// The execution has no open question and has not ended.
 pub fn running(execution: ExecutionId) -> String {
     rendered(&Going { status: "running", execution_id: &execution.to_string() })
 }
 
-/// Could not be brought back after a restart.
+/// The execution could not be recovered after a restart.
 pub fn parked(execution: ExecutionId) -> String {
     rendered(&Going { status: "parked", execution_id: &execution.to_string() })
 }
@@ -305,7 +307,7 @@ fn instructions(id: QuestionId, is_link: bool) -> String {
     )
 }
 
-/// What is to be filled in, or where to go.
+/// The schema to fill in, or the link to open.
 fn wanted(kind: &QuestionKind) -> (Option<&RawValue>, Option<&str>) {
     let fixed =
         |text: &'static str| serde_json::from_str(text).expect("the schemas above are JSON");
@@ -321,7 +323,7 @@ fn value_text(value: Option<&Json>, n_emitted: usize, outputs: &Outputs<'_>) -> 
     let mut text = TruncatedText::with_chars_max(TEXT_CHARS_MAX);
     match value.map(Json::as_text) {
         None | Some("null" | "\"\"") => text.push_str(&no_value(n_emitted)),
-        // A string with half a surrogate pair has no plain text: it is shown as written.
+        // A string with half of a surrogate pair has no plain text: it is shown as JSON.
         Some(json) => {
             match json.trim_start().starts_with('"').then(|| serde_json::from_str::<String>(json)) {
                 Some(Ok(plain)) => text.push_str(&plain),
@@ -356,10 +358,10 @@ fn append_logs(text: &mut TruncatedText, outputs: &Outputs<'_>) {
     }
 }
 
-/// The engine's sentence for a stack that is full, which programs read as in Node.
+/// The engine's message for a stack overflow, which is the same as in Node.
 const STACK_IS_FULL: &str = "Maximum call stack size exceeded";
 
-/// An error as text. Where clients of Executor look for words of its engine, these come first.
+/// An error as text. If clients of Executor search for its engine's wording, that comes first.
 fn error_text(failure: &Failure) -> String {
     let is_stack_full =
         failure.code == FailureCode::Runtime && failure.message.starts_with(STACK_IS_FULL);

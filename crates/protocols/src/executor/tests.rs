@@ -193,7 +193,7 @@ fn what_an_envelope_leaves_out_is_told_with_its_place() {
     );
 }
 
-/// The parts of an envelope, put together. The value is the journal's own text, and no copy of it.
+/// The parts of an envelope, joined. The value is the journal's own text, not a copy of it.
 fn joined(split: &outbound::SplitEnvelope, outcome: &ExecutionOutcome) -> String {
     let ExecutionOutcome::Completed { value: Some(value) } = outcome else { panic!("{outcome:?}") };
     assert_eq!(split.value.as_text().as_ptr(), value.as_text().as_ptr(), "the value is held once");
@@ -325,7 +325,7 @@ fn a_doubt_says_what_can_be_chosen() {
     assert!(shown.contains(r#""enum":["retry","fail","supply"]"#), "{shown}");
 }
 
-/// Who is told what after answering `n`, in words.
+/// The event after the answer to question `n`, as text.
 fn after(account: &ExecutionView, n: u32) -> String {
     match account.after(question(n)) {
         None => "wait".into(),

@@ -1,25 +1,25 @@
-//! The answers as values. Payloads are passed on as they are.
+//! The responses as values. Payloads are passed on unchanged.
 
 use lifecycle::Json;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// An execution that is over.
+/// An execution that has ended.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completed<'a> {
-    /// `completed`, also when the program failed.
+    /// Always `completed`, also when the program failed.
     pub status: &'static str,
-    /// For a model to read.
+    /// The text for a model.
     pub text: String,
-    /// For a program to read.
+    /// The content for a program.
     pub structured: Ended<'a>,
     /// Whether it failed.
     pub is_error: bool,
 }
 
-/// How it ended.
+/// The end of an execution.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the members are those of the protocol")]
@@ -38,10 +38,10 @@ pub enum Ended<'a> {
     },
 }
 
-/// What it gave beside its value.
+/// The outputs besides the value.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outputs<'a> {
-    /// How many items it handed out.
+    /// How many items it emitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emitted: Option<usize>,
     /// The items.
@@ -49,15 +49,15 @@ pub struct Outputs<'a> {
     pub items: &'a [Json],
     /// What it printed.
     pub logs: &'a [String],
-    /// What is left out here, and where it is.
+    /// What is omitted here, and where it is.
     #[serde(skip_serializing_if = "More::is_empty")]
     pub more: More,
 }
 
-/// What an envelope leaves out.
+/// What an envelope omits.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct More {
-    /// The value, which is null in the envelope.
+    /// The value, for which the envelope contains null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Bytes>,
     /// Further items.
@@ -74,89 +74,89 @@ impl More {
     }
 }
 
-/// A value that is left out.
+/// A value that is omitted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bytes {
-    /// How large it is.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// Where it is.
+    /// Its URL.
     pub at: String,
 }
 
-/// Outputs that are left out.
+/// Outputs that are omitted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rest {
-    /// How many they are.
+    /// How many are omitted.
     pub left: usize,
-    /// Where they are.
+    /// Their URL.
     pub at: String,
 }
 
 /// An execution that waits for a person.
 #[derive(Debug, Clone, Serialize)]
 pub struct Paused<'a> {
-    /// `paused`; absent where the client asked for exactly this.
+    /// `paused`; absent if the client requested exactly this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<&'static str>,
-    /// For a model to read.
+    /// The text for a model.
     pub text: String,
-    /// For a program to read.
+    /// The content for a program.
     pub structured: Waiting<'a>,
 }
 
-/// What it waits for.
+/// The question that it waits for.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting<'a> {
-    /// `waiting_for_interaction`.
+    /// Always `waiting_for_interaction`.
     pub status: &'static str,
     /// Our question's id.
     pub execution_id: String,
-    /// What is asked.
+    /// The question's content.
     pub interaction: Interaction<'a>,
 }
 
-/// All that is asked now.
+/// All open questions.
 #[derive(Debug, Clone, Serialize)]
 pub struct Questions<'a> {
-    /// Oldest first.
+    /// The questions, oldest first.
     pub questions: Vec<Waiting<'a>>,
 }
 
-/// What is asked of a person.
+/// A question for a person.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Interaction<'a> {
-    /// `form`, or `url` where a page is to be visited.
+    /// `form`, or `url` for a page to open.
     pub kind: &'static str,
-    /// For the person.
+    /// The message for the person.
     pub message: &'a str,
-    /// For the model.
+    /// The instructions for the model.
     pub instructions: String,
     /// `tools.` and the tool's path.
     pub address: String,
     /// The held call's arguments.
     pub args: &'a RawValue,
-    /// Where to go.
+    /// The URL to open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<Cow<'a, str>>,
     /// The page where a person decides, for a reader who may not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_url: Option<String>,
-    /// What a good answer's `content` looks like; absent where a page is to be visited.
+    /// The schema of an answer's `content`; absent for a page to open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_schema: Option<&'a RawValue>,
-    /// Whether an answer may bring other `arguments`.
+    /// Whether an answer may replace the `arguments`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
 }
 
-/// An execution that neither asks nor has ended.
+/// An execution that has no open question and has not ended.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Going<'a> {
     /// `running`, `paused` or `parked`.
     pub status: &'static str,
-    /// Our execution's id, `run_…`; where it is paused, the question's.
+    /// Our execution's id, `run_…`; the question's if it is paused.
     pub execution_id: &'a str,
 }

@@ -1,6 +1,6 @@
-//! Frames of clients. Whatever the bytes are, the answer is a request or an envelope for its sender.
+//! Parses frames of clients. For any input the result is a request or an error envelope for its sender.
 //!
-//! Members that we do not know are let pass: later revisions have more of them.
+//! Unknown members are ignored: later revisions have more of them.
 
 use super::MESSAGE_BYTES_MAX;
 use super::outbound::envelope;
@@ -11,25 +11,25 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// How much of a frame that is too long is searched for its id.
+/// How much of an oversized frame is searched for its id.
 const SEARCHED_BYTES_MAX: usize = 1 << 10;
 
-/// Longest id: it is kept with what it names and told back.
+/// Longest id: it is stored with the request and sent back.
 const ID_BYTES_MAX: usize = 1 << 10;
 
-/// What a request without a good id is told.
+/// The error for a request without a valid id.
 const ID_NEEDED: &str = "id must be a text of at most 1024 bytes.";
 
-/// What a client asks for. All but a cancel are answered under `id`, exactly once.
+/// A client's request. All but a cancel are answered under `id`, exactly once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplRequest {
     /// The client's name for it.
     pub id: String,
-    /// What it is.
+    /// The requested operation.
     pub wish: ReplOperation,
 }
 
-/// What can be asked for.
+/// The operations.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum ReplOperation {
@@ -50,7 +50,7 @@ pub enum ReplOperation {
     CommandDescribe {
         name: String,
     },
-    /// The arguments are an object, unread.
+    /// The arguments are an object, unparsed.
     CommandCall {
         name: String,
         args: String,
@@ -75,26 +75,26 @@ pub struct SubscribeRequest {
     pub code: String,
     /// At least 1.
     pub interval_frames: u64,
-    /// 0 has no end.
+    /// 0 for no limit.
     pub limit: u64,
-    /// Only values that differ from the last are told.
+    /// Whether only values that differ from the previous one are sent.
     pub on_change: bool,
     pub timeout_ms: Option<u64>,
 }
 
-/// A frame that is no request.
+/// A frame that is no valid request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RefusedFrame {
-    /// Its id, where one could be read.
+    /// Its id, if one could be read.
     pub id: Option<String>,
-    /// Why.
+    /// The error for its sender.
     pub error: ErrorEnvelope,
 }
 
-/// Message types of the first protocol version, which is no longer spoken.
+/// Message types of the first protocol version, which is no longer supported.
 const LEGACY: [&str; 4] = ["control_auth", "lease_acquire", "ping", "job_result"];
 
-/// Reads one frame.
+/// Parses one frame.
 pub fn decode(frame: &str) -> Result<ReplRequest, RefusedFrame> {
     if frame.len() > MESSAGE_BYTES_MAX {
         let message = format!("A frame has at most {MESSAGE_BYTES_MAX} bytes.");
@@ -127,7 +127,7 @@ fn refused_frame(id: Option<String>, code: &str, message: impl Into<String>) -> 
     RefusedFrame { id, error: envelope(ErrorKind::InvalidRequest, code, message) }
 }
 
-/// The id of a frame that is not read: clients put it near the beginning.
+/// The id of a frame that is not parsed: clients put it near the beginning.
 fn searched_id(frame: &str) -> Option<String> {
     let head = &frame[..frame.floor_char_boundary(SEARCHED_BYTES_MAX)];
     let rest = head.split_once("\"id\"")?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -135,12 +135,12 @@ fn searched_id(frame: &str) -> Option<String> {
     serde_json::from_str(&rest[..end]).ok()
 }
 
-/// A frame's members, unread.
+/// A frame's members, unparsed.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct FrameMembers<'a>(#[serde(borrow)] HashMap<Cow<'a, str>, &'a RawValue>);
 
-/// A member, or what is wrong with it.
+/// A member, or the error message about it.
 type MemberResult<T> = Result<T, String>;
 
 impl FrameMembers<'_> {
@@ -201,7 +201,7 @@ impl FrameMembers<'_> {
         })
     }
 
-    /// None where it is absent or not positive: then the usual time holds.
+    /// `None` if it is absent or not positive: the default then applies.
     fn timeout(&self) -> MemberResult<Option<u64>> {
         Ok(self.number("timeoutMs")?.map(|ms| ms as u64).filter(|ms| *ms > 0))
     }

@@ -1,4 +1,5 @@
-//! Values and failures as frames: how much of a value fits, and every kind and code in one place.
+//! Serializes values and failures as frames: how much of a value fits, and all kinds and codes in one
+//! place.
 
 use super::wire::{ErrorEnvelope, ErrorKind, FromServer, Shown, Trouble};
 use super::{RESULT_BYTES_MAX, ValueProfile};
@@ -13,18 +14,18 @@ impl FromServer {
     }
 }
 
-/// A value as its frame carries it.
+/// A value in the form of its frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameValue {
-    /// The value; none where it is native and does not fit.
+    /// The value; `None` if it is native and does not fit.
     pub value: Option<Shown>,
-    /// Whether it was too long; said in the native profile only.
+    /// Whether it was too long; in the native profile only.
     pub truncated: Option<bool>,
-    /// How long it was, where it was too long.
+    /// Its length, if it was too long.
     pub truncated_bytes: Option<u64>,
 }
 
-/// What a frame carries of a value's JSON text. `bytes` is how long the text was before anybody cut it.
+/// The form of a value's JSON text in a frame. `bytes` is the length of the text before any truncation.
 pub fn carried(json: String, bytes: usize, profile: ValueProfile) -> FrameValue {
     let is_whole = bytes <= RESULT_BYTES_MAX && json.len() == bytes;
     match profile {
@@ -44,7 +45,7 @@ pub fn carried(json: String, bytes: usize, profile: ValueProfile) -> FrameValue 
     }
 }
 
-/// As much of a text as fits with the mark that says that it was cut; `bytes` is its whole length.
+/// As much of a text as fits with the mark of truncation; `bytes` is its whole length.
 pub fn cut(text: &str, bytes: usize, bytes_max: usize) -> String {
     if text.len() <= bytes_max && text.len() == bytes {
         return text.to_owned();
@@ -55,7 +56,7 @@ pub fn cut(text: &str, bytes: usize, bytes_max: usize) -> String {
     if room.is_some() { format!("{}{mark}", &text[..end]) } else { text[..end].to_owned() }
 }
 
-/// An envelope of a kind that no retry helps.
+/// An envelope of a kind for which a retry does not help.
 pub fn envelope(kind: ErrorKind, code: &str, message: impl Into<String>) -> ErrorEnvelope {
     let retryable = kind == ErrorKind::Busy;
     ErrorEnvelope { kind, code: code.to_owned(), message: message.into(), retryable, details: None }
@@ -70,7 +71,7 @@ impl ErrorEnvelope {
     }
 }
 
-/// A frame about a request that never was one.
+/// An error frame for input that is no valid request.
 pub fn trouble(id: Option<String>, error: ErrorEnvelope) -> FromServer {
     FromServer::Error(Trouble { id, error })
 }

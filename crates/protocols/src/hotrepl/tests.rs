@@ -204,7 +204,7 @@ fn an_id_is_as_long_as_it_may_be_and_a_frame_too() {
     let padded = |n: usize| format!("{frame}{}", " ".repeat(n - frame.len()));
     assert!(decode(&padded(MESSAGE_BYTES_MAX)).is_ok());
     assert_eq!(decode(&padded(MESSAGE_BYTES_MAX + 1)).unwrap_err().error.code, "messageTooLarge");
-    // The id of such a frame is looked for near its beginning.
+    // The decoder searches for the id of such a frame near its beginning.
     let long =
         |head: &str| decode(&format!("{head}{}", " ".repeat(MESSAGE_BYTES_MAX))).unwrap_err().id;
     assert_eq!(long(r#"{"id" : "a\u0062c", "x"#).as_deref(), Some("abc"));

@@ -1,4 +1,4 @@
-//! The frames as values, in both directions. Members that are absent are left out, never null.
+//! The frames as values, in both directions. Absent members are omitted, never null.
 
 mod client;
 mod parts;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a server says.
+/// A frame of a server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromServer {
@@ -20,19 +20,19 @@ pub enum FromServer {
     SessionEvicted(SessionEvicted),
     /// The evaluator or the list of commands was replaced.
     AssemblyReload(AssemblyReload),
-    /// What never became a request.
+    /// An error about input that is no valid request.
     Error(Trouble),
     /// An eval's value.
     EvalResult(EvalResult),
-    /// Why an eval has none.
+    /// An eval's error.
     EvalError(EvalError),
-    /// Names that fit.
+    /// The completions of a text.
     CompleteResult(CompleteResult),
-    /// The evaluator is new.
+    /// The evaluator was reset.
     ResetResult(ResetResult),
     /// One tick of a watch.
     SubscribeResult(SubscribeResult),
-    /// One tick that failed, or the end of a watch.
+    /// A failed tick, or the end of a watch.
     SubscribeError(SubscribeError),
     /// All commands.
     CommandsListResult(CommandsListResult),
@@ -40,19 +40,19 @@ pub enum FromServer {
     CommandDescribeResult(CommandDescribeResult),
     /// How a command ended.
     CommandResult(CommandResult),
-    /// A command became a job.
+    /// A command was started as a job.
     JobAccepted(JobAccepted),
-    /// A job runs.
+    /// A job is running.
     JobStatusResult(JobStatusResult),
-    /// A job is over.
+    /// A job has ended.
     JobResult(JobResult),
-    /// What became of the wish to end a job.
+    /// The result of a request to cancel a job.
     JobCancelResult(JobCancelResult),
-    /// What was done lately.
+    /// Recent operations.
     JournalQueryResult(JournalQueryResult),
 }
 
-/// Who serves, with what, within what.
+/// The server, its capabilities and its limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -68,7 +68,7 @@ pub struct Handshake {
     pub enforces: Vec<String>,
 }
 
-/// Who serves.
+/// The server's name and version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct HostInfo {
@@ -77,7 +77,7 @@ pub struct HostInfo {
     pub platform: String,
 }
 
-/// What evaluates.
+/// The evaluator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -89,7 +89,7 @@ pub struct EvaluatorInfo {
     pub cancellation: String,
 }
 
-/// What there is of typed commands.
+/// The support of typed commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -99,7 +99,7 @@ pub struct ControlInfo {
     pub schema_validation: bool,
 }
 
-/// The numbers that hold.
+/// The limits in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -121,7 +121,7 @@ pub struct SessionEvicted {
     pub by: Option<EvictedBy>,
 }
 
-/// Who took it, as far as that is known.
+/// The client that took it, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -130,7 +130,7 @@ pub struct EvictedBy {
     pub client_name: Option<String>,
 }
 
-/// What an earlier frame said may no longer hold.
+/// Information in earlier frames may be outdated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct AssemblyReload {
@@ -139,7 +139,7 @@ pub struct AssemblyReload {
     pub message: String,
 }
 
-/// What never became a request.
+/// An error about input that is no valid request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct Trouble {
@@ -168,7 +168,7 @@ pub struct EvalResult {
     pub truncated_bytes: Option<u64>,
 }
 
-/// Why an eval has no value.
+/// An eval's error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct EvalError {
@@ -176,7 +176,7 @@ pub struct EvalError {
     pub error: ErrorEnvelope,
 }
 
-/// Names that fit.
+/// The completions of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -184,12 +184,12 @@ pub struct CompleteResult {
     pub id: String,
     pub completions: Vec<String>,
     pub duration_ms: u64,
-    /// That there are more names than these (ours; only where it is so).
+    /// Whether there are more names than these (ours; omitted if false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
 }
 
-/// The evaluator is new.
+/// The evaluator was reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct ResetResult {
@@ -250,7 +250,7 @@ pub struct CommandSummary {
     pub mutates_state: bool,
 }
 
-/// Whether a command is waited for or polled.
+/// Whether a command is synchronous or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -281,7 +281,7 @@ pub struct CommandDescriptor {
     pub cancellation: Option<String>,
 }
 
-/// Whether something went well.
+/// Whether an operation succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -322,7 +322,7 @@ pub struct CommandResult {
     pub duration_ms: u64,
 }
 
-/// A command became a job.
+/// A command was started as a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -332,7 +332,7 @@ pub struct JobAccepted {
     pub state: JobState,
 }
 
-/// How far a job is.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -343,7 +343,7 @@ pub enum JobState {
     Cancelled,
 }
 
-/// A job runs.
+/// A job is running.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -357,7 +357,7 @@ pub struct JobStatusResult {
     pub error: Option<ErrorEnvelope>,
 }
 
-/// A job is over.
+/// A job has ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -374,7 +374,7 @@ pub struct JobResult {
     pub duration_ms: u64,
 }
 
-/// What became of the wish to end a job.
+/// The result of a request to cancel a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]
@@ -386,7 +386,7 @@ pub struct JobCancelResult {
     pub state: JobState,
 }
 
-/// What was done lately, newest first.
+/// Recent operations, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct JournalQueryResult {
@@ -394,7 +394,7 @@ pub struct JournalQueryResult {
     pub entries: Vec<JournalEntry>,
 }
 
-/// One thing that was done.
+/// One operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]

@@ -1,4 +1,4 @@
-//! What the guest of a session has outstanding, for whom, and what may still be said of it.
+//! The state of a session's guest: its open tasks, and how much output each of them may still produce.
 
 use super::mailbox::LineQueue;
 use crate::link::{LinkReader, LinkWriter};
@@ -11,31 +11,31 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Files that one command may write.
+/// Limit of the files that one command may write.
 const FILES_MAX: u32 = 64;
 
 /// Longest name, and longest content type, of a file that a command writes.
 const FILE_NAME_BYTES_MAX: usize = 128;
 
-/// One session's desk.
+/// The state of one session.
 pub(crate) struct EvaluatorState {
     pub(super) mailbox: LineQueue,
-    /// The task whose turn it is; 0 is nobody's.
+    /// The task that currently runs; 0 for none.
     pub(super) current: Cell<u64>,
-    /// The guest was told to stop.
+    /// The guest must stop.
     pub(super) stopped: Cell<bool>,
     /// Open tasks, and what each may still print.
     pub(super) open: RefCell<BTreeMap<u64, OutputAllowance>>,
     pub(super) calls: RefCell<BTreeMap<u32, u64>>,
     pub(super) timers: RefCell<BTreeMap<u32, u64>>,
-    /// What the prelude said of the last value it was shown.
+    /// The prelude's description of the last value it was shown.
     pub(super) shown: RefCell<Option<(String, String, u64)>>,
-    /// What the prelude said of the last error of a command.
+    /// The prelude's description of the last error of a command.
     pub(super) claimed: RefCell<Option<(String, String, String)>>,
     printed_bytes_max: usize,
 }
 
-/// What an open task may still say.
+/// How much an open task may still print.
 pub(super) struct OutputAllowance {
     printed_bytes: usize,
     files: u32,
@@ -56,31 +56,31 @@ impl EvaluatorState {
         })
     }
 
-    /// A task begins; it is its turn.
+    /// Opens a task and makes it the current one.
     pub(super) fn begin_task(&self, task: u64) {
         let room = OutputAllowance { printed_bytes: self.printed_bytes_max, files: FILES_MAX };
         self.open.borrow_mut().insert(task, room);
         self.current.set(task);
     }
 
-    /// A turn of `task`'s; of the oldest open one, where it is over.
+    /// Makes `task` the current one, or the oldest open task if `task` has ended.
     pub(super) fn turn_of(&self, task: u64) {
         let open = self.open.borrow();
         let heir = if open.contains_key(&task) { task } else { *open.keys().next().unwrap_or(&0) };
         self.current.set(heir);
     }
 
-    /// Whether somebody hears what is printed now.
+    /// Whether an open task receives what is printed now.
     pub(super) fn has_open_task(&self) -> bool {
         self.open.borrow().contains_key(&self.current.get())
     }
 
-    /// Tells the guest to stop.
+    /// Stops the guest.
     pub(crate) fn stop(&self) {
         self.stopped.set(true);
     }
 
-    /// Called while the guest is busy: whether it must stop.
+    /// Called while the guest is busy. Returns whether it must stop.
     pub(crate) fn poll(&self) -> bool {
         self.mailbox.poll_lines();
         if self.mailbox.is_stopped(self.current.get()) {
@@ -105,7 +105,7 @@ impl EvaluatorState {
         let end = line.floor_char_boundary(room.printed_bytes);
         room.printed_bytes = room.printed_bytes.saturating_sub(end + 1);
         send_message(outbox, &FromSession::Printed(GuestPrint { task, line: line[..end].into() }));
-        // At once: the next thing the guest does may never let us write again.
+        // Flush immediately: the next thing the guest does may be a loop that never lets us write again.
         outbox.flush();
     }
 
@@ -135,7 +135,7 @@ impl EvaluatorState {
         *self.claimed.borrow_mut() = Some((kind, code, details));
     }
 
-    /// Whether the file was taken.
+    /// Returns whether the file was accepted.
     pub(crate) fn write(&self, outbox: &LinkWriter, task: u64, file: &CommandFile<'_>) -> bool {
         let mut open = self.open.borrow_mut();
         let Some(room) = open.get_mut(&task).filter(|room| room.files > 0) else { return false };
@@ -150,7 +150,7 @@ impl EvaluatorState {
     }
 }
 
-/// What a command writes.
+/// A file that a command writes.
 pub(crate) struct CommandFile<'a> {
     pub(crate) name: &'a str,
     pub(crate) content_type: &'a str,

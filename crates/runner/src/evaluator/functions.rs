@@ -8,13 +8,13 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Object, Value};
 use std::rc::Rc;
 
-/// Largest descriptor of a command. The server takes no larger one.
+/// Largest descriptor of a command. The server accepts no larger one.
 const DESCRIPTOR_BYTES_MAX: usize = 256 << 10;
 
 impl GuestHost {
     fn registered(&self, json: &str) -> bool {
         let fits = json.len() <= DESCRIPTOR_BYTES_MAX
-            // Nested too deeply, the server could not read it.
+            // The server could not parse a descriptor that is nested too deeply.
             && serde_json::from_str::<serde_json::Value>(json).is_ok();
         let descriptor = payload(json).filter(|_| fits);
         if let Some(descriptor) = descriptor {

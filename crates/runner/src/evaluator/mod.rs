@@ -1,7 +1,8 @@
-//! A session: one world in which texts are evaluated one after another, and whose definitions stay.
+//! A session: one world in which texts are evaluated one after another, and whose definitions persist.
 //!
-//! Messages are processed one at a time, with all microtasks drained in between, so that everything that runs can be
-//! put down to the task whose message it was. Time is not kept here: whoever waits for a task says when it must stop.
+//! Messages are processed one at a time, and all microtasks are drained in between, so that everything that
+//! runs can be attributed to the task whose message caused it. The runner does not measure time: the
+//! server, which waits for the task, decides when it must stop.
 
 mod desk;
 mod functions;
@@ -33,17 +34,18 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Microtasks of a stopped task that are still run: those that leave more behind do not stop by themselves.
+/// Microtasks of a stopped task that are still run: microtasks that keep queueing more do not stop by
+/// themselves.
 const LEFTOVERS_MAX: usize = 10_000;
 
 /// Unhandled rejections of one turn that are printed.
 const WARNINGS_MAX: usize = 16;
 
-/// What a task is told that waits for nothing.
+/// The error of a task that waits although nothing is under way.
 const STUCK: &str =
     "it waits for a promise that nothing can settle: no tool call and no timer is outstanding";
 
-/// Serves one session until its link closes, and says whether it was closed in order.
+/// Serves one session until its link closes. Returns whether it was closed in order.
 pub(crate) fn serve(world: &GuestWorld, open: &OpenSession, inbox: LinkReader) -> bool {
     world.limit_memory(open.memory_bytes);
     let desk = EvaluatorState::new(inbox, open);
@@ -66,11 +68,11 @@ struct SessionEvaluator<'s, 'js> {
     hooks: EvaluatorHooks<'js>,
     tasks: BTreeMap<u64, EvaluatorTask<'js>>,
     n_lines: u64,
-    /// Warnings for whoever prints next: no task was open when they came up.
+    /// Warnings for the task that prints next: no task was open when they were created.
     warnings: RefCell<Vec<String>>,
 }
 
-/// What somebody waits for.
+/// A task that has not ended yet.
 struct EvaluatorTask<'js> {
     promise: Promise<'js>,
     is_command: bool,
@@ -165,7 +167,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         (options.strict, options.promise) = (false, true);
         options.filename = Some(PROGRAM_FILE_NAME.to_owned());
         match self.ctx.eval_with_options::<Promise<'js>, _>(script, options) {
-            // What runs and throws rejects its promise: this did not come so far.
+            // A text that starts to run reports errors through its promise: this one did not compile.
             Err(_) => self.end_at_once(eval.task, verdict::uncompiled(self.threw(false))),
             begun @ Ok(_) => self.follow(eval.task, begun, false),
         }
@@ -214,13 +216,13 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         }
     }
 
-    /// A task that never waited for anything is over.
+    /// Ends a task that never waited for anything.
     fn end_at_once(&mut self, task: u64, outcome: TaskOutcome<'static>) {
         self.finish_turn();
         self.end_task(task, outcome);
     }
 
-    /// Runs what the turn left to run, then says which tasks are over.
+    /// Runs the remaining microtasks of the turn, then reports which tasks have ended.
     fn finish_turn(&mut self) {
         while !self.desk.stopped.get() && self.ctx.execute_pending_job() {
             self.world.host.poll_now_and_then();
@@ -229,11 +231,11 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             return self.stop();
         }
         self.warn_of_rejections();
-        // To describe an error may run the guest.
+        // Describing an error may run guest code.
         if self.desk.stopped.get() {
             return self.stop();
         }
-        // Most turns end the only task there is.
+        // Most turns end the only open task.
         let settled: Vec<u64> = self
             .tasks
             .iter()
@@ -242,19 +244,19 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             .collect();
         for task in settled {
             let outcome = self.outcome(task);
-            // Showing a value may run the guest, who may then have to be stopped.
+            // Showing a value may run guest code, which may then have to be stopped.
             let outcome = if self.desk.stopped.get() { self.interrupted() } else { outcome };
             self.end_task(task, outcome);
         }
         self.end_the_stuck();
     }
 
-    /// An eval that waits while nothing is under way waits for ever.
+    /// Ends evals that wait while nothing is under way: they would wait for ever.
     fn end_the_stuck(&mut self) {
         let idle = self.desk.calls.borrow().is_empty() && self.desk.timers.borrow().is_empty();
         if idle && self.tasks.len() == 1 && self.tasks.values().all(|task| !task.is_command) {
             let task = *self.tasks.keys().next().expect("there is one");
-            // What was to settle it may have been lost for want of memory.
+            // The call that should settle it may have been lost for lack of memory.
             let outcome = match self.world.is_exhausted(self.open.memory_bytes) {
                 true => verdict::out_of_memory(self.open.memory_bytes),
                 false => verdict::failed(TaskFailureKind::Stuck, STUCK),
@@ -263,7 +265,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         }
     }
 
-    /// The task whose turn it was must stop, and nothing of it may run on.
+    /// Stops the current task and prevents it from running any further.
     fn stop(&mut self) {
         self.desk.stopped.set(false);
         let task = self.desk.current.get();
@@ -290,7 +292,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         }
     }
 
-    /// Prints the rejections that nobody has handled in this turn. The session goes on: a later eval may handle them.
+    /// Prints the rejections that this turn left unhandled. The session continues: a later eval may handle them.
     fn warn_of_rejections(&self) {
         let Some(rejections) = &self.world.rejections else { return };
         let is_awaited = |promise: &Value<'js>| {
@@ -348,10 +350,11 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
     }
 
     fn described(&self, thrown: Value<'js>, is_command: bool) -> TaskOutcome<'static> {
-        // Memory cannot be lent within a turn: an error that cannot be described for want of it says enough.
+        // Memory cannot be lent within a turn, and an error that cannot be described for lack of memory
+        // needs no description.
         self.world.host.described.borrow_mut().take();
         self.desk.claimed.borrow_mut().take();
-        // Null is what the engine throws when not even an error object could be allocated, and what a guest may throw.
+        // The engine throws null when not even an error object could be allocated; a guest may throw null, too.
         if thrown.is_null() && self.world.is_exhausted(self.open.memory_bytes) {
             return verdict::out_of_memory(self.open.memory_bytes);
         }
@@ -363,7 +366,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         let claimed = self.desk.claimed.borrow_mut().take().filter(|_| is_command);
         match (asked, said) {
             (Ok(()), Some(said)) => verdict::described(said, claimed, self.open.memory_bytes),
-            // The prelude catches whatever the guest does; only exhaustion stops it.
+            // The prelude catches everything that the guest throws; only exhaustion stops it.
             _ => verdict::out_of_memory(self.open.memory_bytes),
         }
     }
@@ -377,7 +380,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
             &outcome,
             TaskOutcome::Failed(TaskFailed { why: TaskFailureKind::Memory, .. })
         );
-        // What fills the memory may be held by a definition: then nothing works any more.
+        // A definition may hold what fills the memory: then no later eval can work.
         let fouled = is_exhausted && self.world.is_full(self.ctx, self.open.memory_bytes);
         self.say_ended(TaskEnd { task, outcome, fouled });
     }
@@ -390,7 +393,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
         if line.len() <= MESSAGE_BYTES_MAX {
             return outbox.send_with(|to| to.extend_from_slice(&line));
         }
-        // A longer message would break the link, and every definition would be lost with it.
+        // A longer message would break the link, and all definitions would be lost with it.
         let message = format!(
             "RangeError: the outcome has {} bytes as JSON; at most {MESSAGE_BYTES_MAX} fit a message",
             line.len()
@@ -486,7 +489,7 @@ impl<'s, 'js> SessionEvaluator<'s, 'js> {
     }
 }
 
-/// A failure with nothing but a word and a sentence.
+/// A failure that consists of a kind and a message only.
 fn plain(why: TaskFailureKind, message: impl Into<String>) -> TaskFailed<'static> {
     let message = message.into().into();
     TaskFailed { why, message, stack: None, kind: None, code: None, details: None }

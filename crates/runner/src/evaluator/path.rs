@@ -1,9 +1,10 @@
-//! Which names a text that ends at the cursor asks for: a path of names and the beginning of the last one.
+//! Finds which names the text before the cursor refers to: a path of names and the beginning of the last
+//! one.
 
-/// Longest end of a text that is looked at: nobody types a longer path.
+/// Longest suffix of a text that is searched: no typed path is longer.
 const LOOKED_AT_BYTES_MAX: usize = 1 << 10;
 
-/// The names before the last dot, and what stands after it. None where no path ends here.
+/// The names before the last dot, and the text after it. `None` if no path ends here.
 pub(super) fn path(code: &str) -> Option<(Vec<String>, String)> {
     let start = code.ceil_char_boundary(code.len().saturating_sub(LOOKED_AT_BYTES_MAX));
     let text = &code[start..];
@@ -13,7 +14,7 @@ pub(super) fn path(code: &str) -> Option<(Vec<String>, String)> {
     let mut names: Vec<String> =
         path.split('.').map(|name| name.trim_end_matches('?').trim().to_owned()).collect();
     let prefix = names.pop()?;
-    // `f().x` and `"text".x`: what comes before the first dot is no name.
+    // `f().x` and `"text".x`: the part before the first dot is no name.
     let is_broken =
         names.iter().any(|name| !is_name(name)) || (!names.is_empty() && is_open(before));
     let is_number = prefix.starts_with(|c: char| c.is_ascii_digit());
@@ -28,7 +29,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a value may end with this character, which then belongs to what is asked for.
+/// Whether a value may end with this character, which then belongs to the path.
 const fn is_open(before: Option<char>) -> bool {
     matches!(before, Some('"' | '\'' | '`'))
 }

@@ -1,4 +1,4 @@
-//! How a task ended, in the words of the link.
+//! Converts the end of a task into the wire types of the link.
 
 use super::plain;
 use crate::failure::{DescribedError, PositionShifts};
@@ -29,7 +29,7 @@ pub(super) fn out_of_memory(bytes: u64) -> EvalOutcome {
     )
 }
 
-/// What is printed of a rejection that nobody handled.
+/// The text that is printed for an unhandled rejection.
 pub(super) fn warning(outcome: &EvalOutcome) -> String {
     let TaskOutcome::Failed(TaskFailed { message, stack, .. }) = outcome else {
         return String::new();
@@ -49,7 +49,8 @@ pub(super) fn syntax(problems: &[SyntaxProblem]) -> EvalOutcome {
     failed(TaskFailureKind::Syntax, lines.join("\n"))
 }
 
-/// What the engine says of a text that only it cannot compile, in the words in which our own parser would have said it.
+/// Rewrites the engine's message about a text that only the engine rejects into the form of our own
+/// parser's messages.
 pub(super) fn uncompiled(outcome: EvalOutcome) -> EvalOutcome {
     let TaskOutcome::Failed(failed) = &outcome else { return outcome };
     let Some(message) = failed.message.strip_prefix("SyntaxError: ") else { return outcome };
@@ -57,14 +58,14 @@ pub(super) fn uncompiled(outcome: EvalOutcome) -> EvalOutcome {
     syntax(&[SyntaxProblem { message: message.to_owned(), line, column }])
 }
 
-/// The line and the column that the innermost frame of a stack names.
+/// The line and the column of a stack's innermost frame.
 fn first_place(stack: &str) -> Option<(usize, usize)> {
     let (_, place) = stack.lines().next()?.split_once(PROGRAM_FILE_NAME)?;
     let mut numbers = place.split(|c: char| !c.is_ascii_digit()).filter(|it| !it.is_empty());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// What needs no look by the prelude.
+/// Shows a small value without a call of the prelude.
 pub(super) fn small(value: &Value<'_>) -> Option<EvalOutcome> {
     let (type_name, json) = if let Some(number) = value.as_int() {
         ("number", number.to_string())
@@ -87,12 +88,12 @@ fn valued(type_name: String, json: String, chars: Option<u64>) -> EvalOutcome {
     TaskOutcome::Value(EvalValue { type_name: type_name.into(), json: json.into(), bytes })
 }
 
-/// What a command gave back.
+/// The result of a command.
 pub(super) fn output(json: String) -> EvalOutcome {
     TaskOutcome::Output(json.into())
 }
 
-/// An error that nobody caught, as `String(error)` says it.
+/// An uncaught error, as `String(error)` formats it.
 pub(super) fn described(
     said: DescribedError,
     claimed: Option<(String, String, String)>,

@@ -1,29 +1,31 @@
-//! What the blocks of a heap may add up to. The heap keeps to the limit itself, not the engine: it knows what was refused,
-//! and so whether a program that could not even make an error object has run out of memory.
+//! The limit of the sum of a heap's blocks. The heap enforces the limit itself instead of the engine: it
+//! knows which requests it refused, and so whether a program that could not even create an error object has
+//! run out of memory.
 
 use std::cell::Cell;
 
-/// How much memory a heap may take in earnest of a program with this limit, at most. Limits are meant as other hosts of
-/// QuickJS count them, whose values and pointers have half the size of ours: the same program takes up to 7/4 of that here.
+/// The largest real memory of a heap whose program has this limit. Limits are meant as other hosts of
+/// QuickJS count them, whose values and pointers are half the size of ours: the same program takes up to
+/// 7/4 of that here.
 pub const fn heap_bytes_max(memory_bytes: u64) -> u64 {
     memory_bytes.saturating_add(memory_bytes / 4 * 3)
 }
 
-/// Extra memory for saying what went wrong once the guest's own is used up.
+/// Extra memory for describing the error once the guest's own memory is used up.
 pub(crate) const RESERVE_BYTES: usize = 1 << 20;
 
-/// A request that is refused although it is so small says that there is hardly anything left: the engine takes small
+/// The refusal of a request as small as this means that hardly any memory is left: the engine takes small
 /// blocks in pieces of 4 KiB.
 const LITTLE_BYTES_MAX: usize = 8 << 10;
 
 /// The limit of one heap. Without one, everything is admitted.
 pub(crate) struct HeapLimit {
     bytes_max: Cell<usize>,
-    /// The largest block that is handed out at once; arrays that grow may become larger.
+    /// The largest block that is handed out in one piece; arrays that grow may become larger.
     block_bytes_max: Cell<usize>,
     refused_bytes_min: Cell<usize>,
     is_lent: Cell<bool>,
-    /// The most that was in use since the limit was set.
+    /// The peak use since the limit was set.
     most_bytes: Cell<usize>,
 }
 
@@ -40,7 +42,7 @@ impl Default for HeapLimit {
 }
 
 impl HeapLimit {
-    /// From now on the blocks are those of a program with this limit.
+    /// Sets the limit for a program with this much memory.
     pub(crate) fn set(&self, memory_bytes: u64) {
         self.bytes_max.set(size(heap_bytes_max(memory_bytes)));
         self.block_bytes_max.set(size(memory_bytes));
@@ -49,19 +51,19 @@ impl HeapLimit {
         self.forget_refusals();
     }
 
-    /// Admits a little more, once.
+    /// Admits a little more memory, once.
     pub(crate) fn lend(&self) {
         if !self.is_lent.replace(true) {
             self.bytes_max.set(self.bytes_max.get().saturating_add(RESERVE_BYTES));
         }
     }
 
-    /// Whether a little was refused.
+    /// Whether a small request was refused.
     pub(crate) fn has_refused_little(&self) -> bool {
         self.refused_bytes_min.get() <= LITTLE_BYTES_MAX
     }
 
-    /// Whether so many bytes were in use at some time since the limit was set.
+    /// Whether this many bytes were in use at some time since the limit was set.
     pub(crate) fn has_reached(&self, bytes: u64) -> bool {
         self.most_bytes.get() as u64 >= bytes
     }
@@ -70,12 +72,12 @@ impl HeapLimit {
         self.refused_bytes_min.set(usize::MAX);
     }
 
-    /// Notes that a request cannot be fulfilled.
+    /// Records that a request cannot be fulfilled.
     pub(super) fn refuse(&self, bytes: usize) {
         self.refused_bytes_min.set(self.refused_bytes_min.get().min(bytes));
     }
 
-    /// Whether a block of `old` of the `used` bytes may become one of `new` bytes.
+    /// Whether a block may grow from `old` to `new` bytes while `used` bytes are in use.
     pub(super) fn admits(&self, used: usize, old: usize, new: usize) -> bool {
         let bytes = (used - old).saturating_add(new);
         let is_admitted = new <= old || bytes <= self.bytes_max.get();
@@ -87,7 +89,7 @@ impl HeapLimit {
         is_admitted
     }
 
-    /// Whether a block may be as long as this from the beginning.
+    /// Whether a new block may be this long.
     pub(super) fn admits_block(&self, bytes: usize) -> bool {
         let is_admitted = bytes <= self.block_bytes_max.get();
         if !is_admitted {

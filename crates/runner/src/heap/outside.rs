@@ -1,12 +1,12 @@
-//! Blocks from the system, for what the region of a heap does not hold. They are in a list, so that all of them can be given
-//! back at once, and counted.
+//! Blocks from the system, for what does not fit into a heap's region. They form a list, so that they can
+//! be counted, and freed together.
 
 use super::sizes::{ALIGN, WORD_BYTES};
 use std::alloc::{GlobalAlloc as _, Layout, System};
 use std::ptr::{self, NonNull};
 
-/// Stands before every block of a heap: how many bytes its owner may use, which is even; one more for a block from the
-/// system.
+/// Precedes every block of a heap: the number of bytes that its owner may use, which is even; plus one for
+/// a block from the system.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct BlockWord(usize);
@@ -14,7 +14,7 @@ pub(super) struct BlockWord(usize);
 impl BlockWord {
     const OUTSIDE: usize = 1;
 
-    /// Of a block within the region.
+    /// The word of a block within the region.
     pub(super) const fn within(usable_bytes: usize) -> Self {
         Self(usable_bytes)
     }
@@ -28,7 +28,7 @@ impl BlockWord {
     }
 }
 
-/// Stands before every block from the system.
+/// Precedes every block from the system.
 #[repr(C, align(16))]
 struct BlockHeader {
     /// Neighbours in the list of such blocks. Null at the ends.
@@ -41,11 +41,11 @@ const HEADER_BYTES: usize = size_of::<BlockHeader>();
 const _: () = assert!(size_of::<BlockWord>() == WORD_BYTES);
 const _: () = assert!(std::mem::offset_of!(BlockHeader, word) == HEADER_BYTES - WORD_BYTES);
 
-/// The list, and what it adds up to. A copy of an empty one is another; nobody copies others.
+/// The list and its total size. A copy of an empty list is a separate list; others are not copied.
 #[derive(Clone)]
 pub(super) struct SystemBlocks {
     first: *mut BlockHeader,
-    /// What they take together.
+    /// Their total size.
     bytes: usize,
 }
 
@@ -58,7 +58,7 @@ impl SystemBlocks {
         self.first.is_null()
     }
 
-    /// What they take together.
+    /// Their total size.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -66,7 +66,7 @@ impl SystemBlocks {
     /// A zeroed block; null if there is no memory for it.
     pub(super) fn take(&mut self, bytes: usize) -> *mut u8 {
         let Some(size) = rounded(bytes) else { return ptr::null_mut() };
-        // SAFETY: the layout has a size; what is written lies within it, and is in no list yet.
+        // SAFETY: the layout has a size; the writes are within it, and the block is in no list yet.
         unsafe {
             let header = System.alloc_zeroed(layout(size)).cast::<BlockHeader>();
             if header.is_null() {
@@ -84,23 +84,23 @@ impl SystemBlocks {
         }
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     ///
     /// # Safety
-    /// The block is from this list, and nobody uses it any more.
+    /// The block is from this list, and is not used any more.
     pub(super) unsafe fn give_back(&mut self, block: *mut u8) {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe { self.free(header_of(block)) };
     }
 
-    /// A block of another size with what that one held, which is gone then; null, and it stays, if there is no memory. The
-    /// system may move a large one without copying it.
+    /// Returns a block of another size with the content of the old one, which is freed; null, and the old
+    /// one stays, if there is no memory. The system may move a large one without copying it.
     ///
     /// # Safety
     /// The block is from this list.
     pub(super) unsafe fn resize(&mut self, block: *mut u8, new_size: usize) -> *mut u8 {
         let Some(size) = rounded(new_size) else { return ptr::null_mut() };
-        // SAFETY: as the caller says; the new size fits a layout.
+        // SAFETY: as the caller guarantees; the new size fits a layout.
         unsafe {
             let header = header_of(block);
             self.delist(header);
@@ -117,34 +117,34 @@ impl SystemBlocks {
         }
     }
 
-    /// Gives all of them back, and knows of none.
+    /// Frees all blocks and empties the list.
     ///
     /// # Safety
-    /// Nobody uses them any more.
+    /// The blocks are not used any more.
     pub(super) unsafe fn clear(&mut self) {
         while let Some(header) = NonNull::new(self.first) {
-            // SAFETY: as the caller says; the list holds living blocks, each once.
+            // SAFETY: as the caller guarantees; the list holds living blocks, each once.
             unsafe { self.free(header.as_ptr()) };
         }
         *self = Self::new();
     }
 
     /// # Safety
-    /// The block is in the list, and nobody uses it any more.
+    /// The block is in the list, and is not used any more.
     unsafe fn free(&mut self, header: *mut BlockHeader) {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe {
             self.delist(header);
             System.dealloc(header.cast(), layout((*header).word.usable_bytes()));
         }
     }
 
-    /// Makes a block the first of the list.
+    /// Inserts a block at the front of the list.
     ///
     /// # Safety
     /// The block is from the system and in no list.
     unsafe fn enlist(&mut self, header: *mut BlockHeader) {
-        // SAFETY: as the caller says; the list holds living blocks.
+        // SAFETY: as the caller guarantees; the list holds living blocks.
         unsafe {
             (*header).previous = ptr::null_mut();
             (*header).next = self.first;
@@ -176,7 +176,7 @@ impl SystemBlocks {
     }
 }
 
-/// What is asked of the system for so many bytes; `None` if nobody has so many.
+/// The layout of a system block with this many bytes; `None` if it would be too large.
 fn rounded(bytes: usize) -> Option<usize> {
     let size = bytes.checked_next_multiple_of(ALIGN)?;
     (size <= isize::MAX as usize / 2).then_some(size)
@@ -189,6 +189,6 @@ fn layout(size: usize) -> Layout {
 /// # Safety
 /// `block` is from the system.
 unsafe fn header_of(block: *mut u8) -> *mut BlockHeader {
-    // SAFETY: every such block has a header before it.
+    // SAFETY: every such block is preceded by a header.
     unsafe { block.cast::<BlockHeader>().sub(1) }
 }

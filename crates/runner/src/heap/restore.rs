@@ -1,10 +1,10 @@
-//! Copies memory back to how it once was, as far as it differs: a page that is written to for the first time is a trap and a
-//! copy, and most programs write to few.
+//! Restores memory to an earlier content and writes only what differs: the first write to a page costs a
+//! trap and a copy, and most programs write to few pages.
 
-/// What is copied in one piece.
+/// The unit of comparison and copying.
 const PIECE_BYTES: usize = 512;
 
-/// Makes `now` equal to `was`, which is as long.
+/// Makes `now` equal to `was`, which has the same length.
 pub(super) fn restore(now: &mut [u8], was: &[u8]) {
     for (now, was) in now.chunks_mut(PIECE_BYTES).zip(was.chunks(PIECE_BYTES)) {
         if now != was {

@@ -1,22 +1,23 @@
-//! How long blocks of a heap are, and where those that were given back are looked for. Pure.
+//! The sizes of a heap's blocks, and the free list for each size. Pure.
 
-/// What every block is aligned to.
+/// The alignment of every block.
 pub(super) const ALIGN: usize = 16;
-/// What stands before every block. Worlds consist of thousands of small blocks, and every page of them costs each runner
-/// time: what is not needed for all is kept elsewhere.
+/// The word before every block. Worlds consist of thousands of small blocks, and every page of them costs
+/// each runner time: data that not all blocks need is stored elsewhere.
 pub(super) const WORD_BYTES: usize = size_of::<usize>();
 
-/// Larger ones, with their words, come from the system.
+/// Larger blocks, including their words, come from the system.
 pub(super) const BLOCK_BYTES_MAX: usize = 64 << 10;
-/// Blocks up to this are kept by their exact size, larger ones in [`N_STEPS`] sizes for each doubling.
+/// Blocks up to this size have a free list per exact size, larger ones in [`N_STEPS`] sizes for each
+/// doubling.
 const EXACT_BYTES_MAX: usize = 1 << 10;
 const N_STEPS: usize = 8;
 const N_EXACT: usize = EXACT_BYTES_MAX / ALIGN + 1;
 pub(super) const N_SIZES: usize =
     N_EXACT + (BLOCK_BYTES_MAX / EXACT_BYTES_MAX).ilog2() as usize * N_STEPS;
 
-/// How long a block that holds so much is, with its word, and where it is kept when it is free; `None` if the region
-/// holds no such blocks.
+/// The length of a block that holds this many bytes, including its word, and the index of its free list;
+/// `None` if the region holds no such blocks.
 pub(super) const fn fitting(bytes: usize) -> Option<(usize, usize)> {
     if bytes > BLOCK_BYTES_MAX - WORD_BYTES {
         return None;

@@ -1,4 +1,4 @@
-//! What the prelude asks about errors.
+//! The functions with which the prelude describes errors.
 
 use super::{NamedError, ProgramSource};
 use crate::host::GuestHost;
@@ -6,7 +6,7 @@ use rquickjs::Object;
 use rquickjs::prelude::Func;
 use std::rc::Rc;
 
-/// Adds to the host's functions what the prelude's errors are made with.
+/// Adds the functions from which the prelude's errors are made.
 pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<GuestHost>) -> rquickjs::Result<()> {
     let it = Rc::clone(host);
     functions.set(
@@ -28,7 +28,7 @@ pub(crate) fn add_to<'js>(functions: &Object<'js>, host: &Rc<GuestHost>) -> rqui
     )
 }
 
-/// A session's texts share one file name: there, only words are changed.
+/// A session's texts share one file name: for them, only the wording changes.
 fn named_function(host: &GuestHost, name: &str, message: &str, stack: &str) -> NamedError {
     match &*host.program.borrow() {
         Some(program) => program.name_error(name, message, stack),

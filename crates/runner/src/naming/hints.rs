@@ -1,6 +1,6 @@
-//! What to use instead of what Node and browsers have and this world has not.
+//! Hints for features that Node and browsers have and this world has not.
 
-/// What is said after `x is not defined`, for names that people and models expect.
+/// The hint after `x is not defined`, for names that people and models expect.
 pub(super) fn global(class: &str, message: &str, outside: &str) -> Option<String> {
     if class != "ReferenceError" {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn global(class: &str, message: &str, outside: &str) -> Option<String
     })
 }
 
-/// What is said of the import of a module.
+/// The message about the import of a module.
 pub(crate) fn module(specifier: &str, outside: &str) -> String {
     let outside = reached(outside);
     let name = specifier.strip_prefix("node:").unwrap_or(specifier);

@@ -1,4 +1,4 @@
-//! Which callees are functions for sure, where the place of an error fits several calls.
+//! Knows which callees are certainly functions, for an error whose position fits several calls.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is not asked for"
@@ -115,7 +115,7 @@ const METHODS: &[&str] = &[
     "toLowerCase",
 ];
 
-/// What a name of the program is for sure.
+/// What a name of the program certainly refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NameKind {
     Function,
@@ -125,7 +125,7 @@ enum NameKind {
     Unsure,
 }
 
-/// The names of a program by what they are.
+/// The names of a program by what they refer to.
 pub(super) struct KnownFunctions<'a> {
     names: HashMap<&'a str, NameKind>,
 }
@@ -137,7 +137,8 @@ impl<'a> KnownFunctions<'a> {
         known
     }
 
-    /// Whether a callee, such as `console.log is not a function` denies, is a function all the same.
+    /// Whether a callee that an error such as `console.log is not a function` names is certainly a
+    /// function.
     pub(super) fn has(&self, denied: &str) -> bool {
         let Some(callee) = denied.strip_suffix(" is not a function") else { return false };
         let (object, method) = callee.split_once('.').unwrap_or((callee, ""));

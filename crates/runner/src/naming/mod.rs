@@ -1,5 +1,6 @@
-//! The text of an uncaught error, as Node words it. The engine says `not a function`; what is not a function is found in
-//! the program, at the place that the error's stack names. Pure: the same program and error give the same text.
+//! The message of an uncaught error, in Node's wording. The engine reports only `not a function`; the
+//! expression that is not a function is found in the program, at the position that the error's stack names.
+//! Pure: the same program and error give the same text.
 
 mod functions;
 mod hints;
@@ -23,28 +24,29 @@ use phrases::RewordedMessage;
 use stack::{StackTop, UserFrame};
 use std::cell::OnceCell;
 
-/// The first version of the guest's globals in which errors are named: journals of older ones keep the engine's words.
+/// The first version of the guest's globals in which errors name expressions: journals of older ones
+/// contain the engine's wording.
 pub(crate) const PRELUDE_VERSION_MIN: u32 = 2;
 
-/// Largest program that is read again to name an expression in it.
+/// Largest program that is parsed again to name an expression in it.
 const NAMED_TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// A program that runs, and where its text lies in the text that the engine compiled.
+/// A program that runs, and the position of its text in the text that the engine compiled.
 #[derive(Debug)]
 pub(crate) struct ProgramSource {
-    /// `None` where it is not known which of several texts a place means.
+    /// `None` if a position may refer to any of several texts.
     text: Option<String>,
-    /// Bytes of the compiled text's first line that stand before the program.
+    /// Bytes of the compiled text's first line before the program.
     opening_bytes: usize,
-    /// What was put into the program to count its loops.
+    /// What was inserted into the program to count its loops.
     marks: Vec<InsertionMark>,
-    /// Where the `return` was put in that gives back the last expression, if one was.
+    /// Where the `return` of the last expression was inserted, if one was.
     inserted_return: OnceCell<Option<usize>>,
-    /// How the program's tools are reached, for hints.
+    /// How the program refers to its tools, for hints.
     outside: String,
 }
 
-/// What is said of one error.
+/// The message of one error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedError {
     pub(crate) message: String,
@@ -63,7 +65,7 @@ impl ProgramSource {
         Self { text, opening_bytes, marks, inserted_return: OnceCell::new(), outside }
     }
 
-    /// Of a program without a text: messages get other words, places stay the engine's.
+    /// A program without a text: messages are reworded, positions stay the engine's.
     pub(crate) fn unknown_names() -> Self {
         let outside = "tools.*".to_owned();
         Self {
@@ -75,7 +77,7 @@ impl ProgramSource {
         }
     }
 
-    /// The text, if it is not too long to be read again.
+    /// The text, if it is not too long to be parsed again.
     fn readable(&self) -> Option<&str> {
         self.text.as_deref().filter(|text| text.len() <= NAMED_TEXT_BYTES_MAX)
     }
@@ -91,7 +93,7 @@ impl ProgramSource {
         NamedError { message, frames: self.frames(stack, &top, place) }
     }
 
-    /// The text for a phrase, and the byte of the program at which it went wrong.
+    /// The text for a phrase, and the byte of the program at which the error occurred.
     fn carry_out(
         &self,
         phrase: RewordedMessage<'_>,
@@ -130,7 +132,7 @@ impl ProgramSource {
         if is_unclear { vec![] } else { found }
     }
 
-    /// Whether an error has the place of its class: then there is nothing to look for.
+    /// Whether an error has the position of its class: then there is no operation to find.
     fn is_at_class(&self, top: &StackTop<'_>) -> bool {
         let at = top.user.and_then(|frame| self.engine_place(frame).offset);
         let text = self.text.as_deref().unwrap_or_default();
@@ -139,7 +141,7 @@ impl ProgramSource {
         word.ends_with("Error")
     }
 
-    /// `import("fs")` is refused without a stack: its place is that of the only such expression.
+    /// `import("fs")` is refused without a stack: its position is that of the only such expression.
     fn name_import(&self, specifier: &str) -> (Option<String>, Option<usize>) {
         let text = format!(
             "import(\"{specifier}\") is not available: {}",
@@ -153,7 +155,7 @@ impl ProgramSource {
         (Some(text), place)
     }
 
-    /// The engine notes no place but the end of the program.
+    /// The engine records no position but the end of the program.
     fn name_redeclared(&self) -> (Option<String>, Option<usize>) {
         let allocator = Allocator::default();
         let program = self.readable().and_then(|text| prepare::parse_prepared(&allocator, text));
@@ -169,12 +171,13 @@ impl ProgramSource {
         EnginePlace { margin, offset: self.offset(frame.line, column) }
     }
 
-    /// The byte of the program at a place of the compiled text, without its marks; `None` before the program.
+    /// The byte of the program for a position in the compiled text, without its marks; `None` before the
+    /// program.
     fn offset(&self, line: usize, column: usize) -> Option<usize> {
         let text = self.text.as_deref()?;
         let at = if line == 1 {
-            // On the first line the engine counts columns from 1 for names, and from 0 for other tokens: what it calls
-            // their place is the byte before, which is never a part of a name.
+            // On the first line the engine counts columns from 1 for names, and from 0 for other tokens:
+            // the column that it reports is the byte before, which is never a part of a name.
             let after = (column + 1).checked_sub(self.opening_bytes + 1)?;
             let is_name = after > 0
                 && text.as_bytes().get(after - 1).is_some_and(|byte| operations::is_word(*byte));
@@ -192,7 +195,7 @@ impl ProgramSource {
         Some((start, text[start..].find('\n').map_or(text.len(), |length| start + length)))
     }
 
-    /// Line and column as the user counts them, in characters and without what was put in.
+    /// Line and column as the user counts them, in characters and without insertions.
     fn users_place(&self, at: usize) -> (usize, usize) {
         let text = self.text.as_deref().unwrap_or_default();
         let at = text.floor_char_boundary(at);
@@ -219,7 +222,7 @@ impl ProgramSource {
         })
     }
 
-    /// `place` is where the innermost frame really is, if the program's text says so.
+    /// `place` is the actual position of the innermost frame, if the program's text shows it.
     fn frames(&self, stack: &str, top: &StackTop<'_>, place: Option<usize>) -> String {
         let mut shown = String::new();
         let mut place = place;
@@ -237,7 +240,7 @@ impl ProgramSource {
             let (line, column) = match at {
                 Some(at) => self.users_place(at),
                 None if self.text.is_none() => (frame.line, frame.column),
-                // What stands before the program is its own beginning.
+                // A position before the program is the program's beginning.
                 None => (frame.line, 1),
             };
             let line = stack::written(frame.function, line, column);

@@ -1,9 +1,10 @@
-//! Which operation of a program an error's place means.
+//! Finds which operation of a program an error's position refers to.
 //!
-//! The engine does not place each operation. It notes a place when it compiles a name that is read, a call, the operand
-//! of `new` and of `throw`, the right side of an operator and the beginning of an expression that is a statement; an error's
-//! place is the last one that was noted before the operation that failed. [`OperationSearch`] walks a program in the order in which
-//! the engine compiles it, notes the same places, and finds the operations that follow a given one.
+//! The engine does not record the position of each operation. It records a position when it compiles a name
+//! that is read, a call, the operand of `new` and of `throw`, the right side of an operator and the
+//! beginning of an expression statement; an error's position is the last one that was recorded before the
+//! operation that failed. [`OperationSearch`] walks a program in the order in which the engine compiles it,
+//! records the same positions, and finds the operations that follow a given one.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is not asked for"
@@ -19,28 +20,29 @@ use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::GetSpan as _;
 
-/// Most expressions that are named where the error's place fits several.
+/// Most expressions that are named if the error's position fits several.
 const ALTERNATIVES_MAX: usize = 3;
 
 /// The operation that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedOperation<'m> {
-    /// A call, also with `new`, of what cannot be called.
+    /// A call, also with `new`, of a value that cannot be called.
     Call,
-    /// The call of a function of the language, with an argument that should be a function.
+    /// A call of a built-in function with an argument that should be a function.
     Callback {
         native: &'m str,
     },
-    /// A loop, a spread or a pattern over what is no list. `value` is what it is, if that is known.
+    /// A loop, a spread or a pattern over a value that is not iterable. `value` is its kind, if that is
+    /// known.
     Iterate {
         value: Option<&'m str>,
     },
-    /// The same, done by a function of the language with its argument.
+    /// The same, by a built-in function with its argument.
     IteratedArgument {
         native: &'m str,
         value: Option<&'m str>,
     },
-    /// A pattern for null or undefined.
+    /// Destructuring null or undefined.
     Destructure,
     Read {
         property: &'m str,
@@ -62,7 +64,7 @@ pub(super) enum WantedOperation<'m> {
     In,
     InstanceOf,
     ClassHeritage,
-    /// `new Error(…)`, whose place is that of the last name among its arguments.
+    /// `new Error(…)`, whose position is that of the last name among its arguments.
     NewError {
         class: &'m str,
     },
@@ -73,7 +75,8 @@ impl WantedOperation<'_> {
         matches!(self, Self::Call)
     }
 
-    /// Most operations that may have the place for anything to be said, where the error may be that of each of them.
+    /// Most operations that may share the position for a message to be given, if the error may be that of
+    /// each of them.
     pub(super) const fn names_max(&self) -> Option<usize> {
         match self {
             Self::Call | Self::Destructure => Some(ALTERNATIVES_MAX),
@@ -94,19 +97,20 @@ impl WantedOperation<'_> {
     }
 }
 
-/// A place as the engine names it, without what was put into the program.
+/// A position as the engine reports it, without insertions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EnginePlace {
-    /// The bytes of its line where the column is 1, which is also that of functions in which nothing is noted.
+    /// The bytes of its line where the column is 1, which is also that of functions in which no position is
+    /// recorded.
     pub(super) margin: Option<(usize, usize)>,
     /// The byte of the program; `None` before its text.
     pub(super) offset: Option<usize>,
 }
 
-/// An operation at the place.
+/// An operation at the position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FoundOperation {
-    /// Its name, or what is said of it.
+    /// Its name, or its description.
     pub(super) text: String,
     /// The byte of the program where it begins.
     pub(super) at: usize,
@@ -116,7 +120,7 @@ pub(super) struct FoundOperation {
 struct WalkedFunction {
     /// Where it begins; `None` for the program itself.
     start: Option<u32>,
-    /// The last place that was noted in it.
+    /// The last position that was recorded in it.
     noted: Option<u32>,
 }
 
@@ -129,7 +133,7 @@ pub(super) struct OperationSearch<'s, 'w> {
 }
 
 impl<'s, 'w> OperationSearch<'s, 'w> {
-    /// The operations that fail at `place`, in the order in which they are done.
+    /// The operations that can fail at `place`, in the order in which they run.
     pub(super) fn run(
         source: &'s str,
         program: &Program<'_>,
@@ -147,12 +151,12 @@ impl<'s, 'w> OperationSearch<'s, 'w> {
         body.noted = Some(at);
     }
 
-    /// Notes the place of the token that begins at a byte.
+    /// Records the position of the token that begins at a byte.
     fn note_token(&mut self, at: u32) {
         self.record_operation(mark_at(self.source, at));
     }
 
-    /// Whether an operation that is done now has the place.
+    /// Whether an operation that runs now has the position.
     fn is_here(&self) -> bool {
         let body = self.bodies.last().expect("the program's own body is never left");
         let EnginePlace { margin, offset } = self.place;
@@ -230,7 +234,7 @@ impl<'s, 'w> OperationSearch<'s, 'w> {
         }
     }
 
-    /// A pattern takes apart what `value` names. `is` is what it is, where the text shows that.
+    /// A pattern destructures what `value` names. `is` is its kind, if the text shows that.
     fn taken_apart(&mut self, at: u32, pattern: PatternKind<'_>, value: &str, is: Option<&str>) {
         if !self.is_here() {
             return;
@@ -286,14 +290,15 @@ impl<'s, 'w> OperationSearch<'s, 'w> {
         self.add(at, text);
     }
 
-    /// The property that a target names, if it is one: `Some(None)` where only the running program knows.
+    /// The property that an assignment target names, if it is one: `Some(None)` if the name is only known
+    /// at run time.
     fn property_of(&self, target: &SimpleAssignmentTarget<'_>) -> Option<Option<String>> {
         let member = target.as_member_expression()?;
         Some(member.static_property_name().map(|name| name.to_string()))
     }
 }
 
-/// What a pattern is.
+/// The kind of a pattern.
 #[derive(Clone, Copy)]
 enum PatternKind<'p> {
     List,
@@ -301,7 +306,7 @@ enum PatternKind<'p> {
     Object(Option<&'p str>),
 }
 
-/// The text and the kind of value that stands for itself.
+/// The text and the kind of a literal value.
 fn literal_kind(value: &Expression<'_>) -> Option<&'static str> {
     match value {
         Expression::NullLiteral(_) => Some("null"),
@@ -314,7 +319,7 @@ fn is_named(target: &SimpleAssignmentTarget<'_>, name: &str) -> bool {
     matches!(target, SimpleAssignmentTarget::AssignmentTargetIdentifier(it) if it.name == name)
 }
 
-/// `new TypeError("not a function")` says what it says.
+/// `new TypeError("not a function")` has exactly this message.
 fn makes_an_error(callee: &Expression<'_>) -> bool {
     last_name(callee).is_some_and(|name| name.ends_with("Error"))
 }

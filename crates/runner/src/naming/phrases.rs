@@ -1,9 +1,9 @@
-//! What the engine says, and what Node says of the same: some texts need the program, others only other words.
+//! Maps the engine's messages to Node's: some need the program, others only another wording.
 
 use super::operations::WantedOperation;
 use super::stack::StackTop;
 
-/// What becomes of a message.
+/// How a message is rewritten.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RewordedMessage<'m> {
     /// This text.
@@ -12,11 +12,11 @@ pub(super) enum RewordedMessage<'m> {
     Import(&'m str),
     /// The text for a name that is declared twice.
     Redeclaration,
-    /// What [`sentence`] makes of the operation that failed.
+    /// [`sentence`] describes the operation that failed.
     Operation(WantedOperation<'m>),
 }
 
-/// `None` where the engine's own words are as good.
+/// `None` if the engine's own wording is as good.
 pub(super) fn phrase<'m>(
     name: &'m str,
     message: &'m str,
@@ -32,7 +32,7 @@ pub(super) fn phrase<'m>(
     .or_else(|| new_error(name, top))
 }
 
-/// An error that the program made: only its place is looked for.
+/// An error that the program constructed: only its position is wanted.
 fn new_error<'m>(name: &'m str, top: &StackTop<'m>) -> Option<RewordedMessage<'m>> {
     let is_one = top.native.is_none() && top.user.is_some() && name.ends_with("Error");
     is_one.then_some(RewordedMessage::Operation(WantedOperation::NewError { class: name }))
@@ -159,7 +159,8 @@ fn between<'m>(text: &'m str, before: &str, after: &str) -> Option<&'m str> {
     text.strip_prefix(before)?.strip_suffix(after)
 }
 
-/// The text for an operation that failed. `found` are its names in the program; `None` where they are needed.
+/// The text for an operation that failed. `found` are its names in the program; `None` if they are needed
+/// and missing.
 pub(super) fn sentence(wanted: &WantedOperation<'_>, found: &[&str]) -> Option<String> {
     let first = found.first().copied();
     Some(match wanted {
@@ -189,11 +190,11 @@ pub(super) fn sentence(wanted: &WantedOperation<'_>, found: &[&str]) -> Option<S
     })
 }
 
-/// Where several patterns fit, all of them: `property 'a' of 'o' or property 'b' of 'o.a'`.
+/// If several patterns fit, all of them: `property 'a' of 'o' or property 'b' of 'o.a'`.
 fn destructured(found: &[&str]) -> Option<String> {
     let (first, rest) = found.split_first()?;
     let (before, after) = first.split_once(" as it is ")?;
-    // What is written as null is what went wrong.
+    // A literal null is certainly the cause.
     if after == "null." || after == "undefined." {
         return Some((*first).to_owned());
     }
@@ -206,7 +207,7 @@ fn destructured(found: &[&str]) -> Option<String> {
     Some(format!("{text} as it is {after}"))
 }
 
-/// `a.b is not a function`; where several fit, `a.b or c.d is not a function`.
+/// `a.b is not a function`; if several fit, `a.b or c.d is not a function`.
 fn joined(found: &[&str]) -> Option<String> {
     const ENDINGS: [&str; 2] = [" is not a function", " is not a constructor"];
     let ending = ENDINGS.into_iter().find(|ending| found.iter().all(|it| it.ends_with(ending)));

@@ -1,4 +1,5 @@
-//! The name that a program declares twice where it may not, which the engine reports without name and place.
+//! Finds the name that a program illegally declares twice, which the engine reports without name and
+//! position.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here declares nothing"
@@ -9,8 +10,8 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_syntax::scope::ScopeFlags;
 use std::collections::HashMap;
 
-/// The first name that is declared again, and where. Only what is declared directly in one block, and a function's
-/// parameters, is compared: a `var` in an inner block is not found.
+/// The first name that is declared again, and where. Only the declarations directly in one block, and a
+/// function's parameters, are compared: a `var` in an inner block is not found.
 pub(super) fn redeclared(program: &Program<'_>) -> Option<(String, usize)> {
     let mut search = RedeclarationFinder { first: None };
     search.visit_program(program);
@@ -21,7 +22,7 @@ struct RedeclarationFinder {
     first: Option<(String, u32)>,
 }
 
-/// Whether a name is of `let`, `const` or `class`: such a name is the only one in its block.
+/// Maps names to whether they belong to `let`, `const` or `class`: such a name must be unique in its block.
 type DeclaredNames = HashMap<String, bool>;
 
 impl RedeclarationFinder {

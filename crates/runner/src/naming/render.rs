@@ -7,10 +7,10 @@
 use oxc_ast::ast::*;
 use oxc_span::GetSpan as _;
 
-/// Longest name of an expression: beyond, it says less than its place does.
+/// Longest name of an expression: a longer one is less helpful than its position.
 const NAME_BYTES_MAX: usize = 120;
 
-/// Longest piece of the program that stands for itself.
+/// Longest piece of the program that is quoted as it is.
 const SNIPPET_BYTES_MAX: usize = 40;
 
 const UNNAMED: &str = "(intermediate value)";
@@ -27,7 +27,7 @@ struct ExpressionName<'s> {
 }
 
 impl ExpressionName<'_> {
-    /// Whether there was room.
+    /// Appends the text; returns whether it fits.
     fn put(&mut self, text: &str) -> bool {
         self.text.push_str(text);
         self.text.len() <= NAME_BYTES_MAX

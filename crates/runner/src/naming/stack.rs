@@ -5,20 +5,20 @@ use crate::session::PROGRAM_FILE_NAME;
 /// Longest stack that is passed on.
 pub(super) const STACK_BYTES_MAX: usize = 64 << 10;
 
-/// A frame of the program's, in the places of the text that the engine compiled.
+/// A frame of the program, with positions in the text that the engine compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UserFrame<'s> {
-    /// The name of the function; `None` where the engine names none.
+    /// The name of the function; `None` if the engine names none.
     pub(super) function: Option<&'s str>,
     pub(super) line: usize,
     /// In bytes, from 1.
     pub(super) column: usize,
 }
 
-/// Where an error was made.
+/// Where an error was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct StackTop<'s> {
-    /// The function of the language that made it; `None` where the program's own code did.
+    /// The built-in function that created it; `None` if the program's own code did.
     pub(super) native: Option<&'s str>,
     /// The innermost frame of the program; `None` if a frame of ours is further in.
     pub(super) user: Option<UserFrame<'s>>,
@@ -47,7 +47,7 @@ pub(super) fn user_frames(stack: &str) -> impl Iterator<Item = UserFrame<'_>> {
     stack.lines().filter_map(read)
 }
 
-/// A frame as it is shown.
+/// A frame in the form that is shown.
 pub(super) fn written(function: Option<&str>, line: usize, column: usize) -> String {
     match function {
         Some(function) => format!("    at {function} ({PROGRAM_FILE_NAME}:{line}:{column})"),

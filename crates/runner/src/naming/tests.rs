@@ -10,7 +10,7 @@ fn source(text: &str) -> ProgramSource {
     ProgramSource::new(text, OPENING.len(), vec![], "tools.*")
 }
 
-/// What is said of `message` at a place of the second line of a program.
+/// The rewritten form of `message` at a column of the second line of a program.
 fn named(text: &str, message: &str, column: usize) -> String {
     let stack = format!("    at <anonymous> (program.js:2:{column})\n");
     source(&format!("\n{text}")).name_error("TypeError", message, &stack).message
@@ -23,7 +23,7 @@ fn places_are_those_that_the_engine_notes() {
     assert_eq!(not_a_function("a.b(\"x y\")(1)", 3), "a.b or a.b(...) is not a function");
     assert_eq!(not_a_function("a.b(/* c */ 1)", 13), "a.b is not a function");
     assert_eq!(not_a_function("a /* x y */ (1)", 13), "a is not a function");
-    // Where nothing that can be called has the place, nothing is claimed.
+    // If no callable expression has the position, none is named.
     assert_eq!(not_a_function("a.b(c)", 1), "not a function");
     assert_eq!(not_a_function("a.b(c)", 999), "not a function");
     assert_eq!(not_a_function("`x y`(1)", 1), "not a function");
@@ -69,7 +69,7 @@ fn columns_are_characters_and_know_nothing_of_what_was_put_in() {
 
 #[test]
 fn a_text_without_blanks_is_searched_in_one_pass() {
-    // Looking back to the beginning for every token would take minutes.
+    // Searching back to the beginning for every token would take minutes.
     for piece in ["1+1,", "()=>{},", "''(0),"] {
         let text = piece.repeat(30_000) + "1";
         assert!(named(&text, "not a function", 100_000).ends_with("not a function"), "{piece}");

@@ -5,20 +5,21 @@ use protocols::execbox::ProviderNames;
 use protocols::execbox::wire::{Execute, WireText};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Most log lines that are kept, whatever the host allows: empty ones cost memory too.
+/// Most log lines that are collected, even if the host allows more: empty ones use memory too.
 const LOG_LINES_MAX: u64 = 1 << 16;
 
-/// Most UTF-16 units of log text that are kept, whatever the host allows: they go into one message with the result.
+/// Most UTF-16 units of log text that are collected, even if the host allows more: they go into one message
+/// with the result.
 const LOG_CHARS_MAX: u64 = 1 << 20;
 
-/// Longest time a program may ask for.
+/// Longest time limit that a host may set.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What a host says besides the program.
+/// What a host sends besides the program.
 pub(crate) struct HostedOrder {
     /// Namespaces, and the tools in each.
     pub(crate) providers: Vec<(String, Vec<String>)>,
-    /// Waiting for tools included.
+    /// Includes the time that the program waits for tools.
     pub(crate) time_allowed: Duration,
     pub(crate) log_lines_max: u32,
     pub(crate) log_chars_max: u32,
@@ -47,7 +48,7 @@ impl HostedOrder {
     }
 }
 
-/// The machine's time: nobody else tells the programs of a host what time it is.
+/// The machine's time: a host sends no time to its programs.
 #[expect(clippy::disallowed_methods, reason = "no story is told inside the jail")]
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Sources of ours as the engine keeps them: compiling is most of what a world costs, and all worlds of a process are
-//! made of the same texts.
+//! Caches the bytecode of our sources: compiling is most of the cost of a world, and all worlds of a
+//! process are made of the same texts.
 #![expect(
     unsafe_code,
     reason = "rquickjs writes and reads the bytecode of modules only, which guests could import"
@@ -13,7 +13,8 @@ use std::ffi::CString;
 use std::rc::Rc;
 
 thread_local! {
-    /// By the address of the source, which is embedded. Filled before any guest is there, and then only read.
+    /// By the address of the source, which is embedded. Filled before the first guest exists, and only read
+    /// afterwards.
     static COMPILED: RefCell<HashMap<usize, Rc<[u8]>>> = RefCell::default();
 }
 
@@ -23,9 +24,10 @@ pub(super) fn function<'js>(
     source: &'static str,
 ) -> rquickjs::Result<Function<'js>> {
     let compiled = compiled(ctx, source)?;
-    // SAFETY: the bytes were written by `compile` in this process, by the engine that reads them, and by nobody else: they are
-    // what it checks nothing about. The engine copies what it keeps. JS_EvalFunction takes the object over, also if it fails;
-    // the value that comes back is ours and belongs to this context.
+    // SAFETY: the bytes were written by `compile` in this process, by the engine that reads them, and by
+    // nothing else: the engine does not validate bytecode. The engine copies what it retains.
+    // JS_EvalFunction takes ownership of the object, also if it fails; the returned value is ours and
+    // belongs to this context.
     let value = unsafe {
         let raw = ctx.as_raw().as_ptr();
         let flags = qjs::JS_READ_OBJ_BYTECODE as i32;
@@ -42,7 +44,7 @@ pub(super) fn function<'js>(
     value.into_function().ok_or(rquickjs::Error::Unknown)
 }
 
-/// Compiles a source if nobody has yet.
+/// Compiles a source unless it is in the cache.
 pub(super) fn compiled(ctx: &Ctx<'_>, source: &'static str) -> rquickjs::Result<Rc<[u8]>> {
     let key = source.as_ptr() as usize;
     if let Some(known) = COMPILED.with_borrow(|compiled| compiled.get(&key).cloned()) {
@@ -53,11 +55,12 @@ pub(super) fn compiled(ctx: &Ctx<'_>, source: &'static str) -> rquickjs::Result<
     Ok(bytes)
 }
 
-/// Without its text: asked for it, the functions of ours say that they are native.
+/// Without its text: `toString` of our functions reports native code.
 fn compile(ctx: &Ctx<'_>, source: &str) -> rquickjs::Result<Rc<[u8]>> {
     let (text, name) = (CString::new(source)?, CString::new(FILE_NAME)?);
-    // SAFETY: both texts end with a zero and live through the call; the object is freed once and not used afterwards; the
-    // buffer is the engine's, of the length it says, copied before it is given back.
+    // SAFETY: both texts end with a zero and live through the call; the object is freed once and not used
+    // afterwards; the buffer is the engine's, has the length that it returned, and is copied before it is
+    // freed.
     unsafe {
         let raw = ctx.as_raw().as_ptr();
         let flags = (qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_COMPILE_ONLY) as i32;

@@ -102,7 +102,7 @@ const V2: PreludeOverlay = PreludeOverlay {
         v2!(part "idna", ""),
         v2!(part "show_kinds", ""),
         v2!(part "values", ""),
-        // What version 2 wraps.
+        // The part that version 2 wraps.
         PreludePart { name: "calls", globals: "", source: v1!("tools") },
         PreludePart { name: "clone_1", globals: "", source: v1!("clone") },
     ],

@@ -1,4 +1,4 @@
-//! What the sources must keep to, so that a guest cannot reach into them.
+//! Rules for the sources, which prevent a guest from reaching into them.
 
 use super::overlays::{OVERLAYS, PreludeOverlay, PreludePart};
 use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named, setups_of};
@@ -14,7 +14,7 @@ use oxc_span::SourceType;
 use oxc_syntax::scope::{ScopeFlags, ScopeId};
 use std::cell::Cell;
 
-/// Methods of the language's own objects: called on a value, they are the guest's to replace.
+/// Methods of built-in objects: called on a value, they can be replaced by the guest.
 const METHODS: &[&str] = &[
     "apply",
     "at",
@@ -66,7 +66,7 @@ const METHODS: &[&str] = &[
     "valueOf",
 ];
 
-/// Constructs that ask a value for methods behind the writer's back.
+/// Constructs that implicitly call methods of a value.
 #[derive(Default)]
 struct Habits(Vec<String>);
 
@@ -114,7 +114,7 @@ fn late_globals(source: &str) -> Vec<String> {
 
 struct LateGlobals<'a> {
     scopes: ScopeStack<'a>,
-    /// Of each scope around, whether it is a function's.
+    /// For each enclosing scope, whether it is a function's.
     are_functions: Vec<bool>,
     found: Vec<String>,
 }
@@ -155,7 +155,7 @@ macro_rules! example {
     };
 }
 
-/// A version that replaces a part, adds a global and changes what the language gives.
+/// A version that replaces a part, adds a global and changes a built-in.
 pub(super) const NEXT: PreludeOverlay = PreludeOverlay {
     base: None,
     setups: &["(function (kit) { kit.define(kit.world.Math, 'answer', 42); })"],
@@ -221,7 +221,7 @@ fn nothing_is_looked_up_in_the_global_object_once_the_guest_runs() {
         assert_eq!(late_globals(source), [""; 0], "{source}");
     }
     for PreludePart { name, source, .. } in OVERLAYS.iter().flat_map(|overlay| overlay.parts) {
-        // A part runs late as a whole: it is made one function deeper.
+        // A part runs late as a whole: the test wraps it in one more function.
         let deeper = format!("(function () {{ return {source} }})");
         assert_eq!(late_globals(&deeper), [""; 0], "{name}");
     }

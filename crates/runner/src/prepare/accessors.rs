@@ -6,8 +6,8 @@ use oxc_span::{GetSpan as _, Span};
 
 const KEYWORD: &str = "accessor";
 
-/// The edits that make JavaScript of an accessor that is the `idx`th of the program. Fails for a name that is only known
-/// when the program runs.
+/// The edits that turn the `idx`th accessor of the program into JavaScript. Fails for a name that is only
+/// known at run time.
 pub(super) fn lowered(
     source: &[u8],
     it: &AccessorProperty<'_>,

@@ -1,4 +1,4 @@
-//! Decorators, which the engine does not have: they are refused with what to write instead.
+//! Decorators, which the engine does not have: they are refused with a hint how to replace them.
 
 use super::{SyntaxProblem, problem};
 use oxc_ast::ast::{Class, Decorator, Program};

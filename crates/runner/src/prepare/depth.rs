@@ -1,9 +1,11 @@
-//! A look at the text before a parser recurses into it: ten thousand nested brackets would overflow its stack.
+//! Scans the text before a parser recurses into it: ten thousand nested brackets would overflow the parser's
+//! stack.
 //!
-//! The look is cheap and rough: it may see too little (a quote in a regular expression hides what follows on its line),
-//! which costs this process; it never sees fifteen hundred levels in an honest program.
+//! The scan is cheap and approximate: it may find too little (a quote in a regular expression hides what
+//! follows on its line), which costs this process; it never finds fifteen hundred levels in a legitimate
+//! program.
 
-/// Deepest nesting of brackets and arrows that is handed to the parser.
+/// Deepest nesting of brackets and arrows that is passed to the parser.
 const DEPTH_MAX: usize = 1_500;
 
 /// Longest run of operators and dots without a comma, semicolon or bracket between: their trees are as deep.

@@ -1,8 +1,8 @@
-//! Changes to a text at places of its own: what is not named stays where it was, and lines stay the user's.
+//! Edits of a text at given positions: the rest stays in place, and line numbers stay the user's.
 
 use oxc_span::Span;
 
-/// A text in place of another, which may be empty.
+/// A text that replaces another; either may be empty.
 #[derive(Debug)]
 pub(super) struct TextEdit {
     span: Span,
@@ -10,12 +10,12 @@ pub(super) struct TextEdit {
 }
 
 impl TextEdit {
-    /// Puts `text` before the byte at `at`.
+    /// Inserts `text` before the byte at `at`.
     pub(super) fn insert(at: u32, text: impl Into<String>) -> Self {
         Self { span: Span::empty(at), text: text.into() }
     }
 
-    /// Writes `text` over what `span` covers in `source`, and keeps its line breaks.
+    /// Replaces `span` of `source` by `text`, and preserves its line breaks.
     pub(super) fn replace(source: &[u8], span: Span, text: impl Into<String>) -> Self {
         let covered = &source[span.start as usize..span.end as usize];
         let n_lines = covered.iter().filter(|byte| **byte == b'\n').count();
@@ -23,7 +23,8 @@ impl TextEdit {
     }
 }
 
-/// `text` with all edits, which do not overlap. Those of one place come in the order in which they were made.
+/// `text` with all edits, which do not overlap. Edits at one position are applied in the order in which
+/// they were made.
 pub(super) fn carry_out(text: &[u8], mut edits: Vec<TextEdit>) -> Vec<u8> {
     edits.sort_by_key(|edit| edit.span.start);
     let n_bytes_more: usize = edits.iter().map(|edit| edit.text.len()).sum();

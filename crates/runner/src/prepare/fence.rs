@@ -1,4 +1,4 @@
-//! Markdown fences: models put their programs into them.
+//! Removes Markdown fences, into which models put their programs.
 
 use lifecycle::ValueConvention;
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 const FENCE: &str = "```";
 
-/// The program without its fence. What stood before it becomes empty lines, so that line numbers stay.
+/// The program without its fence. Text before it becomes empty lines, so that line numbers stay the same.
 pub(super) fn unfenced(source: &str, convention: ValueConvention) -> Cow<'_, str> {
     let block = match convention {
         ValueConvention::LastExpression => whole_block(source),
@@ -21,7 +21,7 @@ pub(super) fn unfenced(source: &str, convention: ValueConvention) -> Cow<'_, str
     }
 }
 
-/// The content of a fence that holds everything but blanks.
+/// The content of a fence that contains all of the text except for blanks.
 fn whole_block(source: &str) -> Option<Range<usize>> {
     let block = first_block(source)?;
     let opening = source.find(FENCE)?;
@@ -30,8 +30,8 @@ fn whole_block(source: &str) -> Option<Range<usize>> {
     (outside_before.is_empty() && outside_after.is_empty()).then_some(block)
 }
 
-/// The content of the first fence: from the line after the opening one to the next line that begins with a fence, or
-/// to a fence that ends the text: some close it on the last line of their program.
+/// The content of the first fence: from the line after the opening one to the next line that begins with a
+/// fence, or to a fence that ends the text: some models close it on the last line of their program.
 fn first_block(source: &str) -> Option<Range<usize>> {
     let opening = fence_line(source, 0)?;
     let start = opening + source[opening..].find('\n')? + 1;

@@ -1,6 +1,7 @@
-//! A text typed at a prompt, made into a script whose definitions stay: what was declared can be declared again.
+//! Turns a text typed at a prompt into a script whose definitions persist and can be declared again.
 //!
-//! At the top, `let` and `const` become `var`, a class becomes a `var` that holds it. Lines stay where they were.
+//! At the top level, `let` and `const` become `var`, a class becomes a `var` that holds it. Line numbers
+//! stay the same.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -16,17 +17,17 @@ use oxc_ast::ast::{Program, Statement, VariableDeclaration, VariableDeclarationK
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::{GetSpan as _, SourceType};
 
-/// Most problems that are told of one text.
+/// Most problems that are reported for one text.
 const PROBLEMS_MAX: usize = 20;
 
-/// The script to evaluate, or everything that is wrong with the text.
+/// The script to evaluate, or all problems of the text.
 pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     check_size(source).map_err(one)?;
     let text = fence::unfenced(source, ValueConvention::LastExpression);
     if let Some(at) = depth::too_deep(&text) {
         return Err(one(problem(&text, at, "the program is nested too deeply")));
     }
-    // As people mean it: braces around members are an object, not a block.
+    // Braces around members are an object, not a block: this is what people mean.
     if let Some(object) = as_object(&text) {
         return Ok(object);
     }
@@ -46,7 +47,7 @@ pub(crate) fn interactive(source: &str) -> Result<String, Vec<SyntaxProblem>> {
     }
 }
 
-/// What is JavaScript by now.
+/// Prepares a text that is JavaScript by now.
 fn again(text: &str) -> Result<String, Vec<SyntaxProblem>> {
     let allocator = Allocator::default();
     let program = parse(&allocator, text)?;
@@ -73,7 +74,7 @@ fn as_object(text: &str) -> Option<String> {
         .then(|| wrapped.clone())
 }
 
-/// Reads the text as TypeScript with `await` anywhere, and `return` only where a function returns.
+/// Parses the text as TypeScript with `await` anywhere, and `return` only within a function.
 fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Vec<SyntaxProblem>> {
     let read = |language| {
         Parser::new(allocator, text, language).with_options(ParseOptions::default()).parse()
@@ -97,7 +98,7 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Vec
     Err(problems)
 }
 
-/// The text with declarations that can be made again.
+/// The text with declarations that can be repeated.
 fn lasting(text: &str, program: &Program<'_>) -> String {
     let mut edits = InteractiveEdits { text, out: String::with_capacity(text.len() + 32), done: 0 };
     if let Some(hashbang) = &program.hashbang {
@@ -138,12 +139,12 @@ impl InteractiveEdits<'_> {
             _ => return,
         };
         let start = declaration.span.start;
-        // As long as it was: columns stay, too.
+        // Of the same length: columns stay the same, too.
         let varied = format!("{:1$}", "var", keyword.len());
         self.replace(start, start + keyword.len() as u32, &varied);
         for declarator in &declaration.declarations {
             if declarator.init.is_none() {
-                // What is declared anew has no value, whatever it had before.
+                // A repeated declaration without an initializer resets the value.
                 let end = declarator.id.span().end;
                 self.replace(end, end, "=void 0");
             }

@@ -1,7 +1,7 @@
-//! Program text as people and models write it, made into the body of an async function. Pure.
+//! Turns program text as people and models write it into the body of an async function. Pure.
 //!
-//! Fences go, types go, and what the program means to give back gets its `return`. Lines stay where they were, so that
-//! stacks name the user's own lines.
+//! Fences and types are removed, and the value that the program means to return gets its `return`. Lines
+//! stay where they were, so that stacks name the user's own lines.
 
 mod accessors;
 mod decorators;
@@ -30,14 +30,15 @@ pub(crate) use recover::RETURN;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The text to run: the body of an async function, parsed on its own, so that it cannot end it early.
+/// The text to run: the body of an async function, parsed separately, so that it cannot end the function
+/// early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnableText(pub String);
 
-/// Why a text is no program, and where, as the user counts lines and columns.
+/// Why a text is no valid program, and where, as the user counts lines and columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxProblem {
-    /// A sentence.
+    /// The message, one sentence.
     pub message: String,
     /// From 1.
     pub line: usize,
@@ -53,7 +54,7 @@ impl fmt::Display for SyntaxProblem {
 
 impl std::error::Error for SyntaxProblem {}
 
-/// Makes a program ready to run.
+/// Prepares a program for execution.
 pub fn prepare(source: &str, convention: ValueConvention) -> Result<RunnableText, SyntaxProblem> {
     check_size(source)?;
     let text = fence::unfenced(source, convention);
@@ -73,23 +74,24 @@ pub fn prepare(source: &str, convention: ValueConvention) -> Result<RunnableText
     }
 }
 
-/// How far the text that [`prepare`] put before the first line has moved it to the right.
+/// By how many columns [`prepare`] has shifted the first line to the right.
 pub(crate) fn first_line_shift(prepared: &str) -> usize {
     if prepared.starts_with(recover::RETURN) { recover::RETURN.len() } else { 0 }
 }
 
-/// What began a text that was written anew, with lines of its own. None is made any more; journals have some.
+/// The beginning of texts that an older version rewrote with other lines. None is produced any more, but
+/// journals contain some.
 const REWRITTEN: &str = "/* rewritten */";
 
-/// Whether the lines of a prepared text are those of the text that somebody wrote.
+/// Whether the lines of a prepared text are those of the user's text.
 pub(crate) fn has_users_lines(prepared: &str) -> bool {
     !prepared.trim_start_matches(recover::RETURN).starts_with(REWRITTEN)
 }
 
-/// How long a text may become by the code that is put into it. Each member of an enum takes the enum's name twice.
+/// Limit of a text after code is inserted into it. Each member of an enum repeats the enum's name twice.
 const JAVASCRIPT_BYTES_MAX: usize = 4 * CODE_BYTES_MAX;
 
-/// The text with the code that its types stood for. `blanked` is `text` without its types, byte for byte as long.
+/// Inserts the code that types stood for. `blanked` is `text` without its types, with the same length in bytes.
 fn with_code(
     text: &str,
     blanked: &[u8],
@@ -104,7 +106,7 @@ fn with_code(
         .map_err(|_| problem(text, 0, "the program's types could not be removed"))
 }
 
-/// A text that code was put into is another text, with other places.
+/// A text into which code was inserted is another text, with other positions.
 fn prepare_javascript(
     text: &str,
     convention: ValueConvention,
@@ -115,7 +117,7 @@ fn prepare_javascript(
     finish(text, &program, None, convention)
 }
 
-/// Gives the program its `return`. `blanked` is the text without types, byte for byte as long.
+/// Adds the program's `return`. `blanked` is the text without types, with the same length in bytes.
 fn finish(
     text: &str,
     program: &Program<'_>,
@@ -129,7 +131,7 @@ fn finish(
         .map_err(|_| problem(text, 0, "the program's types could not be removed"))
 }
 
-/// Reads the text as TypeScript, of which JavaScript is a part, with `await` and `return` anywhere.
+/// Parses the text as TypeScript, a superset of JavaScript, with `await` and `return` anywhere.
 fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, SyntaxProblem> {
     let parsed = parse_as(allocator, text, SourceType::ts());
     if !parsed.panicked && parsed.diagnostics.is_empty() {
@@ -142,7 +144,7 @@ fn parse<'a>(allocator: &'a Allocator, text: &'a str) -> Result<Program<'a>, Syn
     Err(problem(text, at, first.message.to_string()))
 }
 
-/// Reads a text that [`prepare`] has made. `None` where it cannot be read.
+/// Parses a text that [`prepare`] has made. `None` if it cannot be parsed.
 pub(crate) fn parse_prepared<'a>(allocator: &'a Allocator, text: &'a str) -> Option<Program<'a>> {
     let parsed = parse_as(allocator, text, SourceType::ts());
     (!parsed.panicked && parsed.diagnostics.is_empty()).then_some(parsed.program)
@@ -157,8 +159,9 @@ fn parse_as<'a>(allocator: &'a Allocator, text: &'a str, language: SourceType) -
     read_script_or_module(read, language)
 }
 
-/// Parses the text as a script and, where that fails, as a module. In a script `await` may be a name, so that
-/// `await {` and `for await` outside a function are errors there; programs run as if inside an async function.
+/// Parses the text as a script and, if that fails, as a module. In a script `await` may be a name, so that
+/// `await {` and `for await` outside a function are errors there; programs run as if inside an async
+/// function.
 fn read_script_or_module<'a>(
     read: impl Fn(SourceType) -> ParserReturn<'a>,
     language: SourceType,
@@ -172,7 +175,7 @@ fn read_script_or_module<'a>(
     let module = read(language.with_module(true));
     let is_about_await = !script.panicked
         && script.diagnostics.iter().all(|found| found.message.starts_with(FOR_AWAIT));
-    // Where neither is good, what is wrong with the script is what users expect to read.
+    // If both fail, users expect the errors of the script.
     if is_good(&module) || is_about_await { module } else { script }
 }
 

@@ -1,4 +1,5 @@
-//! What a program means to give back: a last expression, a function to be called, a default export.
+//! Recovers the value that a program means to return: a last expression, a function to be called, a default
+//! export.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -18,20 +19,20 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 use std::borrow::Cow;
 
-/// What is put before a value. The semicolon ends a statement that has none.
+/// Inserted before a value. The semicolon ends a preceding statement that has none.
 pub(crate) const RETURN: &str = ";return (";
 
 pub(super) const IMPORT: &str =
     "a program cannot import modules: what it needs from outside is in tools.*";
 
-/// Deepest nesting of namespaces, and of enums in them. A name is looked for in each one around it.
+/// Deepest nesting of namespaces, and of enums in them. A name is looked up in each enclosing one.
 pub(super) const NAMESPACES_MAX: usize = 16;
 
-/// What is done to a text: bytes blanked, then texts put in.
+/// The changes of a text: first bytes are blanked, then texts are inserted.
 #[derive(Debug, Default)]
 pub(super) struct RecoveryPlan {
     blanks: Vec<Span>,
-    /// In the order of their places.
+    /// In the order of their positions.
     inserts: Vec<TextInsertion>,
 }
 
@@ -39,12 +40,13 @@ pub(super) struct RecoveryPlan {
 struct TextInsertion {
     at: u32,
     text: Cow<'static, str>,
-    /// Whether it ends an expression: a semicolon that the stripper wrote into the gap of a last type stays behind it.
+    /// Whether it ends an expression: a semicolon that the stripper wrote into the gap of a last type stays
+    /// behind it.
     closes: bool,
 }
 
 impl RecoveryPlan {
-    /// The text with the plan applied. `text` is `source` without its types, byte for byte as long.
+    /// Applies the plan. `text` is `source` without its types, with the same length in bytes.
     pub(super) fn carry_out(self, source: &str, mut text: Cow<'_, [u8]>) -> Vec<u8> {
         for span in &self.blanks {
             blank(&mut text.to_mut()[span.start as usize..span.end as usize]);
@@ -66,13 +68,14 @@ impl RecoveryPlan {
         result
     }
 
-    /// Returns what lies in `span`, or what calling it gives. `after` is where the statement before it ends.
+    /// Returns the value of `span`, or the result of calling it. `after` is where the statement before it
+    /// ends.
     fn give_back(&mut self, after: u32, span_end: u32, how: ReturnChoice) {
         self.inserts.push(TextInsertion { at: after, text: RETURN.into(), closes: false });
         self.inserts.push(TextInsertion { at: span_end, text: how.closing().into(), closes: true });
     }
 
-    /// Calls a declared function once everything else has run. On a line of its own: a comment may end the text.
+    /// Calls a declared function once everything else has run. On its own line: a comment may end the text.
     fn call_at_end(&mut self, text: &str, name: &str) {
         let end = u32::try_from(text.len()).expect("programs are far smaller than 4 GB");
         let text = format!("\n;return {name}();").into();
@@ -95,7 +98,7 @@ impl ReturnChoice {
     }
 }
 
-/// Overwrites with spaces what is no line break.
+/// Overwrites everything but line breaks with spaces.
 pub(super) fn blank(bytes: &mut [u8]) {
     for byte in bytes {
         if !matches!(byte, b'\n' | b'\r') {
@@ -114,7 +117,7 @@ pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), Syn
                 TSModuleReference::ExternalModuleReference(it) => {
                     import_refusal(it.expression.value.as_str())
                 }
-                // Another name for something of the program's own.
+                // An alias for something within the program.
                 _ => continue,
             },
             Statement::ExportAllDeclaration(_)
@@ -130,12 +133,12 @@ pub(super) fn check_modules(text: &str, program: &Program<'_>) -> Result<(), Syn
     Ok(())
 }
 
-/// What is said of an import: the hosts of execbox name their tools otherwise, but they have them, too.
+/// The message about an import: the hosts of execbox call their tools by other names, but have them, too.
 pub(super) fn import_refusal(module: &str) -> String {
     format!("a program cannot import modules: {}", module_hint(module, "tools.*"))
 }
 
-/// Decides what to do about a program's value.
+/// Decides how the program returns its value.
 pub(super) fn plan(
     text: &str,
     program: &Program<'_>,
@@ -177,7 +180,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Whether and how a program's last expression is its value.
+/// Decides whether and how a program's last expression is its value.
 fn give(
     expression: &Expression<'_>,
     convention: ValueConvention,
@@ -197,7 +200,7 @@ fn give(
     }
 }
 
-/// A text of nothing but `"words"` is read as a directive; as a last expression it is a value.
+/// A text that consists of `"words"` only is parsed as a directive; as a last expression it is a value.
 fn plan_directive(plan: &mut RecoveryPlan, program: &Program<'_>, convention: ValueConvention) {
     if let (ValueConvention::LastExpression, Some(last)) = (convention, program.directives.last()) {
         let before = program.directives.len() - 1;
@@ -272,12 +275,13 @@ fn does_something(statement: &Statement<'_>) -> bool {
     !matches!(statement, Statement::EmptyStatement(_)) && !is_type_only(statement)
 }
 
-/// Whether nothing is left of a statement once types are gone.
+/// Whether nothing remains of a statement without its types.
 pub(super) fn is_type_only(statement: &Statement<'_>) -> bool {
     is_type_only_within(statement, NAMESPACES_MAX)
 }
 
-/// The same, `n_levels` above the deepest namespace that is looked into: each level is asked, and would ask all below it.
+/// As `is_type_only`, `n_levels` above the deepest namespace that is searched: each level would otherwise
+/// search all below it.
 fn is_type_only_within(statement: &Statement<'_>, n_levels: usize) -> bool {
     if let Some(declaration) = statement.as_declaration() {
         return is_type_only_declaration(declaration, n_levels);
@@ -290,7 +294,7 @@ fn is_type_only_within(statement: &Statement<'_>, n_levels: usize) -> bool {
             it.import_kind.is_type() || all_types
         }
         Statement::ExportDeclaration(it) => is_type_only_declaration(&it.declaration, n_levels),
-        // `export {}` only says "I am a module".
+        // `export {}` only marks the file as a module.
         Statement::ExportNamedDeclaration(it) => {
             it.export_kind.is_type() || it.specifiers.iter().all(|it| it.export_kind.is_type())
         }
@@ -320,7 +324,7 @@ fn is_type_only_declaration(declaration: &Declaration<'_>, n_levels: usize) -> b
     }
 }
 
-/// Whether there is no object of a namespace. What it imports for itself is no reason for one.
+/// Whether a namespace needs no object. Its own imports do not require one.
 fn has_only_types(body: &TSNamespaceDeclarationBody<'_>, n_levels: usize) -> bool {
     let Some(n_levels) = n_levels.checked_sub(1) else { return false };
     match body {

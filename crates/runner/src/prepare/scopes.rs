@@ -1,4 +1,4 @@
-//! Which scopes of a program declare which names, as far as one must know to tell whose name a name is.
+//! Tracks which scopes of a program declare which names, as far as name resolution needs it.
 
 use oxc_ast::ast::{
     BindingIdentifier, Class, Function, Program, TSInterfaceDeclaration, TSTypeAliasDeclaration,
@@ -9,13 +9,13 @@ use oxc_syntax::scope::{ScopeFlags, ScopeId};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// The scopes around a place in a program. Whoever walks the program enters and leaves them.
+/// The scopes around a position in a program. The code that walks the program enters and leaves them.
 pub(crate) struct ScopeStack<'a> {
     /// The names that each scope declares, by its id.
     declared: Vec<Vec<&'a str>>,
     open: Vec<usize>,
-    /// Of each name, how deep the open scopes lie that declare it. An index by name: a walk through all open scopes for
-    /// each name would take too long in a text that is nothing but brackets.
+    /// For each name, the depths of the open scopes that declare it. It is indexed by name: walking all
+    /// open scopes for each name would take too long in a text that consists of brackets only.
     depths: HashMap<&'a str, Vec<usize>>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> ScopeStack<'a> {
 
     pub(crate) fn enter_scope(&mut self, id: &Cell<Option<ScopeId>>) {
         let Some(id) = id.get().map(ScopeId::index) else {
-            // A scope of types: nothing there is anybody's value.
+            // A scope of types: it declares no values.
             self.open.push(usize::MAX);
             return;
         };
@@ -51,7 +51,7 @@ impl<'a> ScopeStack<'a> {
         self.open.len()
     }
 
-    /// How deep the scope lies that a name means here, from 1; 0 where it is nobody's.
+    /// The depth of the scope that a name refers to here, from 1; 0 if no scope declares it.
     pub(crate) fn depth_of(&self, name: &str) -> usize {
         self.depths.get(name).and_then(|depths| depths.last()).copied().unwrap_or(0)
     }
@@ -60,11 +60,11 @@ impl<'a> ScopeStack<'a> {
 #[derive(Default)]
 struct DeclarationFinder<'a> {
     declared: Vec<Vec<&'a str>>,
-    /// The scopes around, and whether `var` stays in them.
+    /// The enclosing scopes, and whether they are the scope of a `var`.
     open: Vec<(usize, bool)>,
-    /// Of each class around, its name if only the class itself knows it.
+    /// For each enclosing class, its name if only the class itself sees it.
     own_names: Vec<Option<&'a str>>,
-    /// The name that the next scope declares, besides its own.
+    /// The name that the next scope declares in addition.
     held: Option<&'a str>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Visit<'a> for DeclarationFinder<'a> {
         self.open.pop();
     }
 
-    /// Patterns, parameters and the names of declarations.
+    /// Visits patterns, parameters and the names of declarations.
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
         let name = it.name.as_str();
         match self.own_names.last() {

@@ -1,7 +1,8 @@
-//! Types removed by overwriting them with spaces: every other byte stays where it was.
+//! Removes types by overwriting them with spaces: every other byte stays where it was.
 //!
-//! Where a type's absence would change how the rest is read (a line that would join the one before it, a bracket that
-//! would begin a block), a semicolon is written into the gap. Where a type stands for code, the code is put in.
+//! If the absence of a type would change how the rest is parsed (a line that would join the one before it,
+//! a bracket that would begin a block), a semicolon is written into the gap. If a type stands for code, the
+//! code is inserted.
 
 use super::edit::{TextEdit, skip_trivia};
 use super::lower::lower;
@@ -17,18 +18,18 @@ const TOO_MANY_SUPERS: &str =
 const COMPUTED_ACCESSOR: &str =
     "an accessor cannot have a computed name: write a field, a getter and a setter instead";
 
-/// What became of a text.
+/// The result of stripping a text.
 #[derive(Debug)]
 pub(super) enum StripOutcome {
-    /// It has no types.
+    /// The text has no types.
     Unchanged,
-    /// Its types are spaces now.
+    /// The types were replaced by spaces.
     Blanked(Vec<u8>),
-    /// Its types are spaces now, and code has to be put in.
+    /// The types were replaced by spaces, and code must be inserted.
     NeedsCode { blanked: Vec<u8>, edits: Vec<TextEdit> },
 }
 
-/// Removes the types of `program`, which was parsed from `text`. Fails where something has no counterpart in JavaScript.
+/// Removes the types of `program`, which was parsed from `text`. Fails if something has no counterpart in JavaScript.
 pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<StripOutcome, SyntaxProblem> {
     let mut stripper = TypeStripper {
         source: text.as_bytes(),
@@ -45,7 +46,8 @@ pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<StripOutcome, S
     }
     let mut edits = stripper.edits;
     if stripper.has_declarations {
-        // Behind the stripper's own: where both put something into one place, a bracket of its is to be closed first.
+        // After the stripper's own edits: if both insert at one position, the stripper's bracket must be
+        // closed first.
         edits.extend(lower(text, program)?);
     }
     Ok(match stripper.out {
@@ -60,16 +62,16 @@ pub(super) fn strip(text: &str, program: &Program<'_>) -> Result<StripOutcome, S
 
 struct TypeStripper<'s> {
     source: &'s [u8],
-    /// A copy of the source, made when the first type is met.
+    /// A copy of the source, made when the first type is found.
     out: Option<Vec<u8>>,
     edits: Vec<TextEdit>,
-    /// Of each class around, whether it extends another.
+    /// For each enclosing class, whether it extends another.
     derived: Vec<bool>,
-    /// Whether there are enums or namespaces, or other names for what is in them.
+    /// Whether there are enums or namespaces, or aliases of their members.
     has_declarations: bool,
     /// How many accessors became fields with a getter and a setter.
     n_accessors: usize,
-    /// Where there is something that has no counterpart in JavaScript, and what is said of it.
+    /// Where a construct has no counterpart in JavaScript, and the message about it.
     refused: Option<(u32, &'static str)>,
 }
 
@@ -84,14 +86,14 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// Blanks something that stood on its own; the semicolon keeps its neighbours apart.
+    /// Blanks a separate construct; the semicolon separates its neighbours.
     fn blank_whole(&mut self, span: Span) {
         self.blank(span.start, span.end);
         self.out()[span.start as usize] = b';';
     }
 
-    /// If the last byte of a statement or class member was a type's, writes the semicolon that was implied after it:
-    /// a next line that begins with a bracket would otherwise be read as its continuation.
+    /// If the last byte of a statement or class member was a type's, writes the semicolon that was implied
+    /// after it: otherwise a next line that begins with a bracket would be parsed as its continuation.
     fn close(&mut self, span: Span) {
         let last = span.end as usize - 1;
         let was_type = !self.source[last].is_ascii_whitespace();
@@ -107,7 +109,7 @@ impl TypeStripper<'_> {
         self.source[start as usize..end as usize].contains(&b'\n')
     }
 
-    /// Blanks a single byte such as `?`, if it is the next one that counts after `at`.
+    /// Blanks a single byte such as `?`, if it is the next significant one after `at`.
     fn blank_mark(&mut self, at: u32, mark: u8) {
         let at = skip_trivia(self.source, at as usize);
         if self.source.get(at) == Some(&mark) {
@@ -115,7 +117,7 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// Blanks the words before a class member's name that JavaScript does not know.
+    /// Blanks the keywords before a class member's name that JavaScript does not have.
     fn blank_modifiers(&mut self, decorators: &[Decorator<'_>], span: Span, key_start: u32) {
         let first = decorators.last().map_or(span.start, |decorator| decorator.span.end) as usize;
         let first = skip_trivia(self.source, first);
@@ -124,7 +126,7 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// The same from `first` on; whether the first word was such a one.
+    /// The same from `first` on; returns whether the first word was such a keyword.
     fn blank_words(&mut self, first: usize, key_start: u32) -> bool {
         let (mut at, mut is_first_gone) = (first, false);
         while at < key_start as usize {
@@ -156,7 +158,7 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// `<T>x`: what follows must not be read differently for standing where it does now.
+    /// `<T>x`: the rest must not be parsed differently in its new position.
     fn blank_assertion(&mut self, assertion: &TSTypeAssertion<'_>) {
         let (start, inner) = (assertion.span.start, assertion.expression.span().start);
         let changes_meaning =
@@ -169,7 +171,8 @@ impl TypeStripper<'_> {
         }
     }
 
-    /// `constructor(private x: T)`: what the parameters' words stand for, where the constructor begins its work.
+    /// `constructor(private x: T)`: inserts the assignments of such parameters at the beginning of the
+    /// constructor.
     fn assign_parameters(&mut self, begins: u32, constructor: &Function<'_>) {
         let Some(body) = &constructor.body else { return };
         let (mut declared, mut assigned) = (String::new(), vec![]);
@@ -177,7 +180,7 @@ impl TypeStripper<'_> {
             if parameter.accessibility.is_none() && !parameter.readonly && !parameter.r#override {
                 continue;
             }
-            // A pattern here is no program: the parser has refused it.
+            // A pattern is impossible here: the parser has refused it.
             if let Some(id) = parameter.pattern.get_binding_identifier() {
                 declared.push_str(&format!("{};", id.name));
                 assigned.push(format!("this.{0} = {0}", id.name));
@@ -264,7 +267,7 @@ impl<'a> Visit<'a> for TypeStripper<'_> {
         if let Some(types) = &it.return_type
             && self.has_newline(it.params.span.end, types.span.end)
         {
-            // No line break may stand between `)` and `=>`: the parenthesis moves down.
+            // A line break between `)` and `=>` is a syntax error: the parenthesis moves down.
             let (from, to) = (it.params.span.end as usize - 1, types.span.end as usize - 1);
             self.out()[from] = b' ';
             self.out()[to] = b')';

@@ -1,4 +1,4 @@
-//! The calls of `super` in a constructor: what is done with parameters that are properties is done right after.
+//! Finds the calls of `super` in a constructor: parameters that are properties are assigned right after them.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -9,11 +9,11 @@ use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use oxc_syntax::scope::ScopeFlags;
 
-/// Most calls in one constructor: the code stands at each.
+/// Most calls in one constructor: the code is repeated at each.
 const CALLS_MAX: usize = 16;
 
-/// The edits that have `code`, an expression, follow each call of `super` in a constructor's body. Fails with the place of
-/// the first call that is too many.
+/// The edits that make each call of `super` in a constructor's body be followed by `code`, an expression.
+/// Fails with the position of the first call beyond the limit.
 pub(super) fn followed_by(code: &str, body: &FunctionBody<'_>) -> Result<Vec<TextEdit>, u32> {
     let mut calls =
         SuperCalls { code, statement: u32::MAX, n_calls: 0, one_too_many: None, edits: vec![] };
@@ -23,7 +23,7 @@ pub(super) fn followed_by(code: &str, body: &FunctionBody<'_>) -> Result<Vec<Tex
 
 struct SuperCalls<'c> {
     code: &'c str,
-    /// Where the last expression began that is a statement.
+    /// Where the last expression statement began.
     statement: u32,
     n_calls: usize,
     one_too_many: Option<u32>,
@@ -31,7 +31,7 @@ struct SuperCalls<'c> {
 }
 
 impl SuperCalls<'_> {
-    /// Whether there is room for one more call.
+    /// Counts a call; returns whether the limit allows it.
     fn count(&mut self, at: u32) -> bool {
         self.n_calls += 1;
         if self.n_calls > CALLS_MAX {
@@ -61,7 +61,8 @@ impl<'a> Visit<'a> for SuperCalls<'_> {
         if !matches!(it.callee, Expression::Super(_)) {
             walk::walk_call_expression(self, it);
         } else if self.count(it.span.start) {
-            // A statement that began with a bracket could be read as a part of the line before it.
+            // A statement that begins with a bracket could be parsed as a continuation of the line before
+            // it.
             let before = if it.span.start == self.statement { "void 0,(" } else { "(" };
             self.edits.push(TextEdit::insert(it.span.start, before));
             self.visit_arguments(&it.arguments);
@@ -69,7 +70,7 @@ impl<'a> Visit<'a> for SuperCalls<'_> {
         }
     }
 
-    // Functions and classes have a `super` of their own; arrows have not.
+    // Functions and classes have their own `super`; arrow functions do not.
     fn visit_function(&mut self, _: &Function<'a>, _: ScopeFlags) {}
     fn visit_class(&mut self, _: &Class<'a>) {}
 }

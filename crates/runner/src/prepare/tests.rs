@@ -1,4 +1,4 @@
-//! What becomes of programs as people and models write them.
+//! The preparation of programs as people and models write them.
 
 use super::*;
 use ValueConvention::{ExplicitReturn, LastExpression};
@@ -236,7 +236,7 @@ fn only_texts_of_old_journals_have_lines_of_their_own() {
     }
 }
 
-/// The program's lines from the first that holds `needle` on, each with the number it had.
+/// The program's lines from the first that contains `needle` on, each with its original number.
 fn lines_from(text: &str, needle: &str) -> Vec<(usize, String)> {
     let lines = text.lines().map(str::to_owned).enumerate();
     lines.skip_while(|(_, line)| !line.contains(needle)).collect()
@@ -333,11 +333,11 @@ proptest! {
         let source = tokens.join(" ");
         for convention in [ExplicitReturn, LastExpression] {
             if let Ok(RunnableText(text)) = prepare(&source, convention) {
-                // Whether `await` is a name depends on what is around it: there the engine has the last word.
+                // Whether `await` is a name depends on its context: in this case, the engine decides.
                 if tokens.contains(&"await") {
                     continue;
                 }
-                // What comes out must be plain JavaScript, or the engine would be the one to refuse it.
+                // The result must be plain JavaScript; otherwise, the engine would refuse it.
                 let allocator = Allocator::default();
                 let again = parse_as(&allocator, &text, SourceType::mjs());
                 prop_assert!(!again.panicked && again.diagnostics.is_empty(), "{source:?} became {text:?}: {:?}", again.diagnostics);
@@ -349,7 +349,7 @@ proptest! {
     fn nothing_but_types_is_gone(lines in prop::collection::vec(prop::sample::select(TYPESCRIPT.to_vec()), 1..6)) {
         let text = lines.join("\n");
         let allocator = Allocator::default();
-        // Some lines do run into their neighbours.
+        // Some of these lines do merge with their neighbours.
         let Ok(program) = parse(&allocator, &text) else { return Ok(()) };
         let bytes = match strip::strip(&text, &program).unwrap() {
             strip::StripOutcome::Blanked(bytes) => bytes,
@@ -363,7 +363,8 @@ proptest! {
     }
 }
 
-/// Lines without semicolons, each with something that a missing type could let run into its neighbours.
+/// Lines without semicolons, each with a construct that could merge with its neighbours when a type is
+/// removed.
 const TYPESCRIPT: &[&str] = &[
     "class P0 { constructor(private x: T, y?: T) {} }",
     "class P1 extends Q { constructor(readonly x = 1) { super(x)\n f(x) } }",
@@ -408,10 +409,10 @@ const TYPESCRIPT: &[&str] = &[
     "namespace A34 { export const b: T = 1\nexport type C = 1 }",
 ];
 
-/// Declarations that become code: their statements are counted out, their neighbours are not.
+/// Declarations that become code: their statements are not compared, their neighbours are.
 const CODED: &[&str] = &["P0", "P1", "A33", "A34"];
 
-/// What a program is made of, but for its types and for what they stand for.
+/// The structure of a program without its types and the code that they stand for.
 fn shape<'a>(text: &'a str, program: &Program<'a>) -> Vec<String> {
     let mut shape = Shape { text, nodes: vec![] };
     shape.visit_program(program);
@@ -427,7 +428,7 @@ impl<'a> Visit<'a> for Shape<'a> {
     fn enter_node(&mut self, kind: AstKind<'a>) {
         let name = kind.identifier_name().map_or("", |name| name.as_str());
         let node = format!("{:?} {name}", kind.ty());
-        // Brackets, semicolons and where a chain ends say how it is written, not what it is.
+        // Brackets, semicolons and the ends of chains are notation, not structure.
         let is_writing =
             ["TS", "Parenthesized", "Empty", "Chain"].iter().any(|it| node.starts_with(it));
         if !is_writing {

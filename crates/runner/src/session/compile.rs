@@ -1,4 +1,4 @@
-//! From the text of a program to the function that the session calls.
+//! Compiles the text of a program to the function that the session calls.
 
 use super::{GuestSession, PROGRAM_FILE_NAME};
 use crate::failure::PositionShifts;
@@ -14,9 +14,9 @@ use rquickjs::{Array, Ctx, FromJs, Function};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// What stands before a program: an arrow function, so that `this` is the global object and there is no `arguments`.
+/// The text before a program: an arrow function, so that `this` is the global object and there is no `arguments`.
 const OPENING: &str = "(async () => {";
-/// What stands after it: the line break ends a trailing comment.
+/// The text after it: the line break ends a trailing comment.
 const CLOSING: &str = "\n})";
 
 pub(super) fn ready_text(order: &RunOrder) -> Result<Cow<'_, str>, SyntaxProblem> {
@@ -29,7 +29,8 @@ pub(super) fn ready_text(order: &RunOrder) -> Result<Cow<'_, str>, SyntaxProblem
     }
 }
 
-/// The program as a function. Explicit programs are strict, as modules are; the others sloppy, as execbox's are.
+/// The program as a function. Explicit programs are strict, as modules are; the others are sloppy, as execbox's
+/// are.
 pub(crate) fn compile<'js>(
     ctx: &Ctx<'js>,
     text: &str,
@@ -50,8 +51,9 @@ fn evaluate<'js, T: FromJs<'js>>(
 }
 
 impl<'js> GuestSession<'_, 'js> {
-    /// The program, and what says how often its loops went round. Only enclave's clients are told that, and only their
-    /// programs and those of `airlock run` are worth what they are: the last expression.
+    /// The program, and the function that returns how many iterations its loops have made. Only enclave's
+    /// clients receive that count; only their programs and those of `airlock run` have a completion value:
+    /// the last expression.
     pub(super) fn compile(
         &self,
         text: &str,
@@ -65,7 +67,7 @@ impl<'js> GuestSession<'_, 'js> {
         let counted =
             if counts { CountedProgram::mark(OPENING, text, CLOSING, rounds_max) } else { None };
         if counts && rounds_max.is_some() {
-            // Also where the program itself has no loop: one in code made from text would have no counter.
+            // Also if the program itself has no loop: one in code made from text would have no counter.
             prelude::own_function(ctx, loops::NO_CODE_FROM_TEXT)?.call::<_, ()>(())?;
         }
         let Some(counted) = counted else {
@@ -88,7 +90,7 @@ impl<'js> GuestSession<'_, 'js> {
         Ok((both.get(1)?, Some(both.get(0)?)))
     }
 
-    /// Keeps the program's text, so that errors can name what is wrong in it.
+    /// Stores the program's text, so that errors can name expressions in it.
     fn keep_source(&self, text: &str, opening_bytes: usize, marks: Vec<InsertionMark>) {
         if self.order.prelude() < naming::PRELUDE_VERSION_MIN || !self.host.has_users_lines.get() {
             return;
@@ -100,7 +102,7 @@ impl<'js> GuestSession<'_, 'js> {
     pub(super) fn note_rounds(&self, rounds: &Function<'js>) {
         match rounds.call::<_, f64>(()) {
             Ok(n) => self.host.rounds.set(Some(n as u64)),
-            // A program that used up its memory or its time may not let us ask.
+            // A program that used up its memory or its time may make this call fail.
             Err(_) => drop(self.ctx.catch()),
         }
     }

@@ -1,10 +1,10 @@
-//! One runner, many programs: each finds the world as the first one did.
+//! One runner, many programs: each program starts in the same pristine world.
 
 use crate::guest::{Guest, Run};
 use lifecycle::UnawaitedCalls;
 use serde_json::Value;
 
-/// Programs that leave their world in a bad state, or are stopped in the middle of one.
+/// Programs that leave their world in a bad state, or are interrupted in the middle of changing it.
 const VANDALS: &[&str] = &[
     "globalThis.left = 1; Array.prototype.map = null; JSON.stringify = () => 'forged'; 1",
     "for (const name of Object.getOwnPropertyNames(globalThis)) { try { delete globalThis[name] } catch {} } 1",
@@ -19,7 +19,7 @@ const VANDALS: &[&str] = &[
     "for (;;) {}",
 ];
 
-/// What a program can see of its world.
+/// Lists the state of its world that a program can observe.
 const LOOK: &str = "JSON.stringify([
     Object.getOwnPropertyNames(globalThis).sort(), Object.getOwnPropertyNames(Object.prototype),
     Object.isFrozen(Object.prototype), typeof Array.prototype.map, typeof left, [3, 1, 2].map((n) => n + 1),

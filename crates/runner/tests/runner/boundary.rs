@@ -1,10 +1,10 @@
-//! Values at the boundary: what programs give, call with and emit, and what results of tools become.
+//! Values at the boundary: the values that programs return, pass to tools and emit, and the conversion of tool results.
 
 use crate::guest::{Guest, Run, done, failure, printed, value};
 use crate::hosted;
 use serde_json::{Value, json};
 
-/// Values that JSON has no form for, and the form that they have at the boundary.
+/// Values that JSON cannot represent, and their representation at the boundary.
 const FORMS: &[(&str, &str)] = &[
     ("new Date(0)", r#""1970-01-01T00:00:00.000Z""#),
     ("new Date(NaN)", "null"),
@@ -72,7 +72,7 @@ fn arguments_and_emitted_items_have_the_same_forms() {
     }
 }
 
-/// JSON as the reader of messages has it.
+/// Normalizes JSON as the message reader does.
 fn sorted(json: &str) -> String {
     serde_json::from_str::<Value>(json).unwrap().to_string()
 }
@@ -167,7 +167,7 @@ fn next_call(guest: &mut Guest) -> Value {
     }
 }
 
-/// What a guest can break before its values are written.
+/// Built-ins that a guest can replace before its values are serialized.
 const TAMPERINGS: &[&str] = &[
     "",
     "JSON.stringify = JSON.parse = () => 'forged';",

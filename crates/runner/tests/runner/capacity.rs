@@ -1,4 +1,4 @@
-//! What fits: frames, levels of JSON, memory.
+//! Capacity limits: stack frames, JSON nesting, memory.
 
 use crate::guest::{Guest, Run, done, failure_of, value};
 use rquickjs::{Context, Runtime};
@@ -35,7 +35,7 @@ fn deeper_recursion_is_an_error_that_can_be_caught_everywhere() {
     }
 }
 
-/// A value nested so deep, and its JSON.
+/// Returns a program for a value with this many levels of nesting, and the value's JSON.
 fn nested(levels: usize) -> (String, String) {
     let build = format!("let deep = 1; for (let n = 0; n < {levels}; n++) deep = {{ a: [deep] }};");
     let json = format!("{}1{}", "{\"a\":[".repeat(levels), "]}".repeat(levels));
@@ -71,7 +71,7 @@ fn five_thousand_levels_of_json_fit_everywhere() {
     assert!(done.contains("\"ok\":true") && done.contains(&json));
 }
 
-/// Programs that hold `n` things, how many of them a plain QuickJS holds in 64 MiB, and how many ours must hold there.
+/// Programs that allocate `n` objects; how many fit a plain QuickJS in 64 MiB, and how many must fit our runner.
 const HOLDERS: &[(&str, &str, u64, u64)] = &[
     (
         "short strings",
@@ -110,7 +110,7 @@ const HOLDERS: &[(&str, &str, u64, u64)] = &[
     ("one string", "const all = 'x'.repeat(n)", 66_800_000, 66_800_000),
 ];
 
-/// Whether a plain QuickJS, with the system's allocator, holds so many things in 64 MiB.
+/// Whether `n` objects fit in 64 MiB in a plain QuickJS with the system's allocator.
 fn fits_reference(program: &str, n: u64) -> bool {
     let runtime = Runtime::new().unwrap();
     let context = Context::full(&runtime).unwrap();
@@ -136,7 +136,7 @@ fn sixty_four_mebibytes_hold_as_much_as_in_other_hosts_of_quickjs() {
 #[test]
 fn no_program_gets_more_than_seven_quarters_of_its_limit() {
     for (what, program, ..) in HOLDERS {
-        // Each thing takes a byte at least; in lists sixteen.
+        // Each object takes at least one byte; an element of a list takes sixteen.
         let n: u64 = 7 * (16 << 20) / 4 + (1 << 20);
         let code = format!("((n) => {{ {program} }})({n}); 7");
         let run = Run { memory_bytes: 16 << 20, cpu_ms: 60_000, ..Run::new(&code) };
@@ -144,7 +144,7 @@ fn no_program_gets_more_than_seven_quarters_of_its_limit() {
         assert_eq!(kind, "memory_limit", "{what}: {message}");
         assert_eq!(message, "needed more than 16777216 bytes of memory");
     }
-    // A block that is asked for as a whole is never larger than the limit.
+    // A single allocation is never larger than the limit.
     let run = Run { memory_bytes: 16 << 20, ..Run::new("new Uint8Array(17 << 20).length") };
     assert_eq!(failure_of(&run).0, "memory_limit");
 }

@@ -1,4 +1,4 @@
-//! Programs that wait for a clock which stands still.
+//! Programs that wait on a clock that does not advance.
 
 use crate::guest::{Guest, Run, done, value};
 
@@ -48,7 +48,7 @@ fn events_have_times_and_are_no_reads() {
 
 #[test]
 fn a_replay_may_read_the_clock_until_the_input_that_follows() {
-    // What ended within its second on a fast machine may take longer where it is replayed.
+    // A loop that took less than a second on a fast machine may take longer on the machine that replays it.
     let code = "const end = Date.now() + 5; let n = 0; while (Date.now() < end && n < 8e6) n++; await tools.a(); 7";
     let mut guest = Guest::new();
     guest.execute(&Run { replay_inputs: 1, replay_cpu_ms: 600_000, ..Run::new(code) });

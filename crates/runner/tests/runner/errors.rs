@@ -1,9 +1,9 @@
-//! Errors that nobody caught, as Node words them.
+//! Uncaught errors have the messages that Node gives them.
 
 use crate::guest::{Guest, Run, done, printed, value};
 use lifecycle::ValueConvention::{self, ExplicitReturn, LastExpression};
 
-/// What stands before the cases: values in which something is missing.
+/// Prepended to each case: values with missing or wrong members.
 const WORLD: &str = "const o = { n: null, u: undefined, f() { return this }, g: 1, async p() { return {} } }, key = 'k', c = 1, frozen = Object.freeze({ a: 1 }), list = [1], x = undefined;\n";
 
 fn error_of(code: &str, convention: ValueConvention) -> serde_json::Value {
@@ -12,7 +12,7 @@ fn error_of(code: &str, convention: ValueConvention) -> serde_json::Value {
     done["error"].clone()
 }
 
-/// `Name: message`, and the innermost frame's place in the case.
+/// Returns `Name: message`, and the innermost frame's position in the case.
 fn told(case: &str, convention: ValueConvention) -> (String, String) {
     let error = error_of(&format!("{WORLD}{case}"), convention);
     let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
@@ -92,7 +92,7 @@ fn what_is_surely_a_function_is_not_blamed_for_its_argument() {
         ("console.log(o.a())", "TypeError: o.a is not a function", "1:13"),
         ("const seen = []\nseen.push(o.a())", "TypeError: o.a is not a function", "2:11"),
         ("function show(v) { return v }\nshow(o.a())", "TypeError: o.a is not a function", "2:6"),
-        // The engine does not say which of the two.
+        // The engine does not report which of the two calls failed.
         ("o.b(o.a())", "TypeError: o.a or o.b is not a function", "1:5"),
     ]);
 }
@@ -169,7 +169,7 @@ fn a_name_that_is_declared_twice_is_named_with_its_place() {
             "1:17",
         ),
     ]);
-    // What is no error stays none.
+    // Programs that are valid do not become errors.
     for code in [
         "var a = 1; var a = 7; a",
         "function a() {} function a() { return 7 } a()",
@@ -344,7 +344,7 @@ fn thrown_objects_are_shown_as_the_console_shows_them() {
     }
     let long = error_of("throw { a: 'x'.repeat(200000), b: Array(1e6).fill('y') }", LastExpression);
     assert!(long["message"].as_str().unwrap().len() < 1 << 17);
-    // What inherits from Error is one, as it was before there were classes.
+    // An object that inherits from Error without `class` is an error too.
     let old = error_of(
         "function Old(m) { this.message = m }\nOld.prototype = Object.create(Error.prototype, { name: { value: 'Old' } })\nthrow new Old('m')",
         LastExpression,
@@ -483,7 +483,7 @@ fn causes_are_told_with_the_error() {
         stack("throw new Error('a', { cause: undefined })"),
         "    at <anonymous> (program.js:1:11)\n  [cause]: undefined"
     );
-    // No code of the program's is run for it.
+    // Reporting the error runs no getter of the program.
     assert_eq!(
         stack(
             "const e = new Error('a'); Object.defineProperty(e, 'cause', { get() { for (;;); } }); throw e"
@@ -551,7 +551,7 @@ fn what_node_has_and_this_world_has_not_is_said_with_what_to_use() {
         ),
         "\"undefined,undefined,undefined,undefined,false\""
     );
-    // A name of the program's own is nobody else's.
+    // A variable of the program may have the name of a Node global.
     assert_eq!(value("const process = { env: 1 }; process.env"), "1");
 }
 

@@ -1,4 +1,4 @@
-//! Errors: what they are called, where they come from, whose code they carry.
+//! Errors: their names, their positions and their codes.
 
 use crate::guest::{Guest, Run, done, failure};
 use lifecycle::ValueConvention;
@@ -33,7 +33,7 @@ fn errors_after_enums_and_namespaces_name_the_users_lines() {
         stack("function f(level: Level) {\n  throw new Error('x')\n}\nf()"),
         "    at f (program.js:11:13)\n    at <anonymous> (program.js:13:1)"
     );
-    // What only the engine notices.
+    // An error that only the engine detects.
     assert_eq!(stack("let a = 1\nlet a = 2"), "    at program.js:11:5");
     let value = done(&Run::new(&format!("{DECLARED}[Level.Low, Level[1], Level.High, Text.sign]")));
     assert_eq!(value["result"], serde_json::json!([1, "Low", "\n", "!"]));
@@ -70,7 +70,7 @@ fn syntax_errors_come_without_started_and_with_the_users_position() {
     assert_eq!(first["type"], "done");
     assert_eq!(first["error"]["name"], "SyntaxError");
     assert_eq!(first["error"]["message"], "Unexpected token (2:11)");
-    // What only the engine notices is placed by its stack.
+    // An error that only the engine detects takes its position from its stack.
     guest.execute(&Run::new("let a = 1;\nlet a = 2"));
     let second = guest.next().unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A runner in a thread of its own, and the engine's end of its link.
+//! Runs a runner in a separate thread and holds the engine's end of its link.
 
 use lifecycle::{InputIndex, RandomSeed, TimerId, Timestamp, UnawaitedCalls, ValueConvention};
 use protocols::execbox::ToRunner;
@@ -11,13 +11,13 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Parsers recurse; the process that runs them in earnest has a main thread with this much.
+/// Parsers recurse. The runner process has a main thread with a stack of this size.
 const STACK_BYTES: usize = runner::STACK_BYTES;
 
-/// When the guests' clocks start.
+/// Initial time of the guests' clocks.
 pub(crate) const START_MS: i64 = 1_700_000_000_000;
 
-/// What a test wants run. Fields that a test does not name are the usual ones.
+/// A program to run, with its settings. Fields that a test does not set have their defaults.
 #[derive(Clone)]
 pub(crate) struct Run<'a> {
     pub(crate) code: &'a str,
@@ -77,7 +77,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A runner, waiting.
+/// A runner and the connection to it.
 pub(crate) struct Guest {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
@@ -87,7 +87,7 @@ pub(crate) struct Guest {
 impl Guest {
     pub(crate) fn new() -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        // A runner that hangs fails its test instead of hanging it.
+        // With the timeout, a runner that hangs fails its test instead of blocking it.
         ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let serve = || runner::GuestWorld::warm().serve(theirs);
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).unwrap();
@@ -95,7 +95,7 @@ impl Guest {
         Self { reader: BufReader::new(ours), writer, thread: Some(thread) }
     }
 
-    /// A runner that has been given `code`.
+    /// Starts a runner and sends it `code`.
     pub(crate) fn running(code: &str) -> Self {
         let mut guest = Self::new();
         guest.execute(&Run::new(code));
@@ -146,24 +146,24 @@ impl Guest {
         self.send(&ToRunner::Sync(Sync { n }));
     }
 
-    /// The next message, or `None` once the runner has closed the link.
+    /// Returns the next message, or `None` once the runner has closed the link.
     pub(crate) fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         let n = self.reader.read_line(&mut line).unwrap();
         (n > 0).then(|| serde_json::from_str(&without_halves(&line)).unwrap())
     }
 
-    /// The next line as it is.
+    /// Reads the next line without decoding it.
     pub(crate) fn read_line(&mut self, line: &mut String) {
         assert!(self.reader.read_line(line).unwrap() > 0, "the runner left");
     }
 
-    /// All messages up to and including the next of this type, short: see [`short`].
+    /// Returns all messages up to and including the next one of this type, abbreviated by [`short`].
     pub(crate) fn until(&mut self, kind: &str) -> Vec<String> {
         let mut seen = Vec::new();
         while let Some(message) = self.next() {
             if message["type"] == "counted" {
-                continue; // how often that is said depends on how fast the machine is
+                continue; // their number depends on the machine's speed
             }
             let found = message["type"] == kind;
             seen.push(short(&message));
@@ -174,7 +174,7 @@ impl Guest {
         panic!("no {kind} after {seen:#?}");
     }
 
-    /// The next `done`.
+    /// Returns the next `done` message and skips all others.
     pub(crate) fn done(&mut self) -> Value {
         while let Some(message) = self.next() {
             if message["type"] == "done" {
@@ -184,12 +184,12 @@ impl Guest {
         panic!("the runner left without a word");
     }
 
-    /// What the last read brought beyond what was asked for.
+    /// Returns the bytes that were read from the socket but not consumed yet.
     pub(crate) fn arrived(&self) -> String {
         String::from_utf8_lossy(self.reader.buffer()).into_owned()
     }
 
-    /// Closes the link and says with which code the runner left.
+    /// Closes the link and returns the runner's exit code.
     pub(crate) fn close(mut self) -> i32 {
         self.writer.shutdown(std::net::Shutdown::Both).unwrap();
         self.thread.take().unwrap().join().unwrap()
@@ -205,14 +205,14 @@ impl Drop for Guest {
     }
 }
 
-/// Runs `code` to its end without answering anything.
+/// Runs the program to its end without answering any call.
 pub(crate) fn done(run: &Run<'_>) -> Value {
     let mut guest = Guest::new();
     guest.execute(run);
     guest.done()
 }
 
-/// The value of `code`, as JSON text; `undefined` if it has none.
+/// Returns the value of `code` as JSON text; `undefined` if it has none.
 #[track_caller]
 pub(crate) fn value(code: &str) -> String {
     let done = done(&Run::new(code));
@@ -220,7 +220,7 @@ pub(crate) fn value(code: &str) -> String {
     done.get("result").map_or("undefined".to_owned(), Value::to_string)
 }
 
-/// What `code` fails with: code and message.
+/// Returns the error code and the message with which `code` fails.
 #[track_caller]
 pub(crate) fn failure(code: &str) -> (String, String) {
     failure_of(&Run::new(code))
@@ -234,7 +234,7 @@ pub(crate) fn failure_of(run: &Run<'_>) -> (String, String) {
     (text("code"), text("message"))
 }
 
-/// What `code` prints, line by line.
+/// Returns the lines that `code` prints.
 pub(crate) fn printed(code: &str) -> Vec<String> {
     let mut guest = Guest::running(code);
     let mut lines = Vec::new();
@@ -248,7 +248,7 @@ pub(crate) fn printed(code: &str) -> Vec<String> {
     }
 }
 
-/// A message in one line, without what differs from run to run or is the same in all.
+/// Abbreviates a message to one line, without the fields that vary between runs or never vary.
 fn short(message: &Value) -> String {
     let text = |name: &str| {
         let value = &message[name];
@@ -274,12 +274,12 @@ fn short(message: &Value) -> String {
     }
 }
 
-/// A message in which halves of surrogate pairs are replaced: JSON may hold them, a Rust text may not.
+/// Replaces unpaired surrogates in a message: JSON text may contain them, a Rust string may not.
 fn without_halves(line: &str) -> String {
     let mut parts = line.split("\\ud");
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // What begins with another digit is a letter of Hangul.
+        // With any other digit, `\ud…` encodes a Hangul syllable.
         match part.as_bytes().first() {
             Some(b'8'..=b'9' | b'a'..=b'f') => whole.extend(["\\ufffd", &part[3..]]),
             _ => whole.extend(["\\ud", part]),

@@ -1,9 +1,9 @@
-//! Executions of plain execbox hosts.
+//! Executions that an ordinary execbox host starts.
 
 use crate::guest::Guest;
 use serde_json::{Value, json};
 
-/// Hands a program to a runner as a plain host would.
+/// Sends a program to a runner as an ordinary execbox host does.
 pub(crate) fn execute(guest: &mut Guest, id: &str, code: &str, options: &Value) {
     let mut all = json!({
         "timeoutMs": 10_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 100, "maxLogChars": 64_000,
@@ -39,7 +39,7 @@ fn running(code: &str) -> Guest {
     guest
 }
 
-/// The next message that is no log, with the lines that came before it.
+/// Returns the next message that is not a log, and the log lines that preceded it.
 pub(crate) fn next(guest: &mut Guest) -> (Value, Vec<String>) {
     let mut lines = vec![];
     loop {
@@ -246,8 +246,8 @@ fn a_cancelled_program_timed_out() {
 
 #[test]
 fn memory_runs_out_in_those_words() {
-    // Exhaustion that leaves no room for an error object is told by the kernel's count of this process, which these
-    // tests share with others: the wire check has such programs.
+    // Exhaustion that leaves no memory for an error object is detected by the kernel's count for this process, which
+    // these tests share with others: the wire check covers such programs.
     for code in ["let s = 'x'; for (;;) s += s", "new ArrayBuffer(1 << 28).byteLength"] {
         let code_of = failure(code, &json!({"memoryLimitBytes": 16 << 20})).0;
         assert_eq!(code_of, "memory_limit", "{code}");
@@ -262,7 +262,7 @@ fn what_has_no_json_is_said_in_execboxs_words() {
         let said = failure(code, &json!({}));
         assert_eq!(said, ("serialization_error".to_owned(), no_json.to_owned()), "{code}");
     }
-    // More than a message may have.
+    // Larger than a message may be.
     let roomy = json!({"memoryLimitBytes": 1_u64 << 30});
     assert_eq!(failure("'x'.repeat(65 << 20)", &roomy).0, "serialization_error");
 }
@@ -289,7 +289,7 @@ fn the_console_writes_lines_as_execbox_does() {
 
 #[test]
 fn logs_are_cut_by_lines_then_by_utf16_units() {
-    // lines, their limit, the limit of characters, what is left
+    // Columns: lines, limit of lines, limit of characters, expected lines.
     let cases = [
         (json!(["12345", "67890", "abc"]), 2, 10, json!(["12345", "67890"])),
         (json!(["12345", "67890"]), 5, 7, json!(["12345", "67"])),

@@ -1,4 +1,4 @@
-//! Processor time, memory, stack.
+//! Limits of processor time, memory and stack.
 
 use crate::guest::{Guest, Run, done, failure_of, value};
 
@@ -34,7 +34,7 @@ fn output_of_a_busy_program_is_heard_while_it_is_busy() {
     guest.execute(&Run { cpu_ms: 1_000, ..Run::new("console.log('here'); while (true) {}") });
     assert_eq!(guest.next().unwrap()["type"], "started");
     assert_eq!(guest.next().unwrap()["line"], "here");
-    // Had it been kept until the end, the end would have come with it.
+    // If the line had been buffered until the end, `done` would have arrived with it.
     assert!(!guest.arrived().contains("done"), "{}", guest.arrived());
     assert_eq!(guest.done()["error"]["code"], "timeout");
 }

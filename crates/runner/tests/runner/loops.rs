@@ -1,4 +1,4 @@
-//! How often loops go round is counted, and no program can tell that it is.
+//! Loop iterations are counted, and no program can observe the counter.
 
 use super::guest::{Guest, Run, done, value};
 use lifecycle::ValueConvention;
@@ -80,7 +80,7 @@ fn places_in_a_marked_program_are_the_users_own() {
     assert!(counted.contains("program.js:3:19"), "{counted}");
 }
 
-/// How a program ended whose loops may go round ten times each.
+/// Returns the outcome of a program whose loops are limited to ten iterations each.
 fn within_ten(code: &str) -> String {
     let mut guest = Guest::new();
     guest.execute(&Run { loop_rounds_max: Some(10), ..Run::new(code) });

@@ -1,4 +1,4 @@
-//! The runner as the engine meets it: a socket, messages in, messages out.
+//! Tests the runner through its public interface: a socket with messages in and messages out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod again;

@@ -1,4 +1,4 @@
-//! Rejections that nobody handles.
+//! Unhandled promise rejections.
 
 use crate::guest::{Guest, Run, done, failure, value};
 use lifecycle::UnawaitedCalls;
@@ -52,7 +52,7 @@ fn the_first_unhandled_rejection_wins() {
     assert_eq!(lost("Promise.reject('first'); Promise.reject('second'); 1"), "first");
     assert_eq!(lost("Promise.reject('first'); throw 'second'"), "first");
     assert_eq!(lost("const main = Promise.reject('first'); await main"), "first");
-    // What the program itself throws is first where it comes first.
+    // An error that the program throws takes precedence if it is thrown first.
     assert_eq!(
         lost("Promise.resolve().then(() => Promise.reject('second')); throw 'first'"),
         "first"
@@ -72,7 +72,7 @@ fn a_rejection_in_a_timer_is_the_turns_of_that_timer() {
 
 #[test]
 fn a_failed_call_that_nobody_awaits_fails_the_program_with_its_code() {
-    // Also where the program has its value already and only waits for the call.
+    // This also holds if the program already has its value and only the call is pending.
     for code in ["tools.a(); 'value'", "tools.a(); await tools.b(); 'value'"] {
         let mut guest = Guest::running(code);
         guest.until("idle");
@@ -107,7 +107,7 @@ fn programs_of_the_first_globals_lose_rejections_as_before() {
 fn rejections_leave_nothing_behind() {
     let code = "for (let n = 0; n < 1e5; n++) Promise.reject(n).catch(() => {}); 7";
     assert_eq!(value(code), "7");
-    // The runner is used again, and what was lost before is not the next program's.
+    // The runner is reused: a rejection of one program is not reported for the next.
     let mut guest = Guest::new();
     for _ in 0..3 {
         guest.execute(&Run::new("Promise.reject('lost'); Promise.reject('lost'); 1"));

@@ -61,7 +61,7 @@ fn nothing_the_guest_can_see_differs_between_two_runs() {
     assert_eq!(value(code), value(code));
 }
 
-/// One way for a program to wait.
+/// A way in which a program waits.
 #[derive(Debug, Clone)]
 enum Step {
     Call,
@@ -83,7 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// A step as an expression that gives a promise. Every path prints, so that a different order is a different trace.
+/// Writes a step as an expression that returns a promise. Every path prints, so a different order gives a different trace.
 fn expression(step: &Step) -> String {
     let list = |steps: &[Step]| steps.iter().map(expression).collect::<Vec<_>>().join(", ");
     match step {
@@ -104,7 +104,7 @@ fn program(steps: &[Step]) -> String {
     text + "return say(performance.now())"
 }
 
-/// What the engine did, so that it can be done again.
+/// A recorded action of the engine, for the replay.
 #[derive(Debug, Clone)]
 enum Delivery {
     Resolve(u32, u32),
@@ -120,7 +120,7 @@ fn deliver(guest: &mut Guest, delivery: &Delivery, at: i64) {
     }
 }
 
-/// Runs a program, answering in an order that `dice` decides; gives what was delivered and what was said.
+/// Runs a program and answers its calls in the order that `dice` determines. Returns the deliveries and the messages.
 fn record(run: &Run<'_>, dice: &[u32]) -> (Vec<Delivery>, Vec<String>) {
     let mut guest = Guest::new();
     guest.execute(run);
@@ -158,7 +158,7 @@ fn record(run: &Run<'_>, dice: &[u32]) -> (Vec<Delivery>, Vec<String>) {
     }
 }
 
-/// Feeds a recording to a fresh runner, all at once, as a replay does.
+/// Sends a recording to a new runner in one batch, as a replay does.
 fn replay(run: &Run<'_>, deliveries: &[Delivery]) -> Vec<String> {
     let mut guest = Guest::new();
     guest.execute(run);
@@ -175,7 +175,7 @@ fn replay(run: &Run<'_>, deliveries: &[Delivery]) -> Vec<String> {
     }
 }
 
-/// A message without what may differ: how long it took, and when the runner found time to say it was idle.
+/// Removes the parts of a message that vary: durations, and the times at which the runner reported that it was idle.
 fn essence(message: &serde_json::Value) -> Option<String> {
     let mut message = message.clone();
     if message["type"] == "idle" {

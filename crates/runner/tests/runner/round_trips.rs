@@ -1,14 +1,14 @@
-//! Any JSON value in, the same value out: as a tool's result, as an argument and as the program's value.
+//! A JSON value is unchanged by a round trip: as a tool's result, as an argument and as the program's value.
 
 use crate::guest::Guest;
 use crate::hosted::{execute, next};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// How deep data passes unharmed, at least.
+/// Minimum depth of nesting that must pass unchanged.
 const DEEP: usize = 2_000;
 
-/// Gives `text` as a tool's result to a program that hands it back as an argument and then returns it.
+/// Passes `text` as a tool's result to a program that sends it back as an argument and then returns it.
 fn round_trip(text: &str) -> (String, String) {
     let mut guest = Guest::new();
     let code = "const it = await tools.echo(); await tools.b(it); it";
@@ -23,7 +23,7 @@ fn round_trip(text: &str) -> (String, String) {
     (argument, after(&done, r#""result":"#).to_owned())
 }
 
-/// The next message as it was written: a reader of ours might not read all of it.
+/// Returns the next message as raw text: our decoder might not accept all of it.
 fn line(guest: &mut Guest) -> String {
     let mut line = String::new();
     guest.read_line(&mut line);
@@ -37,7 +37,7 @@ fn settle(guest: &mut Guest, call: u32, json: &str) {
     guest.send_line(line.as_bytes());
 }
 
-/// The last member of a message, as it was written.
+/// Returns the last member of a message as raw text.
 fn after<'a>(line: &'a str, key: &str) -> &'a str {
     let (_, rest) = line.split_once(key).unwrap_or_else(|| panic!("no {key} in {line}"));
     rest.trim_end().strip_suffix('}').unwrap()
@@ -64,7 +64,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Equal to JavaScript, which has one kind of number and no negative zero in JSON.
+/// Compares as JavaScript does: it has one type of number, and no negative zero in JSON.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -86,7 +86,7 @@ proptest! {
     fn any_value_comes_back_as_it_was(value in any_json()) {
         let text = value.to_string();
         let (argument, result) = round_trip(&text);
-        // All three are read by one reader, which rounds some numbers its own way.
+        // All three are decoded by the same decoder, because it rounds some numbers differently.
         let [value, argument, result]: [Value; 3] =
             [&text, &argument, &result].map(|text| serde_json::from_str(text).unwrap());
         prop_assert!(same(&argument, &value), "{value} became {argument}");
@@ -107,7 +107,7 @@ fn what_only_javascript_can_hold_comes_back_byte_for_byte() {
     ] {
         let (argument, result) = round_trip(text);
         assert_eq!(argument, result);
-        // A whole pair is written as the character that it is.
+        // A complete surrogate pair is written as its character.
         assert_eq!(argument, text.replace("\\ud83d\\ude00", "😀"));
     }
 }

@@ -1,4 +1,4 @@
-//! Values of a session that are longer than what is told of them.
+//! Session values that are longer than the reported part of them.
 
 use lifecycle::{RandomSeed, Timestamp};
 use protocols::execbox::ToRunner;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// The outcomes of texts that are evaluated one after another in one session, as JSON.
+/// Evaluates texts one after another in one session and returns their outcomes as JSON.
 fn outcomes(texts: &[&str]) -> Vec<serde_json::Value> {
     let (mut link, theirs) = UnixStream::pair().unwrap();
     let session = std::thread::spawn(move || GuestWorld::warm().serve(theirs));
@@ -30,7 +30,7 @@ fn outcomes(texts: &[&str]) -> Vec<serde_json::Value> {
         encode(&ToSession::Eval(EvalOrder { task, code: (*text).into(), now }), &mut lines);
     }
     link.write_all(&lines).unwrap();
-    // A session that died says nothing more: the test fails instead of waiting for it.
+    // A session that died sends nothing more: with the timeout the test fails instead of waiting.
     link.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
     let mut outcomes = Vec::new();
     for line in BufReader::new(link.try_clone().unwrap()).lines() {

@@ -1,4 +1,4 @@
-//! Sessions of the REPL: what becomes of rejections, of clocks that stand still, and of memory that is full.
+//! REPL sessions: unhandled rejections, clocks that do not advance, and exhausted memory.
 
 use crate::guest::{Guest, START_MS};
 use lifecycle::{RandomSeed, Timestamp};
@@ -39,7 +39,7 @@ impl Session {
         GuestTime { at: Timestamp(START_MS), frame: 0 }
     }
 
-    /// Evaluates a text, and returns the lines it printed and how it ended.
+    /// Evaluates a text and returns the lines that it printed and its outcome.
     fn eval(&mut self, code: &str) -> (Vec<String>, Value) {
         self.n_tasks += 1;
         let (task, code) = (self.n_tasks, code.into());
@@ -56,14 +56,14 @@ impl Session {
         }
     }
 
-    /// The value of a text.
+    /// Evaluates a text and returns its value.
     fn value(&mut self, code: &str) -> String {
         let (_, ended) = self.eval(code);
         let json = ended["outcome"]["value"]["json"].as_str();
         json.unwrap_or_else(|| panic!("{code}: {ended}")).to_owned()
     }
 
-    /// What a text fails with, and whether the session is of no more use.
+    /// Returns the message with which a text fails, and whether the session is lost.
     fn failure(&mut self, code: &str) -> (String, bool) {
         let (_, ended) = self.eval(code);
         let message = ended["outcome"]["failed"]["message"].as_str();
@@ -94,7 +94,7 @@ fn an_unhandled_rejection_is_printed_as_a_warning_and_the_session_goes_on() {
     let begins =
         "Warning: unhandled promise rejection: TypeError: lost\n    at lose (program.js:1:";
     assert!(printed[0].starts_with(begins), "{printed:?}");
-    // An eval that fails says so itself, and what is handled in its turn is no warning.
+    // A failing eval reports its own error, and a rejection that is handled in the same turn causes no warning.
     for code in ["throw new Error('x')", "await Promise.reject(new Error('x'))"] {
         let (printed, ended) = session.eval(code);
         assert_eq!(printed, [""; 0], "{code}");
@@ -131,7 +131,7 @@ fn an_eval_that_waits_for_a_clock_that_does_not_advance_is_told_what_to_do() {
     assert_eq!(session.value("1 + 1"), "2");
 }
 
-/// Ways to use up the memory that leave it full, or nearly.
+/// Ways to exhaust the memory that leave it full or nearly full.
 const HOARDS: &[&str] = &[
     "globalThis.hoard = []; for (;;) hoard.push({ n: hoard.length })",
     "globalThis.hoard = []; for (;;) hoard.push('x'.repeat(100) + hoard.length)",

@@ -1,4 +1,4 @@
-//! A guest that replaces what it can reach changes its own world, not what is reported about it.
+//! A guest that replaces built-ins changes its own world, but not the reports about it.
 
 use crate::guest::{Guest, Run, done, printed, value};
 
@@ -35,7 +35,7 @@ fn replaced_builtins_do_not_change_what_is_reported() {
 
 #[test]
 fn a_setter_under_the_engines_own_arrays_breaks_only_the_guests_own_json() {
-    // The engine's stringify keeps its path in an ordinary array. Known, and harmless: nothing is forged.
+    // The engine's stringify stores its path in an ordinary array. This limit is known and harmless: nothing is forged.
     let code = "Object.defineProperty(Array.prototype, '0', { set() { throw 1 } }); ({ a: 1 })";
     assert_eq!(done(&Run::new(code))["error"]["code"], "serialization");
 }
@@ -58,7 +58,7 @@ fn the_hosts_hooks_cannot_be_reached() {
         ),
         "[]"
     );
-    // A thrown-out constructor is not found through what it made either.
+    // A removed constructor is not reachable through an object that it created either.
     assert_eq!(
         value(
             "let c; try { new ArrayBuffer(1e12) } catch (e) { c = Object.hasOwn(Object.getPrototypeOf(e), 'constructor') && e.constructor.name } c === 'InternalError'"
@@ -106,7 +106,7 @@ fn values_that_resist_being_shown_are_shown_all_the_same() {
 fn text_that_closes_the_wrapper_stays_inside() {
     let done = done(&Run::new("}); throw new Error('out of memory'); (async () => {"));
     assert_eq!(done["error"]["name"], "SyntaxError");
-    // Old-style comments mean different things to parsers; whatever this is, it is the guest's own misfortune.
+    // Parsers disagree about HTML-style comments. Any outcome is acceptable if it affects only the guest itself.
     let html = "a = 1\n--> /*\n}); throw 'out'; (async () => {\n// */ 0";
     assert!(["runtime"].contains(&done_code(html).as_str()));
 }

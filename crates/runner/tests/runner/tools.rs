@@ -1,4 +1,4 @@
-//! Tool calls: the proxy, the order of answers, what happens to calls nobody awaits.
+//! Tool calls: the proxy, the order of answers, and calls that are not awaited.
 
 use crate::guest::{Guest, Run, failure, value};
 use lifecycle::UnawaitedCalls;
@@ -21,7 +21,7 @@ fn calls_are_numbered_as_they_are_made_and_answered_in_any_order() {
     assert_eq!(guest.until("done"), [r#"done [{"__proto__":{"x":1}},"second",null]"#]);
 }
 
-/// The line of the next call.
+/// Returns the line of the next call.
 fn line_of_next_call(guest: &mut Guest) -> serde_json::Value {
     loop {
         let message = guest.next().unwrap();
@@ -50,7 +50,7 @@ fn a_call_says_which_line_of_the_users_text_made_it() {
         "class A extends Object { constructor(private x: T) { if (x) super(); else super(1) } }\nawait tools.t()",
     );
     assert_eq!(line_of_next_call(&mut hidden), 2);
-    // What was once written anew, and is run again, has lines of its own, which are nobody's.
+    // A rewritten program that is run again has line numbers that match no source, so none are reported.
     let old = Run { prepared: true, ..Run::new("/* rewritten */let a;\nreturn await tools.t();") };
     let mut rewritten = Guest::new();
     rewritten.execute(&old);
@@ -205,7 +205,7 @@ fn calls_nobody_awaits_are_forgotten_where_that_is_the_rule() {
     let mut guest = Guest::new();
     guest.execute(&Run { unawaited: UnawaitedCalls::Forget, ..Run::new("tools.a(); 'value'") });
     assert_eq!(guest.until("done"), ["started", "call 1 a null", "done value"]);
-    // Its answer comes late and belongs to nobody.
+    // The answer to the call arrives late and is discarded.
     guest.resolve(1, "1", 0);
     guest.execute(&Run::new("2"));
     assert_eq!(guest.until("done"), ["started", "done 2"]);
@@ -228,7 +228,7 @@ fn a_sync_is_answered_after_everything_before_it() {
     guest.resolve(1, "1", 0);
     guest.sync(9);
     let mut seen = guest.until("synced");
-    seen.retain(|line| line != "idle 1"); // said before it, if the runner was quick
+    seen.retain(|line| line != "idle 1"); // sent before it, if the runner was fast
     assert_eq!(seen, ["log x [1.1]", "call 2 b null", "synced 9"]);
 }
 

@@ -1,6 +1,6 @@
-//! TypeScript that means something at run time: enums, namespaces, other names for what is in them.
+//! TypeScript with a run-time meaning: enums, namespaces and aliases of their members.
 //!
-//! But for the last table, the values are those that TypeScript's own compiler gives.
+//! Except in the last table, the expected values are those that TypeScript's own compiler produces.
 
 use crate::guest::{Run, done, failure, value};
 use serde_json::{Value, json};
@@ -313,8 +313,8 @@ fn names_are_imported_from_namespaces() {
     ]);
 }
 
-/// Where a name is declared anew it is not the member. In the first two, TypeScript's own compiler writes names that are
-/// not there.
+/// A name that is declared again does not refer to the member. In the first two cases, TypeScript's own compiler emits
+/// names that do not exist.
 #[test]
 fn shadowed_names_are_not_taken_for_members() {
     check(&[

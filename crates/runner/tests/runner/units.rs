@@ -1,16 +1,16 @@
-//! Small answers of execbox's own code, recorded: what becomes of a text, of a printed line, of too many lines.
+//! Recorded results of execbox's own functions: normalized programs, printed lines, and truncated logs.
 
 use crate::hosted::{done_with, logs};
 use serde_json::{Value, json};
 
 fn units(name: &str) -> Vec<Value> {
     let file = include_str!("../../../../tests/conformance/execbox/units.json");
-    // One recorded line ends in half a surrogate pair, which is no text of ours.
+    // One recorded line ends in an unpaired surrogate, which a Rust string cannot contain.
     let file = file.replace("\\ud83d\"", "\u{FFFD}\"");
     serde_json::from_str::<Value>(&file).unwrap()[name].as_array().unwrap().clone()
 }
 
-/// Where execbox pastes text and so breaks programs that mean something.
+/// Programs that execbox breaks because it pastes text, and the values that they have here.
 const BETTER: [(&str, i64); 2] = [("1 + 1;", 2), ("export default 1", 1)];
 
 #[test]
@@ -25,7 +25,7 @@ fn a_text_means_what_it_means_to_execbox_or_better() {
             (case["input"].as_str().unwrap(), case["value"].as_str().unwrap());
         let expected = match BETTER.iter().find(|(code, _)| *code == input) {
             Some((_, value)) => (json!(true), json!(value), json!(null)),
-            // A function of no arguments: that is what execbox calls.
+            // A function without arguments: this is what execbox calls.
             None => told(&format!("await ({normalised}\n)()")),
         };
         assert_eq!(told(input), expected, "{input}");
@@ -37,7 +37,7 @@ fn a_text_means_what_it_means_to_execbox_or_better() {
 fn a_printed_line_reads_as_execbox_writes_it() {
     let cases = units("formatConsoleLine");
     for case in &cases {
-        // The record is JSON, which has no undefined; its line tells where one was.
+        // The record is JSON, which has no `undefined`; the expected line shows where one was.
         let args = match (case["args"].as_str().unwrap(), case["value"].as_str().unwrap()) {
             ("[null,null]", "undefined null") => "[undefined,null]",
             (args, _) => args,
@@ -53,7 +53,7 @@ fn too_many_lines_are_cut_as_execbox_cuts_them() {
     let cases = units("truncateLogs");
     for case in &cases {
         let (lines, max_lines, max_chars) = (&case["args"][0], &case["args"][1], &case["args"][2]);
-        // Fewer lines than none are none; execbox drops lines from the end then, which nobody can mean.
+        // We treat a negative limit as zero. Execbox drops lines from the end instead, which cannot be intended.
         let expected = if *max_lines == json!(-1) { json!([]) } else { case["value"].clone() };
         let code = format!("for (const line of {lines}) console.log(line)");
         let options = json!({"maxLogLines": max_lines, "maxLogChars": max_chars});
@@ -62,8 +62,8 @@ fn too_many_lines_are_cut_as_execbox_cuts_them() {
     assert_eq!(cases.len(), 8);
 }
 
-/// A value by the name under which the record has it, and what comes out of the guest for it: a result is
-/// what `JSON.stringify` makes of it, also where execbox's hosts would refuse it from a tool.
+/// The name of a value in the record, its expression, and its encoding when it leaves the guest: a result is the
+/// output of `JSON.stringify`, also where execbox's hosts would reject it from a tool.
 const VALUES: [(&str, &str, Option<&str>); 22] = [
     ("null", "null", Some("null")),
     ("string", "'text'", Some("\"text\"")),

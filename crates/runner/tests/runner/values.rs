@@ -1,4 +1,4 @@
-//! What programs give back and print.
+//! The values that programs return and the lines that they print.
 
 use crate::guest::{Guest, Run, done, failure, printed, value};
 use lifecycle::ValueConvention;

@@ -1,8 +1,8 @@
-//! What `console` makes of values.
+//! How `console` formats values.
 
 use crate::guest::{Guest, printed};
 
-/// Each row: what is handed to `console.log`, and the line it becomes.
+/// Each row: the arguments of `console.log`, and the line that it prints.
 #[track_caller]
 fn lines(rows: &[(&str, &str)]) {
     let code: String = rows.iter().map(|(args, _)| format!("console.log({args});\n")).collect();
@@ -259,7 +259,7 @@ fn nothing_of_the_guests_is_run_to_show_a_value() {
         )
         .last()
         .unwrap(),
-        // The language itself asks one object for its tag.
+        // The language itself reads the tag of one object.
         "1"
     );
 }

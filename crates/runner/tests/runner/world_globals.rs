@@ -1,8 +1,8 @@
-//! The global object: how it looks, that it is made lazily without showing it, and that it cannot be turned against us.
+//! The global object: its shape, its lazy initialization, which programs cannot observe, and its resistance to tampering.
 
 use crate::guest::{Guest, Run, done, printed, value};
 
-/// Globals that are compiled when they are first touched.
+/// Globals that are compiled on first use.
 const LAZY: &[&str] = &[
     "tools",
     "emit",
@@ -90,7 +90,7 @@ fn globals_can_be_replaced_shadowed_and_removed_before_they_are_made() {
     }
 }
 
-/// What a guest can break, before anything of ours has been compiled in its world.
+/// Built-ins that a guest can replace before any of our code is compiled in its world.
 const TAMPERINGS: &[&str] = &[
     "",
     "JSON.stringify = () => '\"forged\"';",
@@ -120,7 +120,7 @@ fn what_is_compiled_after_the_guest_has_tampered_works_all_the_same() {
         await tools.done({ said0: said[0], said1: said[1], said2: said[2], said3: said[3], said4: said[4], said5: said[5], said6: said[6] });";
     for tamper in TAMPERINGS {
         let program = format!("{tamper}\n{code}");
-        // Twice in one runner: the second world is not a warm one.
+        // Twice in one runner: the second world is not pre-warmed.
         let mut guest = Guest::new();
         for round in ["warm", "fresh"] {
             guest.execute(&Run::new(&program));
@@ -145,7 +145,7 @@ fn what_is_compiled_after_the_guest_has_tampered_works_all_the_same() {
 
 #[test]
 fn setters_under_every_index_are_not_met() {
-    // Not through a tool: the engine's own stringify keeps its path in an ordinary array.
+    // Does not use a tool, because the engine's own stringify stores its path in an ordinary array.
     let shown = printed(
         "for (const T of [Array, Object]) for (const k of ['0', '1', '2', '3', 'name', 'value', 'n']) Object.defineProperty(T.prototype, k, { __proto__: null, set() { throw new Error('set ' + k) }, configurable: true });
          const u = new URL('a/b/../ü?x=1&y=2', 'http://bücher.example/'); u.searchParams.sort(); u.searchParams.append('z', 3);
@@ -184,12 +184,12 @@ fn a_warm_and_a_fresh_world_show_a_guest_the_same() {
 #[test]
 fn no_door_to_the_host_is_left_open() {
     for (code, expected) in [
-        // Classes show no helpers of ours.
+        // Classes expose none of our internal helpers.
         (
             "[URL, URLSearchParams, Event, EventTarget, AbortController, AbortSignal, TextDecoder].map((c) => Object.getOwnPropertyNames(c).filter((k) => !['length', 'name', 'prototype'].includes(k)).join())",
             r#"["canParse,parse","","","","","abort,timeout,any",""]"#,
         ),
-        // What a getter is handed never includes our own objects.
+        // Accessors never receive our internal objects.
         (
             "const seen = new Set(); Object.defineProperty(Object.prototype, 'href', { set(v) { seen.add(typeof v) }, configurable: true }); new URL('a:b').href; console.log(new URL('a:b')); [...seen]",
             "[]",
@@ -202,7 +202,7 @@ fn no_door_to_the_host_is_left_open() {
             "typeof kit + typeof world + typeof load + typeof clock",
             r#""undefinedundefinedundefinedundefined""#,
         ),
-        // The real clock is not found through a date that a part has made.
+        // The real clock is not reachable through a date that a built-in part has created.
         (
             "structuredClone(new Date()).constructor === Date && new (structuredClone(new Date(0)).constructor)().getTime() === Date.now()",
             "true",

@@ -1,9 +1,9 @@
-//! The guest's `Intl` and the methods that use it, as a program meets them. `crates/intl` compares what they answer with
+//! The guest's `Intl` and the methods that use it, as programs call them. `crates/intl` compares the results with those of
 //! Node in thousands of cases.
 
 use crate::guest::value;
 
-/// Evaluates to a list, one item for each of the 13 languages.
+/// Evaluates an expression in each of the 13 languages and returns the list of results.
 fn each_language(look: &str) -> Vec<String> {
     let languages = r#"["en","de","fr","es","it","pt","nl","pl","ja","zh","ko","ar","hi"]"#;
     let list = value(&format!("{languages}.map((l) => `${{{look}}}`)"));
@@ -72,7 +72,7 @@ fn relative_times_lists_plurals_and_orders_are_those_of_thirteen_languages() {
             "कल"
         ]
     );
-    // What a rounded number may be.
+    // A rounded number may be negative zero.
     let now = value("new Intl.RelativeTimeFormat('de', { numeric: 'auto' }).format(-0, 'day')");
     assert_eq!(now, "\"heute\"");
     let list = "new Intl.ListFormat(l).format(['a', 'b'])";

@@ -1,4 +1,4 @@
-//! Texts, bytes and digests.
+//! Encoding and decoding of text, bytes and digests.
 
 use crate::guest::{failure, value};
 
@@ -36,7 +36,7 @@ fn utf_8_becomes_text() {
             "\"aü€😀\"",
         ),
         ("new TextDecoder().decode()", "\"\""),
-        // One replacement for each maximal part of a sequence that is cut short.
+        // One replacement character for each maximal part of a truncated sequence.
         (
             "new TextDecoder().decode(new Uint8Array([0xf0, 0x9f, 0x98, 97, 0xff, 0xc0, 0xaf, 0xed, 0xa0, 0x80]))",
             "\"�a������\"",
@@ -77,9 +77,9 @@ fn a_stream_is_decoded_however_it_is_cut() {
             "const d = new TextDecoder(); [d.decode(new Uint8Array([0xe2, 0x82]), { stream: true }), d.decode(new Uint8Array([97]), { stream: true }), d.decode(new Uint8Array([0xf0]), { stream: true }), d.decode(), d.decode(new Uint8Array([98]))]",
             "[\"\",\"�a\",\"\",\"�\",\"b\"]",
         ),
-        // What can never become a character is not waited for.
+        // Bytes that cannot begin a character are replaced immediately.
         ("new TextDecoder().decode(new Uint8Array([0xe0, 0x80]), { stream: true }).length", "2"),
-        // The bytes that are kept are a copy.
+        // The decoder copies the bytes that it buffers.
         (
             "const d = new TextDecoder(), b = new Uint8Array([0xc3]); d.decode(b, { stream: true }); b[0] = 97; d.decode(new Uint8Array([0xbc]))",
             "\"ü\"",

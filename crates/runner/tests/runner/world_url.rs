@@ -1,4 +1,4 @@
-//! `URL` and `URLSearchParams` as the URL standard has them.
+//! `URL` and `URLSearchParams` follow the URL standard.
 
 use crate::guest::value;
 
@@ -81,7 +81,7 @@ fn other_schemes_keep_their_shape() {
 #[test]
 fn relative_references_are_resolved() {
     let base = "http://a/b/c/d;p?q";
-    // The examples of RFC 3986, 5.4, as the URL standard answers them.
+    // The examples of RFC 3986, section 5.4, with the results of the URL standard.
     let rows = [
         ("g:h", "g:h"),
         ("g", "http://a/b/c/g"),
@@ -173,7 +173,7 @@ fn hosts_are_understood() {
         ("http://xn--a/", "", "!"),
         ("http://％４１/", "", "!"),
         ("http://\u{fffd}/", "", "!"),
-        // As Node has them: letters of both directions, a mark without a letter, and a joiner where one belongs.
+        // The results of Node: letters of both directions, a mark without a letter, and a joiner in a valid place.
         ("http://\u{5d0}a.com/", "", "!"),
         ("http://\u{300}a.com/", "", "!"),
         ("http://\u{915}\u{94d}\u{200d}\u{937}.com/", "", "http://xn--11b2ezcw70k.com/"),

@@ -1,4 +1,4 @@
-//! The memory budget of all runners: who waits for a part of it, and who holds one.
+//! The memory budget of all runners: the waiting demands, and the grants.
 
 use super::fair_queue::{AdmissionGrant, CallerKey, DemandTicket, FairQueue};
 use super::release_plan::{QueueReleaseOffer, ReleaseOffer, plan_releases};
@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
-/// Memory is counted in these.
+/// The unit in which memory is counted.
 const UNIT_BYTES: u64 = 1 << 20;
 
-/// Demands that may wait at a time. Each belongs to an execution in memory, and after a restart all that ran wait.
+/// Limit of waiting demands. Each belongs to an execution in memory, and after a restart all unfinished
+/// executions wait.
 const WAITING_MAX: usize = 1_000_000;
 
 /// Shares the budget between callers.
@@ -30,7 +31,7 @@ struct AdmissionInner {
     runners: AtomicUsize,
     bytes: AtomicU64,
     waiting: AtomicUsize,
-    /// Notified when demands wait and what could help them may have changed.
+    /// Notified when demands wait and a change might allow some of them to start.
     shortage: Notify,
 }
 
@@ -47,7 +48,7 @@ struct AdmissionWaiter {
     granted: oneshot::Sender<MemoryGrant>,
 }
 
-/// A part of the budget, given back when dropped.
+/// A part of the budget, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryGrant {
     caller: CallerKey,
@@ -56,7 +57,7 @@ pub(crate) struct MemoryGrant {
     /// Whether its runner is being killed.
     is_ending: AtomicBool,
     inner: Arc<AdmissionInner>,
-    /// The runner that it was given for, as long as its processor time is watched.
+    /// The runner that it was granted for, while its processor time is watched.
     pub(crate) live: Option<LiveRunner>,
 }
 
@@ -78,7 +79,7 @@ impl AdmissionQueue {
         Self { budget_bytes, weights, inner: Arc::new(inner) }
     }
 
-    /// A part of the budget immediately, if it is the demand's turn and it fits.
+    /// Grants a part of the budget immediately, if it is the demand's turn and it fits.
     pub(crate) fn try_admit(
         &self,
         caller: &CallerKey,
@@ -90,7 +91,8 @@ impl AdmissionQueue {
         Ok(admitted)
     }
 
-    /// A part of the budget as soon as it is the demand's turn and it fits. Dropping the future leaves the queue.
+    /// Grants a part of the budget as soon as it is the demand's turn and it fits. Dropping the future
+    /// leaves the queue.
     pub(crate) async fn admit_caller(
         &self,
         caller: &CallerKey,
@@ -103,7 +105,7 @@ impl AdmissionQueue {
         admitted
     }
 
-    /// Refuses every further demand and those that wait.
+    /// Refuses all waiting and all further demands.
     pub(crate) fn close(&self) {
         let mut state = self.inner.lock();
         state.is_closed = true;
@@ -113,7 +115,7 @@ impl AdmissionQueue {
         drop(waiters);
     }
 
-    /// Waits until demands wait and what could help them has changed.
+    /// Waits until demands wait and a change might allow some of them to start.
     pub(crate) async fn shortage(&self) {
         loop {
             self.inner.shortage.notified().await;
@@ -123,7 +125,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// Which of these runners should be given up for those who wait.
+    /// Which of these runners should be given up for the waiting demands.
     pub(crate) fn plan_releases(&self, offers: &[ReleaseOffer]) -> Vec<usize> {
         let offers: Vec<_> = offers
             .iter()
@@ -155,7 +157,7 @@ impl AdmissionQueue {
         bytes: u64,
     ) -> Result<(QueuePlace, oneshot::Receiver<MemoryGrant>), LeaseError> {
         let units = units_of(bytes);
-        // A budget that is no whole number of units has a last, broken one that is never used.
+        // A budget that is no whole number of units ends with a partial unit that is never used.
         if bytes > self.budget_bytes || units > self.budget_bytes / UNIT_BYTES {
             let budget_bytes = self.budget_bytes;
             return Err(LeaseError::TooLarge { asked_bytes: bytes, budget_bytes });
@@ -197,7 +199,7 @@ impl AdmissionInner {
             undelivered.extend(granted.send(admitted).err());
         }
         drop(state);
-        // Nobody waits for these any more. Dropping them takes the lock again.
+        // The receivers of these grants no longer wait. Dropping a grant takes the lock again.
         drop(undelivered);
     }
 
@@ -207,7 +209,7 @@ impl AdmissionInner {
 }
 
 impl MemoryGrant {
-    /// Its runner is being killed: what it holds will be free in a moment, and need not be taken from others.
+    /// Its runner is being killed: its memory will be free soon, and need not be taken from other callers.
     pub(crate) fn mark_ending(&self) {
         if !self.is_ending.swap(true, Ordering::Relaxed) {
             self.inner.lock().queue.mark_ending(&self.caller, self.units);

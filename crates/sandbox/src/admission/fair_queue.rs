@@ -34,11 +34,11 @@ pub(crate) struct FairQueue {
     capacity: u64,
     free: u64,
     callers: BTreeMap<CallerKey, CallerQueue>,
-    /// Counts demands and grants: later ones have larger numbers.
+    /// A counter for demands and grants: later ones have larger numbers.
     counter: u64,
 }
 
-/// What one caller holds and waits for. Removed once it does neither.
+/// The memory that one caller holds, and its waiting demands. Removed once there is neither.
 #[derive(Debug, Clone)]
 struct CallerQueue {
     weight: NonZero<u32>,
@@ -46,7 +46,7 @@ struct CallerQueue {
     /// The part of `held` whose runners are being killed.
     ending: u64,
     waiting: VecDeque<WaitingDemand>,
-    /// When it was last granted something, or appeared.
+    /// When a demand of it was last granted, or when it first appeared.
     served: u64,
 }
 
@@ -62,7 +62,7 @@ impl FairQueue {
         Self { capacity, free: capacity, callers: BTreeMap::new(), counter: 0 }
     }
 
-    /// Puts a demand at the end of its caller's queue. It must not exceed the capacity.
+    /// Appends a demand to its caller's queue. It must not exceed the capacity.
     pub(crate) fn enqueue(
         &mut self,
         caller: &CallerKey,
@@ -84,7 +84,7 @@ impl FairQueue {
         ticket
     }
 
-    /// Removes a demand that nobody waits for any more.
+    /// Removes a demand whose receiver no longer waits.
     pub(crate) fn withdraw(&mut self, caller: &CallerKey, ticket: DemandTicket) {
         if let Some(queue) = self.callers.get_mut(caller) {
             queue.waiting.retain(|demanded| demanded.ticket != ticket);
@@ -92,7 +92,7 @@ impl FairQueue {
         }
     }
 
-    /// Takes back what a grant gave; `was_ending` repeats what [`Self::mark_ending`] was told.
+    /// Returns the units of a grant; `was_ending` is whether [`Self::mark_ending`] was called for them.
     pub(crate) fn release(&mut self, caller: &CallerKey, units: u64, was_ending: bool) {
         if let Some(queue) = self.callers.get_mut(caller) {
             queue.held = queue.held.saturating_sub(units);
@@ -104,14 +104,14 @@ impl FairQueue {
         }
     }
 
-    /// Notes that the runner which holds these units is being killed: they will be free in a moment.
+    /// Records that the runner that holds these units is being killed: they will be free soon.
     pub(crate) fn mark_ending(&mut self, caller: &CallerKey, units: u64) {
         if let Some(queue) = self.callers.get_mut(caller) {
             queue.ending += units;
         }
     }
 
-    /// Counts units that are about to be free as free. For plans, which look ahead.
+    /// Counts units that are about to be free as free. Plans use this to look ahead.
     pub(crate) fn complete_endings(&mut self) {
         for queue in self.callers.values_mut() {
             let ending = std::mem::take(&mut queue.ending);
@@ -147,7 +147,7 @@ impl FairQueue {
         waiting.into_iter().map(|(caller, _)| caller.clone()).collect()
     }
 
-    /// How many heads in `order` are passed over before the one that is granted. `None` if none may start.
+    /// How many heads in `order` are skipped before the one that is granted. `None` if none may start.
     fn n_before_grant(&self, order: &[CallerKey]) -> Option<usize> {
         for (n, caller) in order.iter().enumerate() {
             let head = self.head(caller)?;
@@ -167,8 +167,8 @@ impl FairQueue {
         Some((head.units, head.n_overtaken >= OVERTAKEN_MAX))
     }
 
-    /// The fair share of each caller that holds or waits for something: what it wants, if that is little; otherwise its
-    /// part, by weight, of what those with small wishes leave.
+    /// The fair share of each caller that holds or waits for memory: what it wants, if that is little;
+    /// otherwise its part, by weight, of what the callers with small demands leave.
     pub(crate) fn shares(&self) -> BTreeMap<CallerKey, u64> {
         let mut shares = BTreeMap::new();
         let mut open: Vec<_> = self.callers.iter().collect();
@@ -230,7 +230,7 @@ impl FairQueue {
 }
 
 impl CallerQueue {
-    /// Compares by what is held for each unit of weight, then by who was served longer ago.
+    /// Compares by the units held per unit of weight, then by which was served longer ago.
     fn entitlement(&self, other: &Self) -> Ordering {
         let weighted = |one: &Self, other: &Self| {
             u128::from(one.held - one.ending) * u128::from(other.weight.get())

@@ -12,11 +12,11 @@ pub struct ReleaseOffer {
     pub memory_bytes: u64,
     /// Processor time that a replay would take.
     pub replay_cpu: Duration,
-    /// Whether its holder was asked to give it up already.
+    /// Whether its holder was already asked to give it up.
     pub is_asked: bool,
 }
 
-/// The same in the terms of the queue.
+/// The same offer in the queue's units.
 #[derive(Debug, Clone)]
 pub(super) struct QueueReleaseOffer {
     pub(super) caller: CallerKey,
@@ -25,9 +25,9 @@ pub(super) struct QueueReleaseOffer {
     pub(super) is_asked: bool,
 }
 
-/// Indexes of the offers to take, the cheapest to replay first. Offers come only from callers above their fair share, or
-/// from the caller whose own demand waits. Runners that are ending, or asked to end, already count as free, and no offer
-/// is taken for a demand that would still not fit.
+/// Indexes of the offers to take, the cheapest to replay first. Offers come only from callers above their
+/// fair share, or from the caller whose own demand waits. Runners that are ending, or asked to end, already
+/// count as free, and no offer is taken for a demand that would still not fit.
 pub(super) fn plan_releases(queue: &FairQueue, offers: &[QueueReleaseOffer]) -> Vec<usize> {
     if offers.is_empty() {
         return vec![];
@@ -51,7 +51,7 @@ pub(super) fn plan_releases(queue: &FairQueue, offers: &[QueueReleaseOffer]) -> 
     }
 }
 
-/// The offers that let the most entitled demand start that can be helped at all.
+/// The offers that allow the most entitled of the demands that can be helped to start.
 fn releases_for_next(
     queue: &FairQueue,
     offers: &[QueueReleaseOffer],

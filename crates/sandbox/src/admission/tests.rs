@@ -19,12 +19,12 @@ fn caller(name: &str) -> CallerKey {
     Some(Arc::from(name))
 }
 
-/// Enqueues as many demands of one unit.
+/// Enqueues `n` demands of one unit.
 fn ask(queue: &mut FairQueue, name: &str, n: usize) -> Vec<DemandTicket> {
     (0..n).map(|_| queue.enqueue(&caller(name), ONE, 1)).collect()
 }
 
-/// The callers that are granted something, in order.
+/// The callers whose demands are granted, in order.
 fn granted(queue: &mut FairQueue) -> String {
     let names = std::iter::from_fn(|| queue.next_grant());
     names.map(|grant| grant.caller.unwrap().to_string()).collect::<Vec<_>>().join(" ")
@@ -101,8 +101,8 @@ fn shares_give_small_wishes_in_full_and_divide_the_rest() {
 }
 
 proptest! {
-    /// Random demands, releases and withdrawals: the budget holds, nothing that fits waits without a reason, and once
-    /// all that runs ends, everything is served.
+    /// Random demands, releases and withdrawals: the budget is never exceeded, no demand that fits waits
+    /// without a reason, and once all runners end, every demand is served.
     #[test]
     fn nothing_starves_and_nothing_that_fits_waits(
         steps in prop::collection::vec((0..4_u8, 0..5_usize, 1..=8_u64), 1..200),
@@ -140,7 +140,7 @@ proptest! {
     }
 }
 
-/// Grants what may start, and looks whether the rest has a reason to wait.
+/// Grants what may start, and checks that the remaining demands have a reason to wait.
 fn grant(
     queue: &mut FairQueue,
     waiting: &mut BTreeMap<DemandTicket, CallerKey>,

@@ -1,5 +1,5 @@
-//! Lines of a runner to messages. A line is hostile input: only what a runner may say on this link becomes a message, and
-//! everything else becomes [`RunnerLoss::Malformed`].
+//! Decodes lines of a runner to messages. A line is hostile input: only lines that are valid on this link
+//! become messages, and everything else becomes [`RunnerLoss::Malformed`].
 
 use super::loss::RunnerLoss;
 use super::message::{ProgramFailure, RunnerMessage, SessionMessage, TaskFailure, TaskResult};
@@ -28,7 +28,7 @@ fn malformed(what: &'static str) -> RunnerMessage {
     RunnerMessage::Lost(RunnerLoss::Malformed(what))
 }
 
-/// What a runner says about a program of the engine.
+/// Decodes a message about a program of the engine.
 pub(super) fn decode_program(line: &[u8]) -> RunnerMessage {
     let Ok(message) = FromRunner::decode(line) else {
         return malformed("a message that cannot be read");
@@ -69,7 +69,7 @@ pub(super) fn decode_program(line: &[u8]) -> RunnerMessage {
     }
 }
 
-/// What a runner says about the program `id` of an execbox host: only what concerns this program reaches the host.
+/// Decodes a message about the program `id` of an execbox host: only what concerns this program reaches the host.
 pub(super) fn decode_hosted(line: &[u8], id: &str) -> RunnerMessage {
     match FromRunner::decode(line) {
         Ok(FromRunner::Started(started)) if started.id == id => RunnerMessage::Started(None),
@@ -96,7 +96,7 @@ pub(super) fn decode_hosted(line: &[u8], id: &str) -> RunnerMessage {
     }
 }
 
-/// What a session's runner says.
+/// Decodes a message of a session.
 pub(super) fn decode_session(line: &[u8]) -> SessionLine {
     let Ok(message) = serde_json::from_slice::<FromSession<'_>>(line) else {
         return SessionLine::Malformed;
@@ -186,7 +186,7 @@ fn task_result(outcome: TaskOutcome<'_>) -> TaskResult {
     }
 }
 
-/// The path of a tool. Some write `tools.` before it; rules about the tool know it without.
+/// Parses the path of a tool. Some programs write `tools.` before it; rules about the tool omit the prefix.
 fn tool_path(name: &str) -> Result<ToolPath, BadToolPath> {
     ToolPath::parse(name.trim_start_matches("tools."))
 }

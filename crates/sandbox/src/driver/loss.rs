@@ -1,41 +1,41 @@
-//! Why a runner is lost, what that means for its program, and the sentences that say so. All doors use these.
+//! Why a runner was lost, what that means for its program, and the messages about it. All doors use these.
 
 use crate::error::LeaseError;
 use crate::exit::RunnerExit;
 use lifecycle::{Failure, FailureCode};
 
-/// Why a runner is lost.
+/// Why a runner was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerLoss {
     /// There was no runner.
     NotLeased(LeaseError),
     /// The runner's process ended before its work did.
     Exited(RunnerExit),
-    /// The runner sent what no runner may send: what that was.
+    /// The runner sent a message that is not allowed; the text describes it.
     Malformed(&'static str),
-    /// The runner was told to stop and did not.
+    /// The runner received an order to stop and did not.
     Unresponsive,
     /// The guest used up its memory, and what it left behind still fills it.
     MemoryFull,
 }
 
-/// What a loss means for the program that the runner had.
+/// What a loss means for the program of the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossMeaning {
     /// The program did not cause it and continues in another runner.
     Restart,
-    /// The same, but what the program does may be what makes others kill its runner: attempts are counted.
+    /// The same, but the program's behaviour may be why others kill its runner: attempts are counted.
     CountedRestart,
-    /// The program used more memory than there is.
+    /// The program used more memory than it may.
     OutOfMemory,
-    /// The runner did what it must not do: the program, or its replay, is not to be trusted.
+    /// The runner broke the protocol: the program, or its replay, is not to be trusted.
     BrokeRules(&'static str),
     /// The program fails.
     Failed,
 }
 
 impl RunnerLoss {
-    /// What it means for the program.
+    /// What the loss means for the program.
     pub const fn meaning(&self) -> LossMeaning {
         match self {
             Self::Exited(RunnerExit::Lost) => LossMeaning::Restart,
@@ -98,7 +98,7 @@ impl RunnerLoss {
         }
     }
 
-    /// Code and sentence in the words of execbox, for a host.
+    /// Code and message in the words of execbox, for a host.
     pub fn host_failure(&self) -> (&'static str, String) {
         let sentence = match self {
             Self::NotLeased(LeaseError::TooLarge { budget_bytes, .. }) => {
@@ -120,7 +120,7 @@ impl RunnerLoss {
         (code, sentence)
     }
 
-    /// What the client of a session is told whose runner is replaced.
+    /// The message to the client of a session whose runner is replaced.
     pub const fn session_message(&self) -> &'static str {
         match self {
             Self::NotLeased(_) => "The server has no room for an evaluator now.",

@@ -1,4 +1,4 @@
-//! What runners say, in types that outlive the line. Whatever a line contains is input, never truth.
+//! Messages of runners, in types that outlive the line. The content of a line is untrusted input.
 
 use super::loss::RunnerLoss;
 use lifecycle::{
@@ -7,14 +7,14 @@ use lifecycle::{
 };
 use protocols::execbox::session::TaskFailureKind;
 
-/// What happens on the link to a runner.
+/// An event on the link to a runner.
 #[derive(Debug)]
 pub enum RunnerMessage {
-    /// The runner that was asked for is there. It receives its orders when the driver is used next.
+    /// The requested runner is available. It receives its orders when the driver is used next.
     Leased,
-    /// The runner is gone, or cannot be used any more. Nothing follows.
+    /// The runner has ended, or cannot be used any more. No message follows.
     Lost(RunnerLoss),
-    /// The program is ready and begins. An engine's program says what a replay of it needs.
+    /// The program is prepared and begins. An engine's program includes what its replay needs.
     Started(Option<PreparedProgram>),
     /// An engine's program calls a tool.
     ToolCalled {
@@ -22,36 +22,36 @@ pub enum RunnerMessage {
         call: CallId,
         /// The tool.
         tool: ToolPath,
-        /// The only argument.
+        /// The call's only argument.
         args: Json,
-        /// The line of the program that calls.
+        /// The line of the program that makes the call.
         line: Option<u32>,
     },
     /// A host's program calls a tool: the line for the host, with its line break.
     HostToolCalled(Vec<u8>),
     /// The program printed a line.
     Logged {
-        /// Which output it is.
+        /// The output's position.
         mark: OutputMark,
         /// The level.
         level: LogLevel,
         /// The text.
         line: String,
-        /// The text as JSON, where it holds half a surrogate pair: `line` cannot.
+        /// The text as JSON, if it contains half of a surrogate pair, which `line` cannot represent.
         exact: Option<String>,
     },
-    /// The program handed out an item.
+    /// The program emitted an item.
     Emitted {
-        /// Which output it is.
+        /// The output's position.
         mark: OutputMark,
-        /// The item.
+        /// The item's JSON.
         item: Json,
     },
-    /// An engine's program set a timer. The journal keeps it, not the driver.
+    /// An engine's program set a timer. The journal records it, not the driver.
     TimerSet {
         /// The timer's ordinal.
         timer: TimerId,
-        /// It is due so long after the guest's present time.
+        /// The delay from the guest's present time.
         delay_ms: u64,
     },
     /// An engine's program cleared a timer.
@@ -61,41 +61,41 @@ pub enum RunnerMessage {
     },
     /// The driver's own timers changed: [`super::RunnerDriver::alarm`] may be earlier than before.
     TimersChanged,
-    /// A host's program set more timers than a program may have.
+    /// A host's program set more timers than allowed.
     TooManyTimers,
     /// An engine's program has processed this many inputs and waits.
     Idle(InputIndex),
     /// About how many iterations the program's loops have made.
     Counted(u64),
-    /// All that was sent before the driver's `sync` is processed.
+    /// All that was sent before the driver's `sync` has been processed.
     Synced,
-    /// A replay took another path: what was expected.
+    /// A replay diverged: the text is what was expected.
     Diverged(String),
     /// The program ended.
     Done(Result<Option<Json>, ProgramFailure>),
-    /// What only a session's runner says.
+    /// A message that only a session's runner sends.
     Session(SessionMessage),
 }
 
 /// Why a program has no value, in the runner's own terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramFailure {
-    /// Which kind: a word of [`FailureCode`], or the code that a tool gave its own failure.
+    /// The kind of failure: a word of [`FailureCode`], or the code that a tool gave its own failure.
     pub code: String,
-    /// A sentence.
+    /// The message, one sentence.
     pub message: String,
     /// The guest's error class.
     pub name: Option<String>,
-    /// The guest's own lines.
+    /// The stack, with the guest's own lines only.
     pub stack: Option<String>,
     /// Which limit was reached, in the words of [`LimitKind`].
     pub limit: Option<String>,
 }
 
 impl ProgramFailure {
-    /// The failure as the journal has it, and the limit that was reached, if one was.
+    /// Converts it to the failure that the journal records, and the limit that was reached, if one was.
     pub fn into_failure(self) -> (Failure, Option<LimitKind>) {
-        // Guests cannot invent a code: one that is not ours is a tool's own, on its way back.
+        // Guests cannot forge a code: one that is not ours is a tool's own, on its way back.
         let (code, details) = match FailureCode::from_word(&self.code) {
             Some(code) => (code, None),
             None => {
@@ -114,19 +114,19 @@ impl ProgramFailure {
     }
 }
 
-/// What a session's runner says.
+/// A message of a session's runner.
 #[derive(Debug)]
 pub enum SessionMessage {
-    /// A task is over.
+    /// A task has ended.
     TaskEnded {
         /// The task's number.
         task: u64,
         /// How it ended.
         result: TaskResult,
-        /// It was stopped, and what it left behind does not stop: the world is of no more use.
+        /// It was stopped, but its leftovers do not stop: the world is unusable.
         is_fouled: bool,
     },
-    /// The names that fit a text.
+    /// The completions of a text.
     Completed {
         /// The task's number.
         task: u64,
@@ -135,9 +135,9 @@ pub enum SessionMessage {
     },
     /// The guest calls a tool.
     ToolCalled {
-        /// The task's number; 0 for none that is open.
+        /// The task's number; 0 if no open task made the call.
         task: u64,
-        /// Names the call.
+        /// The call's id.
         call: u32,
         /// The tool's path, unchecked.
         tool: String,
@@ -153,13 +153,13 @@ pub enum SessionMessage {
     },
     /// The guest registered a command: its descriptor as JSON text.
     CommandRegistered(String),
-    /// The guest took a command back.
+    /// The guest removed a command.
     CommandUnregistered(String),
-    /// A command reports how far it is.
+    /// A command reports its progress.
     Progressed {
         /// The task's number.
         task: u64,
-        /// What it reports, as JSON text.
+        /// The report, as JSON text.
         value: String,
     },
     /// A command wrote a file.
@@ -173,7 +173,7 @@ pub enum SessionMessage {
         /// Its bytes in base64.
         base64: String,
     },
-    /// Everything that was sent so far is processed, and the guest waits.
+    /// Everything that was sent so far has been processed, and the guest waits.
     Rested,
 }
 
@@ -182,11 +182,11 @@ pub enum SessionMessage {
 pub enum TaskResult {
     /// An eval has a value.
     Value {
-        /// What it is.
+        /// The value's type.
         type_name: String,
-        /// Its JSON, perhaps cut.
+        /// The value's JSON, possibly truncated.
         json: String,
-        /// How many bytes its JSON has, as far as they were counted.
+        /// The length of the whole JSON in bytes, as far as it was counted.
         bytes: usize,
     },
     /// An eval has no value.
@@ -207,11 +207,11 @@ impl TaskResult {
 /// Why a task has neither value nor output.
 #[derive(Debug)]
 pub struct TaskFailure {
-    /// In short.
+    /// The kind of failure.
     pub why: TaskFailureKind,
-    /// A sentence.
+    /// The message, one sentence.
     pub message: String,
-    /// The guest's own lines.
+    /// The stack, with the guest's own lines only.
     pub stack: Option<String>,
     /// The kind that a command's error claims.
     pub kind: Option<String>,

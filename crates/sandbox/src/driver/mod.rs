@@ -1,6 +1,6 @@
-//! The one driver of a runner: it owns the lease, decodes what the runner says, keeps the timers that no journal keeps,
-//! and gives up a runner that does not stop. The engine, the execbox door and the sessions of the REPL each drive their
-//! runners with it; nothing else decodes a runner's messages.
+//! The driver of a runner: it owns the lease, decodes the runner's messages, manages timers that no journal
+//! records, and gives up a runner that does not stop. The engine, the execbox door and the sessions of the
+//! REPL each drive their runners with it; no other code decodes a runner's messages.
 
 mod decode;
 mod loss;
@@ -26,11 +26,11 @@ use std::time::Duration;
 use timers::RunnerTimers;
 use tokio::time::Instant;
 
-/// How long a session's guest that was told to stop may take to do so. Longer takes only native code, or another task's
-/// turn.
+/// How long a session's guest may take to stop after it was interrupted. Only native code, or another
+/// task's turn, takes longer.
 const STOP_GRACE: Duration = Duration::from_millis(250);
 
-/// A runner that was asked for and is not there yet. Dropping it leaves the queue.
+/// A runner that was requested and is not available yet. Dropping this leaves the queue.
 pub struct LeaseRequest(Pin<Box<dyn Future<Output = Result<Lease, LeaseError>> + Send>>);
 
 impl fmt::Debug for LeaseRequest {
@@ -51,38 +51,38 @@ impl Future for LeaseRequest {
 }
 
 impl Sandbox {
-    /// Asks for a runner without waiting for it.
+    /// Requests a runner without waiting for it.
     pub fn request_lease(&self, demand: LeaseDemand) -> LeaseRequest {
         let sandbox = self.clone();
         LeaseRequest(Box::pin(async move { sandbox.lease(demand).await }))
     }
 }
 
-/// A runner and what it works on. Dropping it kills the runner.
+/// A runner and its work. Dropping this kills the runner.
 #[derive(Debug)]
 pub struct RunnerDriver {
     link: RunnerLink,
     work: RunnerWork,
     timers: RunnerTimers,
     stop: Option<StopDeadline>,
-    /// Processor time that the runner had used when its own work began; none until somebody asks, where the runner has
-    /// served before.
+    /// Processor time that the runner had used when this work began; for a runner that has served before,
+    /// `None` until it is first needed.
     cpu_before: Option<Duration>,
     has_stepped_back: bool,
 }
 
 #[derive(Debug)]
 enum RunnerLink {
-    /// The runner is not there yet; these lines are for it.
+    /// The runner is not available yet; these lines will be sent to it.
     Leasing(LeaseRequest, Vec<u8>),
-    /// The runner is there, and has not received these lines yet.
+    /// The runner is available, and has not received these lines yet.
     Leased(Box<Lease>, Vec<u8>),
     Linked(Box<Lease>),
-    /// There was no runner.
+    /// No runner could be leased.
     Failed,
 }
 
-/// What the runner works on, and in which language it speaks of it.
+/// The work of the runner, which determines the messages on the link.
 #[derive(Debug)]
 enum RunnerWork {
     /// A program of the engine, whose calls and timers are in the journal.
@@ -92,16 +92,16 @@ enum RunnerWork {
     /// A session: many tasks in one world.
     Session {
         lines_sent: u64,
-        /// Since when it has not been at rest.
+        /// Since when it has been busy.
         busy_since: Option<Instant>,
     },
 }
 
-/// When a runner that was told to stop is given up.
+/// When a runner that was ordered to stop is given up.
 #[derive(Debug)]
 struct StopDeadline {
     at: Instant,
-    /// Everything that runs was told to stop, not only one task.
+    /// All tasks were interrupted, not only one.
     is_last: bool,
 }
 
@@ -115,13 +115,13 @@ impl RunnerDriver {
         driver
     }
 
-    /// Gives a program of a host, which is called `id`, to the runner that was asked for. `order` is its `execute` with
-    /// the line break.
+    /// Starts the program `id` of a host on the requested runner. `order` is its `execute` with the line
+    /// break.
     pub const fn start_hosted(request: LeaseRequest, id: String, order: Vec<u8>) -> Self {
         Self::new(RunnerLink::Leasing(request, order), RunnerWork::Hosted { id })
     }
 
-    /// Opens a session in the runner that was asked for.
+    /// Opens a session on the requested runner.
     pub fn open_session(request: LeaseRequest, open: OpenSession) -> Self {
         let mut order = vec![];
         ToRunner::Session(open).encode(&mut order);
@@ -140,9 +140,9 @@ impl RunnerDriver {
         }
     }
 
-    // ---- What it is told ----
+    // ---- Messages to the runner ----
 
-    /// Uses this runner instead of the one that was asked for. Returns it where there is one already.
+    /// Uses this runner instead of the requested one. Returns it if there is a runner already.
     pub fn use_lease(&mut self, lease: Lease) -> Option<Lease> {
         match &mut self.link {
             RunnerLink::Leasing(_, lines) => {
@@ -154,7 +154,7 @@ impl RunnerDriver {
         }
     }
 
-    /// Sends a message. A runner that is gone reports that itself, through [`Self::next`].
+    /// Sends a message. The end of a runner is reported by [`Self::next`].
     pub fn send(&mut self, message: &ToRunner<'_>) {
         let mut line = Vec::with_capacity(256);
         message.encode(&mut line);
@@ -185,12 +185,12 @@ impl RunnerDriver {
         self.send_lines(&line);
     }
 
-    /// Asks for [`RunnerMessage::Synced`] once all that was sent so far is processed.
+    /// Requests [`RunnerMessage::Synced`] once all that was sent so far has been processed.
     pub fn sync(&mut self) {
         self.send(&ToRunner::Sync(Sync { n: 1 }));
     }
 
-    /// Tells a host's program to stop. After `grace` the runner is given up.
+    /// Orders a host's program to stop. After `grace` the runner is given up.
     pub fn cancel(&mut self, grace: Duration) {
         let RunnerWork::Hosted { id } = &self.work else { return };
         let mut line = Vec::new();
@@ -201,39 +201,39 @@ impl RunnerDriver {
         self.stop = Some(StopDeadline { at, is_last: true });
     }
 
-    /// Tells a session to stop a task; 0 is everything that runs. A runner that does not stop is given up.
+    /// Orders a session to stop a task; 0 stops all tasks. A runner that does not stop is given up.
     pub fn interrupt(&mut self, task: u64) {
         self.send_to_session(&ToSession::Interrupt(InterruptTask { task }));
         let is_last = task == 0;
         self.stop.get_or_insert(StopDeadline { at: Instant::now() + STOP_GRACE, is_last });
     }
 
-    /// Forgets all timers: the program is not told of them any more.
+    /// Removes all timers: the program receives no further ones.
     pub fn forget_timers(&mut self) {
         self.timers = RunnerTimers::new();
     }
 
-    // ---- When to look after it ----
+    // ---- Deadlines ----
 
-    /// When [`Self::look_after`] has something to do.
+    /// When [`Self::look_after`] must be called next.
     pub fn alarm(&self) -> Option<Instant> {
         self.timers.next().into_iter().chain(self.stop.as_ref().map(|stop| stop.at)).min()
     }
 
-    /// Fires the timers that are due, at `guest_time`, and says so if the runner did not stop in time.
+    /// Fires the timers that are due, at `guest_time`, and reports a runner that did not stop in time.
     pub fn look_after(&mut self, now: Instant, guest_time: GuestTime) -> Option<RunnerLoss> {
         self.fire_timers(now, guest_time);
         let is_leasing = self.is_leasing();
         let stop = self.stop.as_mut().filter(|stop| stop.at <= now)?;
         if is_leasing {
-            // What has not begun cannot stop.
+            // Work that has not begun cannot stop.
             stop.at = now + STOP_GRACE;
             return None;
         }
         if stop.is_last {
             return Some(RunnerLoss::Unresponsive);
         }
-        // Perhaps it is another task's turn: then that one must stop.
+        // It may be another task's turn: then that one must stop, too.
         *stop = StopDeadline { at: now + STOP_GRACE, is_last: true };
         self.send_to_session(&ToSession::Interrupt(InterruptTask { task: 0 }));
         None
@@ -246,7 +246,7 @@ impl RunnerDriver {
                     let fire = FireTimer { timer: timer.0, now: guest_time };
                     self.send_to_session(&ToSession::Fire(fire));
                 }
-                // The runner itself knows what time it is for a host's program.
+                // The runner itself determines the time for a host's program.
                 RunnerWork::Hosted { .. } => {
                     self.send(&ToRunner::TimerFired(TimerFired { timer, at: Timestamp(0) }));
                 }
@@ -255,9 +255,9 @@ impl RunnerDriver {
         }
     }
 
-    // ---- What it says ----
+    // ---- Messages from the runner ----
 
-    /// What happens next. Dropping the future loses nothing.
+    /// Waits for the next message. Dropping the future loses nothing.
     pub async fn next(&mut self) -> RunnerMessage {
         loop {
             self.send_waiting();
@@ -288,7 +288,7 @@ impl RunnerDriver {
         }
     }
 
-    /// A message that has already arrived, and how many bytes its line has.
+    /// A message that has already arrived, and the length of its line in bytes.
     pub fn try_next(&mut self) -> Option<(RunnerMessage, usize)> {
         let RunnerLink::Linked(lease) = &mut self.link else { return None };
         loop {
@@ -301,24 +301,24 @@ impl RunnerDriver {
         }
     }
 
-    // ---- How it stands ----
+    // ---- State ----
 
     /// Whether it waits for its runner.
     pub const fn is_leasing(&self) -> bool {
         matches!(self.link, RunnerLink::Leasing(..))
     }
 
-    /// Whether its runner is there.
+    /// Whether its runner is available.
     pub const fn has_runner(&self) -> bool {
         matches!(self.link, RunnerLink::Leased(..) | RunnerLink::Linked(_))
     }
 
-    /// Whether the runner was told to stop and has not done so yet.
+    /// Whether the runner was ordered to stop and has not stopped yet.
     pub const fn is_stopping(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Since when a session has had something to do.
+    /// Since when a session has been busy.
     pub const fn busy_since(&self) -> Option<Instant> {
         match &self.work {
             RunnerWork::Session { busy_since, .. } => *busy_since,
@@ -334,7 +334,7 @@ impl RunnerDriver {
         }
     }
 
-    /// The runner, for another program of the same caller.
+    /// Returns the runner, for another program of the same caller.
     pub fn into_lease(self) -> Option<Lease> {
         match self.link {
             RunnerLink::Leased(lease, _) | RunnerLink::Linked(lease) => Some(*lease),
@@ -342,7 +342,7 @@ impl RunnerDriver {
         }
     }
 
-    /// The program is over: the runner may be kept for the same caller.
+    /// The program has ended: the runner may be reused for the same caller.
     pub fn finish(self) {
         if let RunnerLink::Linked(lease) = self.link {
             lease.finish();
@@ -351,7 +351,7 @@ impl RunnerDriver {
 
     // ---- Processor time ----
 
-    /// Reads the runner's processor time from elsewhere.
+    /// Returns a handle that reads the runner's processor time.
     pub fn cpu_meter(&self) -> Option<CpuMeter> {
         Some(self.lease()?.cpu_meter())
     }
@@ -361,25 +361,25 @@ impl RunnerDriver {
         self.lease()?.cpu_time_before()
     }
 
-    /// Counts the processor time of the program from here on: it was a replay so far.
+    /// Counts the processor time of the program from here on: until now, it was a replay.
     pub fn restart_cpu_count(&mut self) {
         self.cpu_before = self.lease().and_then(Lease::cpu_time);
     }
 
-    /// Processor time that the program has used; none when the runner is gone. A used runner is asked only once its
-    /// program has been busy for long: what it used before that, a tenth of a second at most, is not counted, and short
-    /// programs need not ask the system. The runner itself counts all of it.
+    /// Processor time that the program has used; `None` if the runner has ended. A reused runner is first
+    /// queried when its program has been busy for long: earlier use, a tenth of a second at most, is not
+    /// counted, so that short programs cost no system call. The runner itself counts all of it.
     pub fn cpu_used(&mut self) -> Option<Duration> {
         let now = self.lease()?.cpu_time()?;
         Some(now.saturating_sub(*self.cpu_before.get_or_insert(now)))
     }
 
-    /// Whether the runner lets others go first.
+    /// Whether the runner's priority was lowered.
     pub const fn has_stepped_back(&self) -> bool {
         self.has_stepped_back
     }
 
-    /// Lets others go first from now on: the program has been busy for long.
+    /// Lowers the runner's priority: the program has been busy for long.
     pub fn step_back(&mut self) {
         self.has_stepped_back = true;
         if let RunnerLink::Linked(lease) = &mut self.link {
@@ -402,7 +402,7 @@ impl RunnerDriver {
         self.link = RunnerLink::Leased(Box::new(lease), lines);
     }
 
-    /// Sends a new runner what waits for it.
+    /// Sends the queued lines to a new runner.
     fn send_waiting(&mut self) {
         if !matches!(self.link, RunnerLink::Leased(..)) {
             return;
@@ -416,7 +416,7 @@ impl RunnerDriver {
     }
 }
 
-/// Makes a message of a line; none where only the driver is concerned.
+/// Decodes a line; `None` if it only concerns the driver.
 fn decode_line(
     work: &mut RunnerWork,
     timers: &mut RunnerTimers,
@@ -442,7 +442,7 @@ fn decode_line(
         RunnerWork::Session { lines_sent, busy_since } => match decode::decode_session(line) {
             SessionLine::Message(message) => Some(RunnerMessage::Session(message)),
             SessionLine::TimerSet { timer, delay_ms } => {
-                // Those that are too many never fire.
+                // Timers beyond the limit never fire.
                 let _ = timers.set(timer, delay_ms);
                 Some(RunnerMessage::TimersChanged)
             }

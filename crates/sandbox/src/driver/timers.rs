@@ -1,4 +1,5 @@
-//! Timers of programs and sessions that no journal keeps. A runner has no clock to wait by, so its driver waits for it.
+//! Timers of programs and sessions that no journal records. A runner has no clock to wait by, so its driver
+//! waits for it.
 
 use lifecycle::TimerId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 /// Timers that one runner may have outstanding: a hostile guest sets them in a loop.
 const TIMERS_MAX: usize = 10_000;
 
-/// Longest wait: JavaScript's own timers have no longer one.
+/// Longest delay, as for JavaScript's own timers.
 const DELAY_MS_MAX: u64 = u32::MAX as u64;
 
 /// Timers that are outstanding, by the time they are due and, of those due together, in the order they were set.
@@ -23,7 +24,7 @@ impl RunnerTimers {
         Self { by_time: BTreeSet::new(), due: BTreeMap::new() }
     }
 
-    /// False if there are too many; the timer is not set then.
+    /// Returns false if there are too many; the timer is not set then.
     pub(super) fn set(&mut self, timer: TimerId, delay_ms: u64) -> bool {
         if self.due.len() >= TIMERS_MAX {
             return false;
@@ -40,12 +41,12 @@ impl RunnerTimers {
         }
     }
 
-    /// When the next one is due.
+    /// When the next timer is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// Takes the next one that is due by `now`.
+    /// Takes the next timer that is due by `now`.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<TimerId> {
         let (_, timer) = self.by_time.first().copied().filter(|(at, _)| *at <= now)?;
         self.clear(timer);

@@ -1,4 +1,4 @@
-//! A root directory with nothing in it. If the filter and Landlock both failed, a runner would still find no file of the host.
+//! An empty root directory. If the filter and Landlock both failed, a runner would still find no file of the host.
 
 use super::layers::check_result;
 use std::ffi::CStr;
@@ -7,16 +7,16 @@ use std::io;
 /// Directories over which the new root can be mounted. Every host has one of them, and nothing reads them afterwards.
 const MOUNT_POINTS: [&CStr; 5] = [c"/proc", c"/dev", c"/sys", c"/tmp", c"/run"];
 
-/// What the new root is mounted with: no program and no device would count in it.
+/// Mount flags of the new root: it ignores setuid programs and devices.
 const FLAGS: u64 = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
-/// Two inodes of one page: the kernel itself keeps the directory from being filled.
+/// Two inodes and one page: the kernel itself prevents the directory from being filled.
 const OPTIONS: &CStr = c"size=4096,nr_inodes=2,mode=0555";
 
 /// Replaces the root of this process's own mount namespace by an empty read-only file system and detaches the old one.
 /// Descriptors and mappings stay. Needs the right to mount in that namespace.
 pub(super) fn enter_empty_root() -> io::Result<()> {
-    // Otherwise the host would get the mounts too.
+    // Otherwise the host would get the mounts, too.
     mount(None, c"/", libc::MS_REC | libc::MS_PRIVATE, None)?;
     let mounted = MOUNT_POINTS.into_iter().find(|at| {
         let made = mount(Some(c"tmpfs"), at, FLAGS, Some(OPTIONS));

@@ -1,4 +1,4 @@
-//! The two lists of system calls: what a zygote may do, and what its runners may no longer do.
+//! The two system call filters: what a zygote may call, and what its runners may no longer call.
 
 use libc::c_long;
 use seccompiler::{
@@ -7,10 +7,10 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The one way to clone: a process that shares nothing, held by a descriptor.
+/// The only permitted flags of clone: a process that shares nothing, held by a descriptor.
 pub(crate) const CLONE_FLAGS: u64 = (libc::CLONE_PIDFD | libc::SIGCHLD) as u64;
 
-/// What a zygote and its runners may call, whatever the arguments.
+/// What a zygote and its runners may call with any arguments.
 const ALLOWED: &[c_long] = &[
     // The link and the control socket.
     libc::SYS_read,
@@ -27,12 +27,12 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_poll,
     libc::SYS_close,
     libc::SYS_close_range,
-    // Memory. mmap and mprotect have rules of their own.
+    // Memory. mmap and mprotect have separate rules.
     libc::SYS_brk,
     libc::SYS_munmap,
     libc::SYS_mremap,
     libc::SYS_madvise,
-    // Time, randomness, and what the C library does by itself.
+    // Time, randomness, and the C library's own calls.
     libc::SYS_clock_gettime,
     libc::SYS_gettimeofday,
     libc::SYS_getrandom,
@@ -47,11 +47,11 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_getppid,
     libc::SYS_gettid,
     libc::SYS_getrusage,
-    // So that an abort is seen as an abort.
+    // So that an abort is reported as an abort.
     libc::SYS_tgkill,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // The zygote's trade.
+    // Reaping and signals, for the zygote.
     libc::SYS_wait4,
     libc::SYS_seccomp,
 ];
@@ -112,19 +112,20 @@ fn without(argument: u8, bits: u64) -> Result<SeccompRule, seccompiler::BackendE
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, none, 0)?])
 }
 
-/// How long the runner's filter is.
+/// The length of the runner's filter.
 const RUNNER_STEPS: usize = 1 + 2 * ZYGOTE_ONLY.len() + 5;
 
-/// The runner's filter, on top of the zygote's. Written by hand because the kernel's cost of taking a
-/// filter grows with its length and this is paid per runner; the machine was checked by the first one. An array, so that
-/// a runner that is just born asks for no memory: each page it writes to is copied.
+/// The runner's filter, on top of the zygote's. It is assembled manually because the kernel's cost of
+/// installing a filter grows with its length, and each runner pays it; the first filter has already checked
+/// the architecture. It is an array, so that a newly forked runner allocates no memory: each page it writes
+/// to is copied.
 pub(crate) fn runner(own_pid: u32) -> [sock_filter; RUNNER_STEPS] {
     let mut program = [const { load(OFFSET_CALL) }; RUNNER_STEPS];
     for (at, call) in ZYGOTE_ONLY.iter().enumerate() {
         program[1 + 2 * at] = jump_unless(*call as u32, 1);
         program[2 + 2 * at] = seccomp_action(libc::SECCOMP_RET_KILL_PROCESS);
     }
-    // A runner may abort itself. Without a pid namespace it could otherwise end other runners.
+    // A runner may abort itself. Without this check and a pid namespace it could end other runners.
     program[RUNNER_STEPS - 5] = jump_unless(libc::SYS_tgkill as u32, 2);
     program[RUNNER_STEPS - 4] = load(OFFSET_ARGUMENT);
     program[RUNNER_STEPS - 3] = jump_unless(own_pid, 1);
@@ -133,9 +134,9 @@ pub(crate) fn runner(own_pid: u32) -> [sock_filter; RUNNER_STEPS] {
     program
 }
 
-/// Where `struct seccomp_data` has the number of the call.
+/// The offset of the call number in `struct seccomp_data`.
 const OFFSET_CALL: u32 = 0;
-/// Where it has the low half of the first argument; every architecture of seccompiler is little-endian.
+/// The offset of the low half of the first argument; every architecture of seccompiler is little-endian.
 const OFFSET_ARGUMENT: u32 = 16;
 
 const fn load(offset: u32) -> sock_filter {
@@ -165,7 +166,7 @@ mod tests {
         assert!(!zygote().unwrap().is_empty());
     }
 
-    /// Runs the runner's filter by hand, for one call.
+    /// Interprets the runner's filter for one call.
     fn verdict(program: &[sock_filter], call: c_long, argument: u32) -> u32 {
         let (mut at, mut accumulator) = (0, 0);
         loop {

@@ -1,4 +1,4 @@
-//! The walls one by one. Each function raises one and says whether it stands.
+//! The layers of the jail. Each function raises one and reports whether it is in force.
 
 use super::empty_root;
 use super::tier::{JailLayer, JailTier};
@@ -9,13 +9,13 @@ use landlock::{
 use libc::c_int;
 use std::io;
 
-/// Nobody, on every distribution we know.
+/// The user `nobody` on every distribution we know.
 const NOBODY: u32 = 65534;
 
-/// Capabilities have numbers below this: a set of them has so many bits.
+/// Upper bound of capability numbers: a set has this many bits.
 const CAPABILITIES_MAX: u64 = 64;
 
-/// The namespaces and the walls they are.
+/// The namespaces and their layers.
 const NAMESPACES: [(c_int, JailLayer); 6] = [
     (libc::CLONE_NEWUSER, JailLayer::UserNamespace),
     (libc::CLONE_NEWPID, JailLayer::PidNamespace),
@@ -25,18 +25,18 @@ const NAMESPACES: [(c_int, JailLayer); 6] = [
     (libc::CLONE_NEWUTS, JailLayer::UtsNamespace),
 ];
 
-/// Takes as many namespaces as the host allows, empties the root directory, becomes nobody and gives up every
-/// capability.
+/// Enters as many namespaces as the host allows, empties the root directory, becomes the user `nobody` and
+/// gives up every capability.
 ///
 /// With CAP_SYS_ADMIN the namespaces come first, owned by the host's users and thus out of reach from
-/// inside; the user namespace follows. Without it everything comes together with the user namespace.
+/// inside; the user namespace follows. Without it all are created together with the user namespace.
 pub(crate) fn leave_the_host(tier: &mut JailTier) {
     let own =
         NAMESPACES.map(|(flag, _)| flag).into_iter().filter(|flag| *flag != libc::CLONE_NEWUSER);
     take_namespaces(tier, own.fold(0, |all, flag| all | flag));
-    // A mount namespace belongs to the user namespace in which it was made, and only there it can be changed.
+    // A mount namespace belongs to the user namespace in which it was created, and can only be changed there.
     enter_empty_root(tier);
-    // Root needs a capability for this that nobody has any more.
+    // Root needs a capability for this that is no longer available.
     drop(empty_bounding_set());
     if become_nobody().is_ok() {
         tier.add(JailLayer::Unprivileged);
@@ -44,7 +44,7 @@ pub(crate) fn leave_the_host(tier: &mut JailTier) {
     let rest = NAMESPACES.iter().filter(|(_, layer)| !tier.has(*layer));
     take_namespaces(tier, rest.fold(0, |all, (flag, _)| all | flag));
     enter_empty_root(tier);
-    // Last, because every step above may need one. The process that waits for the zygote loses them too.
+    // Last, because every step above may need one. The process that waits for the zygote loses them, too.
     if empty_bounding_set().is_ok() {
         tier.add(JailLayer::EmptyBoundingSet);
     }
@@ -65,7 +65,7 @@ fn enter_empty_root(tier: &mut JailTier) {
 fn take_namespaces(tier: &mut JailTier, flags: c_int) {
     let together = unshare(flags).is_ok();
     for (flag, layer) in NAMESPACES.into_iter().filter(|(flag, _)| flags & flag != 0) {
-        // One forbidden namespace must not cost us the others.
+        // One forbidden namespace must not prevent the others.
         if together || unshare(flag).is_ok() {
             tier.add(layer);
         }
@@ -73,7 +73,7 @@ fn take_namespaces(tier: &mut JailTier, flags: c_int) {
 }
 
 fn unshare(flags: c_int) -> io::Result<()> {
-    // SAFETY: unshare takes no pointers; the process is single-threaded, so nobody else is affected.
+    // SAFETY: unshare takes no pointers; the process is single-threaded, so no other thread is affected.
     check_result(unsafe { libc::unshare(flags) })
 }
 
@@ -89,23 +89,25 @@ fn become_nobody() -> io::Result<()> {
     }
 }
 
-/// Removes every capability from the bounding set: none can come back by starting a program. A new user namespace begins
-/// with a full set, so this is done in the last one, before the capabilities themselves are gone.
+/// Removes every capability from the bounding set: none can be regained by executing a program. A new user
+/// namespace begins with a full set, so this is done in the last one, before the capabilities themselves
+/// are dropped.
 fn empty_bounding_set() -> io::Result<()> {
     for capability in 0..CAPABILITIES_MAX {
         match prctl_answer(libc::PR_CAPBSET_READ, capability) {
             Ok(0) => {}
             Ok(_) => prctl(libc::PR_CAPBSET_DROP, capability)?,
-            // The kernel knows no more of them.
+            // The kernel has no more capabilities.
             Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// Gives up every capability, also those that a user namespace hands to its first process.
+/// Drops every capability, including those that a user namespace grants to its first process.
 fn drop_capabilities() -> io::Result<()> {
-    // None are there unless the server was started with some. Kernels before 4.3 have no such set.
+    // The ambient set is empty unless the server was started with some. Kernels before 4.3 have no such
+    // set.
     drop(prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64));
     /// `_LINUX_CAPABILITY_VERSION_3`.
     const VERSION: u32 = 0x2008_0522;
@@ -116,17 +118,17 @@ fn drop_capabilities() -> io::Result<()> {
     check_result(answer as c_int)
 }
 
-/// No core dump, no attaching, no reading of this process's memory by its own user.
+/// Prevents core dumps, and access to this process's memory by its own user.
 pub(crate) fn become_unreadable() -> io::Result<()> {
     prctl(libc::PR_SET_DUMPABLE, 0)
 }
 
-/// No exec can gain privileges; without this an ordinary user may not install a filter.
+/// No exec can gain privileges; without this an unprivileged user may not install a filter.
 pub(crate) fn no_new_privileges() -> io::Result<()> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
 }
 
-/// Asks to be killed when the parent ends. Says nothing about a parent that has already ended.
+/// Makes the kernel kill this process when its parent ends. Has no effect if the parent has already ended.
 pub(crate) fn die_with_parent() -> io::Result<()> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64)
 }
@@ -141,7 +143,7 @@ fn prctl_answer(option: c_int, value: u64) -> io::Result<c_int> {
     check_result(answer).map(|()| answer)
 }
 
-/// Sets a limit that cannot be raised again. A lower one that stands already is kept.
+/// Sets a limit that cannot be raised again. A lower existing limit is retained.
 pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` outlives both calls and has the layout they expect.
@@ -153,7 +155,7 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t, soft: u64, hard: u64) -
     }
 }
 
-/// The limit that counts now.
+/// The current soft limit.
 pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` outlives the call and has the layout it expects.
@@ -161,7 +163,7 @@ pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> io::Result<u64>
     Ok(limit.rlim_cur)
 }
 
-/// Denies every file, every port and every signal that leaves the jail, and says by which version.
+/// Denies every file, every port and every signal that leaves the jail; returns the version of Landlock.
 pub(crate) fn landlock() -> Option<u8> {
     let newest = ABI::V7;
     let status = Ruleset::default()

@@ -1,4 +1,4 @@
-//! The walls around guest code. Raised once, by the zygote; runners are born inside.
+//! The jail around guest code. The zygote raises it once; runners are forked inside.
 #![expect(
     unsafe_code,
     reason = "namespaces, mounts, identity, limits and capabilities have no safe interface"
@@ -15,17 +15,17 @@ pub use tier::{JailLayer, JailTier};
 
 use std::io;
 
-/// Descriptors a zygote or runner may have: standard ones, control, link, one in passing, a few to spare.
+/// Descriptors of a zygote or runner: standard ones, control, link, one being passed, a few to spare.
 const DESCRIPTORS_MAX: u64 = 32;
 
 /// Stack of a zygote and of its runners.
 const STACK_BYTES_MAX: u64 = runner::STACK_BYTES as u64;
 
-/// Address space a runner gets beyond the guest's memory and what the zygote had mapped: the stack, parser arenas, a
-/// message coming in and one going out, and the allocator's fragments.
+/// Address space of a runner beyond the guest's memory and what the zygote had mapped: the stack, parser
+/// arenas, an incoming and an outgoing message, and the allocator's fragmentation.
 const HEADROOM_BYTES: u64 = 96 << 20;
 
-/// A distant backstop: whoever holds the lease counts the real processor time and kills long before.
+/// A last backstop: the holder of the lease measures the processor time and kills long before.
 const CPU_SECONDS_MAX: u64 = 3_600;
 
 /// A required layer that this host does not allow.
@@ -35,10 +35,10 @@ pub(crate) struct MissingLayer {
     pub(crate) source: io::Error,
 }
 
-/// The zygote's last step: raises the walls that need no fork. From here on the filter is in force.
+/// The zygote's last step: raises the layers that need no fork. From here on the filter is in force.
 pub(crate) fn shut(tier: &mut JailTier) -> Result<(), MissingLayer> {
     raise(tier, JailLayer::NoNewPrivileges, layers::no_new_privileges())?;
-    // Best effort, and after every change of identity, for that resets it.
+    // Best effort, and after every change of identity, which resets it.
     drop(layers::become_unreadable());
     raise(tier, JailLayer::Limits, limit_zygote())?;
     if let Some(abi) = layers::landlock() {
@@ -49,13 +49,13 @@ pub(crate) fn shut(tier: &mut JailTier) -> Result<(), MissingLayer> {
     raise(tier, JailLayer::Seccomp, taken)
 }
 
-/// Gives this process the stack that guests need, and says how much it has: less where the host allows no more.
+/// Sets the stack limit that guests need, and returns the stack size: less if the host allows no more.
 pub(crate) fn extend_stack() -> io::Result<u64> {
     layers::limit(libc::RLIMIT_STACK, STACK_BYTES_MAX, STACK_BYTES_MAX)?;
     layers::soft_limit(libc::RLIMIT_STACK)
 }
 
-/// A runner's first steps: limits of its own and the second filter, before it sees a byte of guest code.
+/// A runner's first steps: its own limits and the second filter, before it sees a byte of guest code.
 pub(crate) fn shut_runner(own_pid: u32, mapped_bytes: u64, memory_bytes: u64) -> io::Result<()> {
     let heap_bytes = runner::heap_bytes_max(memory_bytes);
     let address_space = mapped_bytes.saturating_add(heap_bytes).saturating_add(HEADROOM_BYTES);
@@ -83,7 +83,7 @@ fn limit_zygote() -> io::Result<()> {
     layers::limit(libc::RLIMIT_STACK, STACK_BYTES_MAX, STACK_BYTES_MAX)
 }
 
-/// The kernel's own error, so that its number can be told.
+/// The kernel's own error, so that its number can be reported.
 fn bare(error: seccompiler::Error) -> io::Error {
     match error {
         seccompiler::Error::Prctl(source) | seccompiler::Error::Seccomp(source) => source,

@@ -1,13 +1,13 @@
-//! Which walls stand around the guest.
+//! Which layers of the jail are in force.
 
 use std::fmt;
 
-/// One wall of the jail.
+/// One layer of the jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum JailLayer {
-    /// A short list of system calls; any other kills the process.
+    /// A list of allowed system calls; any other kills the process.
     Seccomp,
-    /// No program can give back what was taken away.
+    /// No program can regain dropped privileges.
     NoNewPrivileges,
     /// Memory, descriptors, file sizes and core dumps are limited.
     Limits,
@@ -15,19 +15,19 @@ pub enum JailLayer {
     Landlock,
     /// No user of the host is known inside.
     UserNamespace,
-    /// No process of the host can be named; all runners die with their zygote.
+    /// No process of the host can be addressed; all runners die with their zygote.
     PidNamespace,
     /// No network interface.
     NetNamespace,
-    /// Mounts of its own.
+    /// A separate set of mounts.
     MountNamespace,
     /// No shared memory or queues of the host.
     IpcNamespace,
-    /// A host name of its own.
+    /// A separate host name.
     UtsNamespace,
-    /// Root has become nobody, or there was no root.
+    /// The process is not root.
     Unprivileged,
-    /// Every capability is gone.
+    /// All capabilities are dropped.
     NoCapabilities,
     /// The root directory is empty and read-only; no mount of the host is left.
     EmptyRoot,
@@ -36,7 +36,7 @@ pub enum JailLayer {
 }
 
 impl JailLayer {
-    /// All of them, the required ones first.
+    /// All layers, the required ones first.
     pub const ALL: [Self; 14] = [
         Self::Seccomp,
         Self::NoNewPrivileges,
@@ -54,12 +54,12 @@ impl JailLayer {
         Self::EmptyBoundingSet,
     ];
 
-    /// Whether nothing runs without it.
+    /// Whether nothing runs without this layer.
     pub const fn is_required(self) -> bool {
         matches!(self, Self::Seccomp | Self::NoNewPrivileges | Self::Limits)
     }
 
-    /// What the operator can do when it is missing.
+    /// What the operator can do if it is missing.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Seccomp => {
@@ -119,22 +119,22 @@ pub struct JailTier {
 }
 
 impl JailTier {
-    /// Whether this wall stands.
+    /// Whether this layer is in force.
     pub const fn has(self, layer: JailLayer) -> bool {
         self.reached & layer.bit() != 0
     }
 
-    /// The version of Landlock in force, where there is one.
+    /// The version of Landlock in force, if there is one.
     pub const fn landlock_abi(self) -> Option<u8> {
         if self.has(JailLayer::Landlock) { Some(self.landlock_abi) } else { None }
     }
 
-    /// The walls that stand.
+    /// The layers in force.
     pub fn layers(self) -> impl Iterator<Item = JailLayer> {
         JailLayer::ALL.into_iter().filter(move |layer| self.has(*layer))
     }
 
-    /// The walls that this host does not allow.
+    /// The layers that this host does not allow.
     pub fn missing(self) -> impl Iterator<Item = JailLayer> {
         JailLayer::ALL.into_iter().filter(move |layer| !self.has(*layer))
     }
@@ -157,7 +157,7 @@ impl JailTier {
     }
 }
 
-/// One line: what stands, then what is missing.
+/// One line: the layers in force, then the missing ones.
 impl fmt::Display for JailTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";

@@ -1,4 +1,4 @@
-//! What a zygote's clone does before it serves: let go of everything, shut the door, begin.
+//! The first steps of a zygote's clone: it closes inherited descriptors, shuts its jail, and serves.
 
 use super::{NOT_SHUT, leave, signals};
 use crate::jail;
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a runner needs to know of its zygote.
+/// What a runner must know about its zygote.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChildSetup {
     pub(super) zygote_pid: u32,
@@ -29,7 +29,7 @@ pub(super) fn serve(birth: ChildSetup, link: OwnedFd, serve: impl FnOnce(UnixStr
 
 fn shut(birth: ChildSetup, link: &OwnedFd) -> std::io::Result<()> {
     jail::die_with_parent()?;
-    // The zygote may have ended before the wish was made.
+    // The zygote may have ended before the request to die with it.
     if std::os::unix::process::parent_id() != birth.zygote_pid {
         leave(0);
     }
@@ -38,7 +38,8 @@ fn shut(birth: ChildSetup, link: &OwnedFd) -> std::io::Result<()> {
     jail::shut_runner(std::process::id(), birth.mapped_bytes, birth.memory_bytes)
 }
 
-/// Closes the control socket and whatever else a runner has no business with; standard ones are /dev/null.
+/// Closes the control socket and all other descriptors that a runner does not need; the standard ones are
+/// /dev/null.
 fn close_all_but(link: &OwnedFd) {
     let kept = link.as_raw_fd().unsigned_abs();
     super::close_range(super::CONTROL_DESCRIPTOR, kept - 1);

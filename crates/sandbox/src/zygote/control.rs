@@ -6,27 +6,27 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use tokio::io::unix::AsyncFd;
 
-/// Names one runner between a zygote and its keeper. Never used twice.
+/// Identifies one runner between a zygote and its keeper. Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ForkToken(pub(crate) u64);
 
-/// Server to zygote: bear a runner. The descriptor that comes with it is the runner's end of its link.
+/// Server to zygote: fork a runner. The descriptor that comes with it is the runner's end of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ForkOrder {
     pub(crate) token: ForkToken,
     pub(crate) memory_bytes: u64,
-    /// Whether the runner will wait for its lease, and so has time to get ready.
+    /// Whether the runner will wait for its lease, and so has time to warm up.
     pub(crate) will_wait: bool,
 }
 
 /// Zygote to server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ZygoteReport {
-    /// The jail is shut and orders are awaited.
+    /// The jail is shut and the zygote accepts requests.
     Ready(JailTier),
-    /// A required wall could not be raised.
+    /// A required layer could not be raised.
     Missing { layer: JailLayer, errno: i32 },
-    /// A runner was born; its pidfd comes along.
+    /// A runner was forked; its pidfd is attached.
     Born(ForkToken),
     /// The kernel refused to clone.
     NotBorn { token: ForkToken, errno: i32 },
@@ -34,14 +34,14 @@ pub(crate) enum ZygoteReport {
     Ended { token: ForkToken, end: ProcessEnd },
 }
 
-/// How a process ended, as the kernel says.
+/// How a process ended, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
     Exited(i32),
     Signalled(i32),
 }
 
-/// Every packet: what it is, a number, a longer number, a token.
+/// The layout of every packet: its kind, a number, a longer number, a token.
 const PACKET_BYTES: usize = 24;
 type ControlPacket = [u8; PACKET_BYTES];
 
@@ -118,15 +118,15 @@ impl ZygoteReport {
 pub(crate) struct ControlSocket(OwnedFd);
 
 impl ControlSocket {
-    /// Both ends; neither is inherited by accident.
+    /// Creates both ends with close-on-exec set.
     pub(crate) fn pair() -> io::Result<(Self, Self)> {
         let mut ends: [RawFd; 2] = [-1; 2];
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-        // SAFETY: the kernel writes two descriptors into `ends`, which has room for two.
+        // SAFETY: the kernel writes two descriptors into `ends`, which has space for two.
         if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: both descriptors were just made and belong to nobody else.
+        // SAFETY: both descriptors were just created and have no other owner.
         Ok(unsafe { (Self(OwnedFd::from_raw_fd(ends[0])), Self(OwnedFd::from_raw_fd(ends[1]))) })
     }
 
@@ -148,7 +148,7 @@ impl ControlSocket {
         self.send(&order.encode(), Some(link), libc::MSG_DONTWAIT)
     }
 
-    /// The server's side: never waits. None when the zygote is gone.
+    /// The server's side: never waits. `None` when the zygote has ended.
     pub(crate) fn next_report(&self) -> io::Result<Option<(ZygoteReport, Option<OwnedFd>)>> {
         self.receive()?.map_or(Ok(None), |(packet, passed)| {
             let report = ZygoteReport::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
@@ -156,7 +156,7 @@ impl ControlSocket {
         })
     }
 
-    /// The zygote's side: waits until the server has room, which it always has soon.
+    /// The zygote's side: waits until the server has buffer space, which it always has soon.
     pub(super) fn report(
         &self,
         report: ZygoteReport,
@@ -165,7 +165,7 @@ impl ControlSocket {
         self.send(&report.encode(), passed, 0)
     }
 
-    /// The zygote's side: never waits. None when the server is gone.
+    /// The zygote's side: never waits. `None` when the server has ended.
     pub(super) fn next_order(&self) -> io::Result<Option<(ForkOrder, Option<OwnedFd>)>> {
         self.receive()?.map_or(Ok(None), |(packet, passed)| {
             let order = ForkOrder::decode(&packet).ok_or(io::ErrorKind::InvalidData)?;
@@ -241,7 +241,7 @@ impl ControlSocket {
     }
 }
 
-/// Takes the one descriptor out of a received message. Room for one is all there was.
+/// Takes the one descriptor out of a received message. The buffer has space for one only.
 fn passed_descriptor(message: &libc::msghdr) -> Option<OwnedFd> {
     // SAFETY: the kernel has filled msg_control up to msg_controllen; a header is read only where
     // CMSG_FIRSTHDR finds one. A descriptor that arrives is new and ours alone.
@@ -266,7 +266,7 @@ fn interrupted(answer: isize) -> io::Result<bool> {
 
 const DESCRIPTOR_BYTES: u32 = size_of::<RawFd>() as u32;
 
-/// Room for the control message that carries one descriptor, aligned as its header needs.
+/// Space for the control message that carries one descriptor, aligned as its header needs.
 struct ControlBuffer([u64; 3]);
 
 impl ControlBuffer {

@@ -1,8 +1,8 @@
-//! The server's end of a runner's link. It listens for what comes and for nothing else.
+//! The server's end of a runner's link. It is registered for readability only.
 //!
-//! A socket that is also watched for room to write wakes its watcher each time the other side has read: two wake-ups
-//! for every message, of which one finds nothing to do. There nearly always is room, so that is waited for only where
-//! a write has found none.
+//! A socket that is also registered for writability wakes its task each time the other side has read: two
+//! wake-ups for every message, one of which is useless. The socket nearly always has buffer space, so
+//! writability is only awaited after a write has found none.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,23 +11,24 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// One end. Never waits by itself.
+/// One end of a link. Its reads and writes never block.
 #[derive(Debug)]
 pub(crate) struct ZygoteSocket {
     stream: Arc<UnixStream>,
-    /// Its registration with the runtime; none before a lease first blocks. Most answers come while the lease still spins.
+    /// Its registration with the runtime; `None` before a lease first blocks. Most answers come while the
+    /// lease still spins.
     watched: Option<AsyncFd<Arc<UnixStream>>>,
 }
 
 impl ZygoteSocket {
-    /// Ours and the runner's.
+    /// Creates both ends: ours and the runner's.
     pub(crate) fn pair() -> io::Result<(Self, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         Ok((Self { stream: Arc::new(ours), watched: None }, theirs))
     }
 
-    /// Reads what has come; `WouldBlock` where nothing has.
+    /// Reads what has arrived; `WouldBlock` if nothing has.
     pub(crate) fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         match &self.watched {
             Some(watched) => watched.try_io(Interest::READABLE, |stream| (&**stream).read(into)),
@@ -35,12 +36,12 @@ impl ZygoteSocket {
         }
     }
 
-    /// The same without being told before that something has come.
+    /// As `try_read`, without waiting for readiness first.
     pub(crate) fn read_now(&self, into: &mut [u8]) -> io::Result<usize> {
         (&*self.stream).read(into)
     }
 
-    /// Writes what there is room for; `WouldBlock` where there is none.
+    /// Writes as much as fits into the socket's buffer; `WouldBlock` if nothing fits.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         (&*self.stream).write(bytes)
     }
@@ -53,7 +54,8 @@ impl ZygoteSocket {
         Ok(())
     }
 
-    /// Waits until something may have come, or the other side is gone; for ever where it is not watched.
+    /// Waits until input may have arrived, or the other side has closed; for ever if the link is not
+    /// registered.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         match &self.watched {
             Some(watched) => watched.readable().await.map(|mut ready| ready.retain_ready()),
@@ -61,23 +63,24 @@ impl ZygoteSocket {
         }
     }
 
-    /// Waits until there may be room.
+    /// Waits until the socket may have buffer space.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         writable(self.stream.as_fd()).await
     }
 }
 
-/// Registers a socket with the runtime for what comes.
+/// Registers a socket with the runtime for readability.
 pub(super) fn listening<S: AsFd + std::os::fd::AsRawFd>(socket: S) -> io::Result<AsyncFd<S>> {
     // SAFETY: the kinds of socket given here own their descriptor, or share in it, and never replace or close it while
     // they live.
     unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }.map_err(io::Error::from)
 }
 
-/// Waits until a socket may have room. Through a second descriptor, so that whoever listens to the first is left alone.
+/// Waits until a socket may have buffer space. Uses a second descriptor, so that the registration of the
+/// first is not disturbed.
 pub(crate) async fn writable(socket: BorrowedFd<'_>) -> io::Result<()> {
     let second: OwnedFd = socket.try_clone_to_owned()?;
-    // SAFETY: the descriptor was just made, and is owned by what is registered.
+    // SAFETY: the descriptor was just created, and is owned by the registered value.
     let watched = unsafe { AsyncFd::register_with_interest(second, Interest::WRITABLE) };
     watched.map_err(io::Error::from)?.writable().await.map(drop)
 }

@@ -1,7 +1,7 @@
 //! The inside of a zygote: a small, single-threaded process that is already in the jail and forks runners.
 //!
 //! It warms the guest's world once, shuts the jail around itself, then does three things until its control
-//! socket ends: clone on request, hand back the pidfd, report who has ended.
+//! socket closes: clone on request, pass the pidfd back, report which runners have ended.
 #![expect(unsafe_code, reason = "clone, descriptor passing and pidfds have no safe interface")]
 
 mod child;
@@ -32,26 +32,27 @@ pub(crate) const VERB: &str = "__zygote";
 /// Where the control socket lies once the standard descriptors are /dev/null.
 const CONTROL_DESCRIPTOR: u32 = 3;
 
-/// The code of a zygote that nobody steers: somebody typed the verb by hand, or the server is gone.
+/// The exit code of a zygote without a server: it was started manually, or the server has ended.
 const NOT_STEERED: i32 = 64;
 
-/// The code of a zygote or runner that could not shut its jail: our misfortune, no guest was there yet.
+/// The exit code of a zygote or runner that could not shut its jail: an error on our side, before any guest
+/// code ran.
 pub(crate) const NOT_SHUT: i32 = 70;
 
-/// What zygotes and runners do besides shutting jails. None of it may start a thread.
+/// What zygotes and runners do apart from shutting jails. None of it may start a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct RunnerProgram<W> {
     /// Runs once, in the zygote, before the jail is shut.
     pub warm: fn() -> W,
-    /// What a copy of the zygote is asked to do, so that runners know beforehand which pages they will touch.
+    /// The order that a copy of the zygote runs, so that runners know in advance which pages they will touch.
     pub rehearsal: &'static str,
-    /// Runs in runners that will wait for their lease, inside the jail, where that saves time later.
+    /// Runs in runners that will wait for their lease, inside the jail, to save time later.
     pub limber_up: fn(&W),
     /// Runs in every runner, inside the jail.
     pub serve: fn(W, UnixStream) -> i32,
 }
 
-/// Becomes a zygote that plays `play`, if this process was started as one.
+/// Becomes a zygote that runs `play`, if this process was started as one.
 pub fn enter_with<W>(play: RunnerProgram<W>) {
     if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(VERB)) {
         return;
@@ -72,7 +73,7 @@ pub fn enter_with<W>(play: RunnerProgram<W>) {
     let mut tier = JailTier::default();
     jail::leave_the_host(&mut tier);
     if tier.has(JailLayer::PidNamespace) {
-        // The namespace is for children only: the first one is its init, the zygote proper.
+        // The namespace applies to children only: the first one is its init, the actual zygote.
         become_init(&control);
     }
     signals::hear_children().expect("a signal that exists can be handled and blocked");
@@ -102,7 +103,7 @@ impl Zygote {
             let woken = signals::wait(&self.control).map(|()| self.reap());
             match woken.and_then(|()| self.control.next_order()) {
                 Ok(Some((order, Some(link)))) => match clone_runner() {
-                    // From here it is the runner's own copy of the world; the zygote's stays as it was.
+                    // From here on it is the runner's own copy of the world; the zygote's is not changed.
                     Ok(CloneSide::Runner) => {
                         if order.will_wait {
                             self.touched.take_now();
@@ -118,7 +119,7 @@ impl Zygote {
                     Err(error) => self.not_born(order.token, &error),
                 },
                 Err(nothing) if nothing.kind() == io::ErrorKind::WouldBlock => {}
-                // The server is gone or talks nonsense. Runners die with us.
+                // The server has ended or sent an invalid packet. Runners die with us.
                 Ok(Some((_, None)) | None) | Err(_) => leave(0),
             }
         }
@@ -152,7 +153,7 @@ impl Zygote {
         }
     }
 
-    /// Tells the server, or ends: without a server there is nothing to do.
+    /// Reports to the server, or exits: without a server there is nothing to do.
     fn send_report(&self, report: ZygoteReport, passed: Option<&OwnedFd>) {
         if self.control.report(report, passed.map(AsFd::as_fd)).is_err() {
             leave(0);
@@ -160,7 +161,8 @@ impl Zygote {
     }
 }
 
-/// Gives the system back what warming up used: what runners take anew is then zeros, and no copy of what lay there.
+/// Returns the memory that the warm-up used to the system: runners that reuse it get zero pages instead of
+/// copies of old content.
 fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it touches nothing but memory that is free; the process is single-threaded.
@@ -169,7 +171,7 @@ fn give_back() {
     }
 }
 
-/// Serves one order and throws away what comes of it.
+/// Serves one order and discards the result.
 fn rehearse<W>(play: RunnerProgram<W>, world: W) {
     let Ok((mut link, theirs)) = UnixStream::pair() else { return };
     if link.write_all(play.rehearsal.as_bytes()).is_ok() && link.shutdown(Shutdown::Write).is_ok() {
@@ -177,7 +179,7 @@ fn rehearse<W>(play: RunnerProgram<W>, world: W) {
     }
 }
 
-/// Moves the control socket out of the way of the standard descriptors and closes what else was inherited.
+/// Moves the control socket away from the standard descriptors and closes all other inherited descriptors.
 fn take_control() -> io::Result<ControlSocket> {
     let mut found: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
@@ -202,11 +204,11 @@ fn take_control() -> io::Result<ControlSocket> {
         return Err(io::Error::last_os_error());
     }
     close_range(CONTROL_DESCRIPTOR + 1, u32::MAX);
-    // SAFETY: dup3 has just made this descriptor, and nobody else knows of it.
+    // SAFETY: dup3 has just created this descriptor, and nothing else refers to it.
     Ok(ControlSocket::from_descriptor(unsafe { OwnedFd::from_raw_fd(CONTROL_DESCRIPTOR as RawFd) }))
 }
 
-/// From here on nothing is printed: what a runner could say on standard error is nobody's business.
+/// From here on nothing is printed: a runner's output on standard error must not leave the process.
 fn silence() {
     // SAFETY: both descriptors are open since the start; dup2 takes numbers only.
     unsafe { libc::dup2(libc::STDOUT_FILENO, libc::STDERR_FILENO) };
@@ -216,24 +218,25 @@ fn silence() {
 fn close_range(first: u32, last: u32) {
     if first <= last {
         // SAFETY: callers pass ranges whose owners are never used again: the process is about to become
-        // something else that knows nothing of them.
+        // something else that has no reference to them.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
 }
 
-/// Address space in use; a runner's limit starts from it. Where /proc is hidden, a generous guess.
+/// Address space in use; a runner's limit is relative to it. If /proc is hidden, a generous estimate.
 fn mapped_bytes() -> u64 {
     const GUESS: u64 = 64 << 20;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     crate::memory::bytes_after("VmSize:", &status).unwrap_or(GUESS)
 }
 
-/// Goes on as the first process of the new pid namespace. The old process waits for it and ends as it does.
+/// Continues as the first process of the new pid namespace. The old process waits for it and exits with the
+/// same status.
 fn become_init(control: &ControlSocket) {
     // SAFETY: the process is single-threaded, so the copy finds every lock free.
     match unsafe { libc::fork() } {
         0 => {
-            // When the waiting half is killed, so are we; a server that ends closes the control socket.
+            // When the waiting half is killed, so are we; when the server ends, the control socket closes.
             drop(jail::die_with_parent());
         }
         -1 => {
@@ -255,7 +258,7 @@ fn become_init(control: &ControlSocket) {
     }
 }
 
-/// Who has gone on after a clone.
+/// Which process continues after a clone.
 enum CloneSide {
     Runner,
     Zygote { pid: i32, pidfd: OwnedFd },
@@ -264,7 +267,7 @@ enum CloneSide {
 fn clone_runner() -> io::Result<CloneSide> {
     let mut pidfd: RawFd = -1;
     let (no_stack, none) = (0_usize, 0_usize);
-    // SAFETY: without CLONE_VM the child goes on with a copy of this stack, as after fork; the process is
+    // SAFETY: without CLONE_VM the child continues with a copy of this stack, as after fork; the process is
     // single-threaded, so the copy finds every lock free. The kernel writes the pidfd where the third
     // argument points. Not fork: its flags are not the one set that the filter allows.
     let pid = unsafe {
@@ -281,7 +284,7 @@ fn clone_runner() -> io::Result<CloneSide> {
     }
 }
 
-/// Reaps one child that has ended, waiting for it unless `options` say not to.
+/// Reaps one child that has ended, and waits for it unless `options` forbid it.
 fn next_ended(options: i32) -> Option<(i32, ProcessEnd)> {
     let mut status = 0;
     let pid = loop {
@@ -299,7 +302,7 @@ fn next_ended(options: i32) -> Option<(i32, ProcessEnd)> {
     (pid > 0).then_some((pid, end))
 }
 
-/// Ends this process at once: no destructor and no exit handler may run in a zygote or runner.
+/// Ends this process immediately: no destructor and no exit handler may run in a zygote or runner.
 fn leave(code: i32) -> ! {
     // SAFETY: _exit takes a number and does not return.
     unsafe { libc::_exit(code) }

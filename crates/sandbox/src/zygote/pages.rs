@@ -1,50 +1,50 @@
-//! The pages that a runner shares with its zygote until it touches them, and which of them a program touches.
+//! Determines which of the pages that a runner shares with its zygote a program touches, and prefaults them.
 //!
-//! A copy of the zygote runs one small program and looks which pages it has made its own, and which of a file it has
-//! read. A runner that has time to wait takes just those beforehand: one page at a time, on the way to the first result,
-//! costs a trap each; all that the zygote has would cost more than the program.
+//! A copy of the zygote runs one small program and checks which pages it has made its own, and which of a
+//! file it has read. A runner that has time to wait prefaults exactly those: faulting each page during the
+//! first program costs a trap each; prefaulting all pages of the zygote would cost more than the program.
 
 use super::mapped::{AddressRange, PAGE_BYTES, mappings, maps, pages, read_only};
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 
-/// More than a program touches. What lies beyond is taken when it is touched, as always.
+/// More than a program touches. Pages beyond are faulted when they are touched, as usual.
 const TOUCHED_BYTES_MAX: usize = 8 << 20;
 
-/// Address space that is looked at: more than a warm zygote has mapped.
+/// Limit of the address space that is checked: more than a warm zygote has mapped.
 const MAPPED_BYTES_MAX: usize = 512 << 20;
 
-/// What is sent from copy to zygote: one of these after the other.
+/// The unit of what the copy sends to the zygote.
 const WORD_BYTES: usize = size_of::<usize>();
 
-/// What `/proc/self/pagemap` says of a page that is in memory, and that nobody else has mapped.
+/// The flags in `/proc/self/pagemap` of a page that is in memory and mapped by this process only.
 const OWN: u64 = 1 << 63 | 1 << 56;
 
-/// What it says of a page that is in memory, and is a file's.
+/// The flags of a page that is in memory and belongs to a file.
 const OF_FILE: u64 = 1 << 63 | 1 << 61;
 
-/// What the kernel maps of a file in one trap, if it is in memory.
+/// How much of a file the kernel maps in one trap, if it is in memory.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// More windows than a program looks through. What lies beyond is mapped when it is touched, as always.
+/// More windows than a program reads. Windows beyond are mapped when they are touched, as usual.
 const WINDOWS_MAX: usize = 64;
 
-/// What a program writes to, and a page of each window of a file that it reads.
+/// The pages that a program writes to, and a page of each window of a file that it reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TouchedPages {
     written: Vec<AddressRange>,
     read: Vec<usize>,
 }
 
-/// Who goes on after [`TouchedPages::learn`].
+/// Which process continues after [`TouchedPages::learn`].
 pub(super) enum LearningSide {
-    /// The copy: runs the program, then says so.
+    /// The copy: runs the program, then reports.
     Copy(TouchReport),
-    /// The zygote, which knows now.
+    /// The zygote, with the result.
     Zygote(TouchedPages),
 }
 
-/// The copy's duty: to say what it touched.
+/// The copy's obligation to report what it touched.
 pub(super) struct TouchReport {
     ranges: Vec<AddressRange>,
     files: Vec<AddressRange>,
@@ -52,7 +52,7 @@ pub(super) struct TouchReport {
 }
 
 impl TouchedPages {
-    /// Learns from a copy of this process. Where /proc is hidden nothing is learned.
+    /// Learns from a copy of this process. If /proc is hidden nothing is learned.
     pub(super) fn learn() -> io::Result<LearningSide> {
         let maps = maps();
         let (ranges, files) = (writable(&maps), read_only(&maps).map(|file| file.range).collect());
@@ -71,11 +71,11 @@ impl TouchedPages {
         }
     }
 
-    /// Takes all of it at once.
+    /// Prefaults all of these pages.
     pub(super) fn take_now(&self) {
         let populate = |(start, end): AddressRange, how: libc::c_int| {
             // SAFETY: populating a range changes no content, and one that is no longer mapped is refused.
-            // An older kernel refuses all of them, which costs nothing but the time saved.
+            // An older kernel refuses all of them, which only loses the time saved.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, how) };
         };
         self.written.iter().for_each(|range| populate(*range, libc::MADV_POPULATE_WRITE));
@@ -99,17 +99,17 @@ impl TouchedPages {
     }
 }
 
-/// A list that begins with its length, and what follows it.
+/// Splits off a list that begins with its length; returns it and the rest.
 fn counted(words: &[usize]) -> Option<(&[usize], &[usize])> {
     let (n, words) = words.split_first()?;
     words.split_at_checked(*n)
 }
 
 impl TouchReport {
-    /// Says what this process has touched since it is a copy.
+    /// Reports what this process has touched since it was forked.
     pub(super) fn send_pages(mut self) -> io::Result<()> {
         let pagemap = File::open("/proc/self/pagemap")?;
-        // Before anything else is run: what says it is code as well.
+        // Before any other code runs: the code that reports is file pages, too.
         let windows = windows(&pagemap, &self.files)?;
         let ranges = touched(&pagemap, &self.ranges)?.into_iter();
         let words = [windows.len()].into_iter().chain(windows);
@@ -126,7 +126,7 @@ fn touched(pagemap: &File, ranges: &[AddressRange]) -> io::Result<Vec<AddressRan
         for (n, page) in pages(pagemap, *range)?.into_iter().enumerate() {
             if page & OWN == OWN {
                 let page = start + n * PAGE_BYTES;
-                // Only neighbours: a system call more costs less than a copy more.
+                // Only neighbours are merged: an additional system call costs less than an additional copy.
                 match found.last_mut() {
                     Some((_, last)) if *last == page => *last += PAGE_BYTES,
                     _ => found.push((page, page + PAGE_BYTES)),
@@ -137,7 +137,7 @@ fn touched(pagemap: &File, ranges: &[AddressRange]) -> io::Result<Vec<AddressRan
     Ok(found)
 }
 
-/// A page of each window of `files` that this process, a copy that has mapped nothing else, has looked through.
+/// A page of each window of `files` that this process, a copy that has mapped nothing else, has read.
 fn windows(pagemap: &File, files: &[AddressRange]) -> io::Result<Vec<usize>> {
     let mut found: Vec<usize> = Vec::new();
     for range @ (start, _) in files {

@@ -1,4 +1,4 @@
-//! A runner's process, held from outside by its pidfd: no number that could come to mean another process.
+//! A runner's process, referred to by its pidfd: unlike a number, it cannot come to mean another process.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,16 +6,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-/// The nice value of a process that has been busy for long: it gets a third of what others get.
+/// The nice value of a process that has been busy for long: it gets a third of the others' processor time.
 const BUSY_NICE: i32 = 5;
 
-/// A process that cannot be mistaken for a later one.
+/// A process that cannot be confused with a later one.
 #[derive(Debug)]
 pub(crate) struct PinnedProcess {
     pidfd: OwnedFd,
-    /// Asked for when somebody wants to know: most runners end before.
+    /// Read when it is first needed: most runners end before.
     pid: OnceLock<Option<i32>>,
-    /// The nice values that its own work and its caller's use of processors ask for. The higher one counts.
+    /// The nice values for its own work and for its caller's use of processors. The higher one applies.
     busy_nice: AtomicI32,
     caller_nice: AtomicI32,
 }
@@ -26,18 +26,18 @@ impl PinnedProcess {
         Self { pidfd, pid: OnceLock::new(), busy_nice, caller_nice }
     }
 
-    /// Its number as this process sees it, where /proc shows it.
+    /// Its number as this process sees it; `None` if /proc does not show it.
     pub(crate) fn pid(&self) -> Option<i32> {
         *self.pid.get_or_init(|| pid_of(&self.pidfd))
     }
 
-    /// Ends it. A process that has ended already is none the worse for it.
+    /// Kills the process. Has no effect on one that has already ended.
     pub(crate) fn kill(&self) {
-        // The only other error is a process that is gone.
+        // The only other error means that the process has ended.
         drop(self.signal(libc::SIGKILL));
     }
 
-    /// Processor time it has used so far; none once it is reaped.
+    /// Processor time that it has used so far; `None` once it is reaped.
     pub(crate) fn cpu_time(&self) -> Option<Duration> {
         // The kernel's number of a process's clock: the pid inverted, then "process, scheduler time".
         let clock = (!self.pid()?) << 3 | 2;
@@ -46,27 +46,29 @@ impl PinnedProcess {
         if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
             return None;
         }
-        // The clock went by number. If the pidfd still answers, the number was not anybody else's.
+        // The clock is addressed by number. If the pidfd is still valid, the number belonged to this
+        // process.
         self.signal(0).ok()?;
         Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
     }
 
-    /// Time for which it was ready to run and had no processor, in all; none where the system does not tell.
+    /// Total time for which it was ready to run and had no processor; `None` if the system does not report
+    /// it.
     pub(crate) fn wait_time(&self) -> Option<Duration> {
         let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pid()?)).ok()?;
-        // As with `cpu_time`: it went by number.
+        // As with `cpu_time`: the file is addressed by number.
         self.signal(0).ok()?;
         Some(Duration::from_nanos(told.split_whitespace().nth(1)?.parse().ok()?))
     }
 
-    /// Lets others go first from now on, where there are not processors enough for all.
+    /// Lowers its priority, which matters if processors are scarce.
     pub(crate) fn step_back(&self) {
         self.busy_nice.store(BUSY_NICE, Ordering::Relaxed);
         self.apply_nice();
     }
 
-    /// Sets the nice value that its caller's use of processors asks for. Lowering it needs a privilege; without it, the
-    /// process stays where it is.
+    /// Sets the nice value for its caller's use of processors. Lowering it needs a privilege; without it,
+    /// the value stays.
     pub(crate) fn set_caller_nice(&self, nice: u8) {
         if self.caller_nice.swap(i32::from(nice), Ordering::Relaxed) != i32::from(nice) {
             self.apply_nice();
@@ -79,7 +81,8 @@ impl PinnedProcess {
         if let Some(pid) = self.pid()
             && self.signal(0).is_ok()
         {
-            // SAFETY: numbers only. It went by number just after the pidfd answered: at worst somebody else steps back.
+            // SAFETY: numbers only. The process is addressed by number just after the pidfd was valid: at
+            // worst another process gets a lower priority.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, pid.cast_unsigned(), nice) };
         }
     }

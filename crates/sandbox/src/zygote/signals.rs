@@ -1,11 +1,12 @@
-//! How a zygote hears of its children: SIGCHLD is blocked except while it waits.
+//! Notifies a zygote of its children's ends: SIGCHLD is blocked except while it waits.
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-/// Leaves it to the server when to stop: service managers and terminals signal every process they know.
+/// Ignores stop signals, which are for the server: service managers and terminals signal every process they
+/// know.
 pub(super) fn leave_stopping_to_the_server() -> io::Result<()> {
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM]
         .into_iter()
@@ -24,7 +25,7 @@ pub(super) fn forget_children() -> io::Result<()> {
     mask_children(libc::SIG_UNBLOCK)
 }
 
-/// Waits until there is something on the descriptor or a child has ended.
+/// Waits until the descriptor is readable or a child has ended.
 pub(super) fn wait(descriptor: &impl AsFd) -> io::Result<()> {
     let mut watched =
         libc::pollfd { fd: descriptor.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };

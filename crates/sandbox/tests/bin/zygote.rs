@@ -1,4 +1,4 @@
-//! The product's zygote and nothing else.
+//! Runs only the product's zygote.
 
 fn main() {
     sandbox::enter_if_asked();

@@ -1,4 +1,4 @@
-//! What the tests of runners share: a sandbox of obedient runners, and eyes on processes.
+//! Helpers for the tests of runners: a sandbox whose runners execute commands, and functions that watch processes.
 
 use sandbox::{Config, Lease, LeaseDemand, LeaseMessage, RunnerExit, RunnerProgramPath, Sandbox};
 use std::collections::{HashMap, HashSet};
@@ -7,7 +7,7 @@ use tokio::io::unix::AsyncFd;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// The program with the obedient runners.
+/// The program whose runners execute commands of the test.
 pub(crate) const ATTEMPTS: &str = env!("CARGO_BIN_EXE_attempts-for-tests");
 
 pub(crate) fn config() -> Config {
@@ -22,7 +22,7 @@ pub(crate) async fn lease(sandbox: &Sandbox) -> Lease {
     sandbox.lease(LeaseDemand::default()).await.expect("one more runner fits")
 }
 
-/// Gives an order and returns the one line that answers it.
+/// Sends a command and returns the line that answers it.
 pub(crate) async fn told(lease: &mut Lease, order: &str) -> Result<String, RunnerExit> {
     if lease.push(format!("{order}\n").as_bytes()).is_err() {
         return Err(end(lease).await);
@@ -35,7 +35,7 @@ pub(crate) async fn told(lease: &mut Lease, order: &str) -> Result<String, Runne
     }
 }
 
-/// Reads on to the end.
+/// Receives messages until the runner is gone, and returns how it ended.
 pub(crate) async fn end(lease: &mut Lease) -> RunnerExit {
     loop {
         if let LeaseMessage::Gone(exit) = lease.receive().await {
@@ -44,14 +44,14 @@ pub(crate) async fn end(lease: &mut Lease) -> RunnerExit {
     }
 }
 
-/// A process watched by descriptor.
+/// A process that is watched through a pidfd.
 pub(crate) struct Watched(AsyncFd<OwnedFd>);
 
 impl Watched {
-    /// None if there is no such process.
+    /// Returns `None` if there is no such process.
     #[expect(unsafe_code, reason = "a pidfd is the only way to await another's child")]
     pub(crate) fn new(pid: i32) -> Option<Self> {
-        // SAFETY: pidfd_open takes numbers; the descriptor it makes is new and ours.
+        // SAFETY: pidfd_open takes numbers; the descriptor that it creates is new and owned by this code.
         let descriptor = unsafe {
             let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
             (descriptor >= 0).then(|| OwnedFd::from_raw_fd(descriptor as i32))
@@ -73,7 +73,7 @@ pub(crate) fn kill(pid: i32) {
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
-/// All processes below this one, zombies too.
+/// Returns all descendants of a process, including zombies.
 pub(crate) fn descendants(ancestor: u32) -> HashSet<i32> {
     let mut parents = HashMap::new();
     for entry in std::fs::read_dir("/proc").expect("/proc is mounted").flatten() {
@@ -81,7 +81,7 @@ pub(crate) fn descendants(ancestor: u32) -> HashSet<i32> {
             continue;
         };
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        // The name may hold anything; after its last parenthesis come state and parent.
+        // The name may contain any character; the state and the parent follow its last parenthesis.
         let parent =
             stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(1));
         if let Some(parent) = parent.and_then(|parent| parent.parse::<i32>().ok()) {
@@ -116,7 +116,7 @@ pub(crate) fn in_mounts_of<T: Send + 'static>(
     std::thread::spawn(inside).join().expect("the thread does not panic")
 }
 
-/// The sets of capabilities of a process: inheritable, permitted, effective, bounding, ambient.
+/// Returns the capability sets of a process: inheritable, permitted, effective, bounding, ambient.
 pub(crate) fn capabilities(pid: i32) -> [u64; 5] {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it is alive");
     ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"].map(|name| {

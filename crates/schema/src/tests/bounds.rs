@@ -4,7 +4,7 @@ use crate::readable::NESTING_MAX;
 use crate::{MisfitKind, SchemaMisfit};
 use serde_json::{Map, Value, json};
 
-/// Half of what a thread of the runtime has.
+/// Half of the stack of a runtime thread.
 const STACK_BYTES: usize = 1 << 20;
 
 fn on_a_small_stack(run: impl FnOnce() + Send + 'static) {
@@ -76,7 +76,7 @@ fn patterns_that_explode_again_and_again_are_given_up() {
     let text = format!("{}bac", "a".repeat(100));
     let value = json!(vec![text; 100_000]);
     assert!(!compiled.is_valid(&value));
-    // Once is a misfit like others.
+    // A pattern that explodes only once is reported as any other misfit.
     assert_eq!(compiled.misfits(&json!([value[0], 1]), 5).len(), 1);
 }
 

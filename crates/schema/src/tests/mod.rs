@@ -16,7 +16,7 @@ fn compiled(schema: &Value) -> CompiledSchema {
     }
 }
 
-/// Values that fit, and values that do not.
+/// Checks the verdict on values that fit and on values that do not.
 #[track_caller]
 fn check(schema: &Value, fitting: &[Value], others: &[Value]) {
     let compiled = compiled(schema);

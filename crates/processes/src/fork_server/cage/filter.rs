@@ -1,4 +1,5 @@
-//! System calls that nobody in a cage needs: new walls, other worlds, and what the kernel has had most trouble with.
+//! System calls that programs in a cage do not need: new namespaces, mounts, and parts of the kernel with a
+//! history of vulnerabilities.
 
 use crate::cage::{NetworkAccess, ProcessCage};
 use seccompiler::{
@@ -8,7 +9,7 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::io;
 
-/// Refused whatever the arguments.
+/// Refused with any arguments.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -44,16 +45,16 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
 ];
 
-/// Shared memory of this size is not worth hiding something in.
+/// Shared memory of this size is too small to hide memory use from the limits.
 const SHARED_BYTES_MAX: u64 = 4_096;
 
-/// Installs the filters; they hold for all that is started from here.
+/// Installs the filters; they apply to all descendants of this process.
 pub(super) fn install(cage: &ProcessCage) -> io::Result<()> {
     #[cfg(target_arch = "x86_64")]
     apply(&only_one_abi())?;
     apply(&program(unsupported_calls(cage.limits.memory_bytes.is_some())?, libc::ENOSYS)?)?;
     let mut rules: BTreeMap<_, _> = REFUSED.iter().map(|call| (*call, vec![])).collect();
-    // A terminal is written to by whoever holds it, not by those inside.
+    // Input may only be injected into a terminal from outside of the cage.
     rules.insert(libc::SYS_ioctl, vec![is(1, libc::TIOCSTI)?]);
     rules.insert(libc::SYS_clone, new_worlds()?);
     rules.extend(others()?);
@@ -63,12 +64,12 @@ pub(super) fn install(cage: &ProcessCage) -> io::Result<()> {
 
 type FilterRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// What programs are told this kernel does not have; they know older ones and do without.
+/// Calls that appear to be missing in this kernel; programs support older kernels and do without them.
 fn unsupported_calls(has_memory_limit: bool) -> io::Result<FilterRules> {
-    // Its flags lie in memory, where no filter can see them. Libraries use clone.
+    // Its flags lie in memory, where no filter can see them. Libraries fall back to clone.
     let mut rules = FilterRules::from([(libc::SYS_clone3, vec![])]);
     if has_memory_limit {
-        // Memory that is nobody's while it is not mapped, so that no look at processes finds it.
+        // Its memory belongs to no process while it is not mapped, so that the limits would not count it.
         rules.insert(libc::SYS_memfd_create, vec![]);
         rules.insert(libc::SYS_memfd_secret, vec![]);
         let large = condition(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, SHARED_BYTES_MAX)?;
@@ -77,7 +78,7 @@ fn unsupported_calls(has_memory_limit: bool) -> io::Result<FilterRules> {
     Ok(rules)
 }
 
-/// In a namespace of its own a program would be somebody again.
+/// In its own user namespace a program would regain capabilities.
 fn new_worlds() -> io::Result<Vec<SeccompRule>> {
     let worlds = [
         libc::CLONE_NEWUSER,
@@ -91,11 +92,12 @@ fn new_worlds() -> io::Result<Vec<SeccompRule>> {
     worlds.into_iter().map(|flag| has(0, flag as u64)).collect()
 }
 
-/// Limits and priorities of others. The PID namespace already keeps a program from naming a process outside; processors and
-/// schedulers can therefore be chosen for any process or thread inside, as threads do for each other.
+/// Limits and priorities of other processes. The PID namespace already prevents a program from naming a
+/// process outside; processors and schedulers can therefore be chosen for any process or thread inside, as
+/// threads do for each other.
 fn others() -> io::Result<FilterRules> {
     let mut rules = FilterRules::new();
-    // Anybody's limits may be asked for.
+    // Reading the limits of any process is allowed.
     let of_another = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     let is_changed = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![of_another, is_changed])?]);
@@ -109,15 +111,15 @@ fn others() -> io::Result<FilterRules> {
     Ok(rules)
 }
 
-/// Sockets with names in the file system lead out of any network. Pairs do not, except those of kinds that take an
-/// address with every message.
+/// Sockets with names in the file system reach outside of any network namespace. Socket pairs do not,
+/// except for the kinds that accept an address with every message.
 fn sockets(network: NetworkAccess) -> io::Result<FilterRules> {
     let sockets = match network {
         NetworkAccess::All => return Ok(FilterRules::new()),
         NetworkAccess::Loopback => vec![is_none_of(0, &[libc::AF_INET, libc::AF_INET6])?],
         NetworkAccess::None => vec![],
     };
-    /// Flags stand beside the kind.
+    /// The kind is combined with flags.
     const KIND: u64 = 0xf;
     let bound =
         [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.unsigned_abs()));
@@ -129,14 +131,14 @@ fn sockets(network: NetworkAccess) -> io::Result<FilterRules> {
     Ok(FilterRules::from([(libc::SYS_socket, sockets), (libc::SYS_socketpair, pairs)]))
 }
 
-/// Refuses calls by the numbers of x32, of which the other filters know nothing: kernels that have it take the same calls
-/// by both.
+/// Refuses calls by the numbers of x32, which the other filters do not cover: kernels with x32 accept the
+/// same calls by both numbers.
 #[cfg(target_arch = "x86_64")]
 fn only_one_abi() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
     let step = |code: u32, jt, jf, k| seccompiler::sock_filter { code: code as u16, jt, jf, k };
     vec![
-        // The number of the call lies first.
+        // The call number is the first field.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),

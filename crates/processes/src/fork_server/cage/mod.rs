@@ -1,5 +1,6 @@
-//! Raises the walls of a cage around the process that calls it, which is about to become a program. The order matters:
-//! namespaces while it may still take them, mounts while it may still mount, then no way back, then the filters.
+//! Sets up a cage around the process that calls it, which is about to execute a program. The order matters:
+//! namespaces while it may still create them, mounts while it may still mount, then privileges are dropped
+//! for good, then the filters.
 
 mod filter;
 pub(super) mod mounts;
@@ -9,7 +10,7 @@ use super::users::take_with_own_user;
 use crate::cage::{NetworkAccess, ProcessCage, WallError};
 use std::io;
 
-/// Enters a cage, in its namespaces; there is no way out.
+/// Enters a cage within its namespaces; this is irreversible.
 pub(super) fn enter_cage(cage: &ProcessCage) -> Result<(), (WallError, io::Error)> {
     let at = |wall| move |error| (wall, error);
     mounts::lay(&cage.ordered()).map_err(at(WallError::Mounts))?;
@@ -22,21 +23,21 @@ pub(super) fn enter_cage(cage: &ProcessCage) -> Result<(), (WallError, io::Error
     filter::install(cage).map_err(at(WallError::Filter))
 }
 
-/// Takes the namespaces of a cage: users keep their number and lose all power over what is not theirs. Children are in the
-/// PID namespace, this process is not.
+/// Creates the namespaces of a cage: users keep their numbers but lose all privileges over what is not
+/// theirs. Children are in the PID namespace, this process is not.
 pub(super) fn take_namespaces(network: NetworkAccess) -> io::Result<()> {
     let network = if network == NetworkAccess::All { 0 } else { libc::CLONE_NEWNET };
     let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWPID | network;
     take_with_own_user(flags)
 }
 
-/// A new network has a loopback that is down.
+/// A new network namespace has a loopback that is down.
 fn raise_loopback() -> io::Result<()> {
     use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
     // SAFETY: it takes numbers; the descriptor is ours alone.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     check_result(socket)?;
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it for us.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     // SAFETY: all zero is a valid request: a name without a letter, and no flags.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

@@ -1,5 +1,5 @@
-//! The file system of a cage: everything read-only, then what may be written, then what may not even be seen; and
-//! devices that do no harm.
+//! The file system of a cage: everything read-only, then the writable paths, then the hidden ones; and
+//! harmless devices.
 
 use super::check_result;
 use crate::cage::{PathAccess, PathRule};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Devices that every program may use.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// What programs find in `/dev` besides.
+/// Other entries that programs expect in `/dev`.
 const LINKS: [(&str, &str); 5] = [
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
@@ -23,14 +23,15 @@ const LINKS: [(&str, &str); 5] = [
     ("pts/ptmx", "/dev/ptmx"),
 ];
 
-/// File systems that hold files. What is mounted below a folder that may be written is as writable as it was if it is one of
-/// these: others are ways to talk to the kernel, which listens to root even without capabilities.
+/// File systems that hold files. A mount of one of these below a writable folder stays as writable as
+/// before; other kinds are interfaces to the kernel, which accepts requests from root even without
+/// capabilities.
 const OF_FILES: [&str; 18] = [
     "9p", "bcachefs", "btrfs", "cifs", "exfat", "ext2", "ext3", "ext4", "f2fs", "nfs", "nfs4",
     "ntfs3", "overlay", "tmpfs", "vfat", "virtiofs", "xfs", "zfs",
 ];
 
-/// Lays rules over the file system, in this order.
+/// Applies the rules to the file system, in this order.
 pub(super) fn lay(rules: &[PathRule]) -> io::Result<()> {
     let written = written_mounts()?;
     mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
@@ -47,7 +48,7 @@ pub(super) fn lay(rules: &[PathRule]) -> io::Result<()> {
             PathAccess::Write => {
                 set_read_only(&rule.path, 0, false)?;
                 for mount in written.iter().filter(|mount| governs(rule, &rules, mount)) {
-                    // One that lies below another cannot be reached by its path, and stays as it is.
+                    // A mount below another one cannot be reached by its path, and stays as it is.
                     let _ = set_read_only(mount, 0, false);
                 }
             }
@@ -57,26 +58,26 @@ pub(super) fn lay(rules: &[PathRule]) -> io::Result<()> {
     make_devices()
 }
 
-/// A `/proc` that shows the processes of this PID namespace only. The kernel refuses it where parts of the present one are
-/// covered, as in most containers; the present one stays then.
+/// Mounts a `/proc` that shows the processes of this PID namespace only. The kernel refuses this if parts
+/// of the present one are covered, as in most containers; the present one then stays.
 fn show_own_processes() {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let _ = mount(Some(Path::new("proc")), "/proc", Some(c"proc"), flags, None);
 }
 
-/// Whether it is this rule that says what may be done with a place below its own.
+/// Whether this rule applies to a place below its path, and no more specific one.
 fn governs(rule: &PathRule, rules: &[&PathRule], place: &Path) -> bool {
     let longest = rules.iter().rev().find(|rule| place.starts_with(&rule.path));
     longest.is_some_and(|longest| std::ptr::eq(*longest, rule) && place != rule.path)
 }
 
-/// Where something is mounted that holds files and may be written.
+/// The mount points of writable file systems that hold files.
 fn written_mounts() -> io::Result<Vec<PathBuf>> {
     let mounts = std::fs::read("/proc/self/mountinfo")?;
     let written = |line: &[u8]| {
         let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         let (place, options) = (words.get(4)?, words.get(5)?);
-        // A number of words that varies ends with this one.
+        // A variable number of fields ends with this one.
         let kind = words.get(words.iter().position(|word| word == b"-")? + 1)?;
         let is_of_files = OF_FILES.iter().any(|known| known.as_bytes() == *kind);
         let is_written = options.split(|byte| *byte == b',').any(|option| option == b"rw");
@@ -85,7 +86,7 @@ fn written_mounts() -> io::Result<Vec<PathBuf>> {
     Ok(mounts.split(|byte| *byte == b'\n').filter_map(written).collect())
 }
 
-/// Blanks and the like are written as a backslash and three digits.
+/// Blanks and similar bytes are written as a backslash and three digits.
 pub(in crate::fork_server) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     while let [first, rest @ ..] = text {
@@ -98,8 +99,8 @@ pub(in crate::fork_server) fn unescaped(mut text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Puts nothing where something was. It covers what is there now: what takes its place outside is not covered, so whoever
-/// hides a file that others replace hides the folder that holds it.
+/// Mounts an empty directory or the null device over a path. Only the present file or folder is covered: a
+/// replacement outside is not. To hide a file that is replaced, hide the folder that contains it.
 pub(in crate::fork_server) fn hide(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -114,7 +115,7 @@ pub(in crate::fork_server) fn hide(path: &Path) -> io::Result<()> {
     mount(Some(Path::new("/dev/null")), path, None, libc::MS_BIND, None)
 }
 
-/// A `/dev` of its own: no disks, and no terminals of others.
+/// Creates a separate `/dev`: no disks, and no terminals of other processes.
 fn make_devices() -> io::Result<()> {
     let held = |name: &str| {
         let path = format!("/dev/{name}");
@@ -149,7 +150,7 @@ pub(in crate::fork_server) fn mount(
     let from = from.map(path_to_cstring).transpose()?;
     let at = path_to_cstring(at.as_ref())?;
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: every text ends with a zero and outlives the call, or is null where the call allows it.
+    // SAFETY: every text ends with a zero and outlives the call, or is null if the call allows it.
     check_result(unsafe {
         libc::mount(
             pointer(from.as_deref()),
@@ -173,7 +174,8 @@ pub(in crate::fork_server) fn set_read_only(
     };
     let attributes =
         libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
-    // SAFETY: the path ends with a zero, and the kernel reads as much of the attributes as it is told they have.
+    // SAFETY: the path ends with a zero, and the kernel reads as much of the attributes as the length that is
+    // passed.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -1,4 +1,4 @@
-//! What a program in a cage can never get back: capabilities, files by Landlock, and more than its share.
+//! Permanently drops capabilities, restricts files with Landlock, and limits resources.
 
 use super::check_result;
 use crate::cage::{CageLimits, PathAccess, PathRule};
@@ -9,13 +9,14 @@ use landlock::{
 use std::io;
 use std::path::Path;
 
-/// The first version that keeps signals and abstract sockets in; without it a program could kill its keeper.
+/// The first version that restricts signals and abstract sockets; without it a program could kill its
+/// subreaper.
 const ABI_MIN: ABI = ABI::V6;
 
-/// The last capability that any kernel we know has, and some room.
+/// The highest capability number of any known kernel, plus a margin.
 const CAPABILITY_MAX: libc::c_ulong = 63;
 
-/// Limits that the kernel knows for each process. The subreaper looks after the sums.
+/// Limits that the kernel enforces per process. The subreaper enforces the limits on sums.
 pub(super) fn limit(limits: &CageLimits) -> io::Result<()> {
     let most = [
         (libc::RLIMIT_CORE, Some(0)),
@@ -31,11 +32,11 @@ pub(super) fn limit(limits: &CageLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up every capability for good, also for programs that would give them.
+/// Drops every capability for good, also for programs that would grant them.
 pub(super) fn give_up() -> io::Result<()> {
     for capability in 0..=CAPABILITY_MAX {
-        // Numbers that the kernel does not know are refused, and there are none behind them.
-        // SAFETY: it takes numbers only.
+        // The kernel refuses unknown numbers, and all numbers beyond them are unknown, too. SAFETY: it
+        // takes numbers only.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
     /// `_LINUX_CAPABILITY_VERSION_3`.
@@ -50,7 +51,7 @@ pub(super) fn give_up() -> io::Result<()> {
     check_result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-/// The same rules once more, enforced by another part of the kernel; and signals stay inside.
+/// Enforces the same rules again, in another part of the kernel, and restricts signals to the cage.
 pub(super) fn landlock(rules: &[PathRule]) -> io::Result<()> {
     let wrong = |error: landlock::RulesetError| io::Error::other(error.to_string());
     let mut ruleset = Ruleset::default()

@@ -174,7 +174,7 @@ proptest! {
     fn no_nonce_comes_twice_within_a_stream_or_across_restarts(prefixes in prop::collection::hash_set(any::<[u8; 8]>(), 1..20), n in 1..50_u64) {
         let mut seen = std::collections::BTreeSet::new();
         for prefix in prefixes {
-            // A restart is a new sealer with new randomness.
+            // After a restart, there is a new sealer with new randomness.
             let mut sealer = StreamSealer::new(&[9; 32], prefix, "k_1", &session());
             for seq in 0..n {
                 let is_new = seen.insert(sealer.seal(seq, b"{}").unwrap().payload.nonce);

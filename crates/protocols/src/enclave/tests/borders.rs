@@ -1,4 +1,4 @@
-//! Limits to their last unit, and names to their last bit.
+//! Limits at their exact boundaries, and the exact form of names.
 
 use super::*;
 use crate::enclave::inbound::{cancel_reason, create, frame, message, tool_result};
@@ -8,7 +8,7 @@ use crate::enclave::outbound::SessionStatus;
 fn ids_of_sessions_are_uuids_of_version_8_and_names_are_read_exactly() {
     let id = execution_of(&me(), &session()).uuid();
     assert_eq!((id.get_version_num(), id.get_variant()), (8, uuid::Variant::RFC4122));
-    // As it was when the first sessions were stored: their callers find them by it.
+    // Must not change: callers find stored sessions by it.
     assert_eq!(id.to_string(), "6f59be98-70da-8b2f-a0f8-56d9795cc4a1");
     assert!(!is_session(lifecycle::ExecutionId::from_uuid(uuid::Uuid::nil())));
     let name = |call: &str| format!("c_{id}-{call}");

@@ -1,4 +1,4 @@
-//! A journal, told, heard and filtered.
+//! Journals rendered as events and filtered.
 
 mod borders;
 mod filters;

@@ -1,8 +1,8 @@
-//! What the real client takes and what it drops, and that we know which.
+//! Which events the real client accepts and which it drops.
 
 use super::*;
 
-/// What the real client's schema accepts, rule by rule, as `client-parser-acceptance.txt` found it out.
+/// The rules of the real client's schema, as documented by `client-parser-acceptance.txt`.
 pub(super) fn accepted(event: &Value) -> Result<(), String> {
     let need = |ok: bool, what: &str| if ok { Ok(()) } else { Err(format!("{what}: {event}")) };
     let date = |value: &Value| {
@@ -80,7 +80,7 @@ fn with(mut event: Value, member: &str, value: Value) -> Value {
     event
 }
 
-/// The event that a line of `client-parser-acceptance.txt` is about.
+/// The event that a line of `client-parser-acceptance.txt` describes.
 fn meant(name: &str) -> Value {
     let stats =
         json!({"durationMs":1,"toolCallCount":0,"stdoutBytes":0,"duration":1,"iterationCount":0});
@@ -181,7 +181,7 @@ fn everything_that_upstream_was_heard_to_say_fits_the_schema() {
         let record: Value = serde_json::from_str(line).unwrap();
         for event in record["events"].as_array().into_iter().flatten() {
             n_events += 1;
-            // It takes ids without a prefix from its callers, and its own client then drops all events.
+            // It accepts ids without a prefix from its callers, and its own client then drops all events.
             let odd =
                 ["id-without-prefix", "id-number"].contains(&record["name"].as_str().unwrap());
             assert_eq!(accepted(event).is_ok(), !odd, "{event}");

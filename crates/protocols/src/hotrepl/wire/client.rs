@@ -1,10 +1,10 @@
-//! What clients say.
+//! The frames of clients.
 
 use super::JournalKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a client says, as clients of ours write it.
+/// A frame of a client, as our own clients write it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the names are the protocol's")]

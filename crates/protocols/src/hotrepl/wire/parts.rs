@@ -1,10 +1,10 @@
-//! What many frames are made of: failures and values.
+//! Parts of many frames: errors and values.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Why not.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the protocol's")]
 pub struct ErrorEnvelope {
@@ -35,7 +35,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 11] = [
         Self::ValidationFailed,
         Self::PreconditionFailed,
@@ -50,7 +50,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// As it is written.
+    /// The kind on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ValidationFailed => "validation_failed",
@@ -67,13 +67,13 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A value as one of the profiles writes it.
+/// A value in the form of one of the profiles.
 #[derive(Debug, Clone)]
 pub enum Shown {
     /// JSON text in a string.
@@ -83,7 +83,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The JSON text, however it was written.
+    /// The JSON text in either form.
     pub fn from_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -109,7 +109,7 @@ impl Serialize for Shown {
 }
 
 impl<'de> Deserialize<'de> for Shown {
-    /// A frame does not say which profile it is of: what is a string is taken for text.
+    /// A frame does not identify its profile: a string is assumed to be JSON text.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(from)?;
         if let Value::String(text) = value {

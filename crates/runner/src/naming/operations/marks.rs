@@ -1,12 +1,14 @@
-//! The column that the engine gives a token: that of the last word, or of what followed the last blank.
+//! The column that the engine assigns to a token: that of the last word, or of what followed the last
+//! blank.
 
-/// The place of a token of which none is claimed: no error has it.
+/// The position of a token for which none can be determined: no error has it.
 const UNKNOWN: u32 = u32::MAX;
 
-/// How far before a token its place is looked for: a text without blanks would else be read again for each token.
+/// How far the search for a position goes back: otherwise a text without blanks would be read again for each
+/// token.
 const SCAN_BYTES_MAX: usize = 512;
 
-/// The byte whose column the token at `at` is given.
+/// The byte whose column the engine assigns to the token at `at`.
 pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     let bytes = source.as_bytes();
     let at = (at as usize).min(bytes.len());
@@ -28,7 +30,7 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
             }
             continue;
         }
-        // What a template or a regular expression holds is no word.
+        // The content of a template or a regular expression is no word.
         if matches!(byte, b'`' | b'/') {
             return UNKNOWN;
         }
@@ -46,7 +48,7 @@ pub(super) fn mark_at(source: &str, at: u32) -> u32 {
     0
 }
 
-/// Where the text begins whose closing quote follows; `None` if that is not plain to see.
+/// The beginning of the string whose closing quote follows; `None` if it is not certain.
 fn text_start(before: &[u8], quote: u8) -> Option<usize> {
     let start = before.iter().rposition(|byte| *byte == quote || *byte == b'\n')?;
     (before[start] == quote && !before[start..].contains(&b'\\')).then_some(start)

@@ -64,7 +64,7 @@ impl OperationSearch<'_, '_> {
         }
     }
 
-    /// How a message names the value of a pattern, and what it is if the text shows it.
+    /// How a message names the value of a pattern, and the value's kind if the text shows it.
     fn value_of_pattern(&self, value: &Expression<'_>) -> (String, Option<&'static str>) {
         let name = self.name(value).unwrap_or_else(|| "(intermediate value)".to_owned());
         (format!("'{name}'"), literal_kind(value))
@@ -235,7 +235,7 @@ impl<'a> Visit<'a> for OperationSearch<'_, '_> {
         if it.computed {
             self.visit_property_key(&it.key);
         }
-        // `{ a }` reads a name and notes nothing.
+        // `{ a }` reads a name and records no position.
         if !it.shorthand {
             self.visit_expression(&it.value);
         }

@@ -1,4 +1,4 @@
-//! The enums and namespaces of a program: which declarations make up the same one, and what is known of it by name.
+//! The enums and namespaces of a program: which declarations form the same one, and what is known about it by name.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -12,7 +12,7 @@ use oxc_ast::ast::*;
 use oxc_ast_visit::{Visit, walk};
 use std::collections::{HashMap, HashSet};
 
-/// Longest name that is written at each member and at each use of one.
+/// Longest name that is repeated at each member and at each use of one.
 const REPEATED_BYTES_MAX: usize = 64;
 
 /// All declarations of one enum, or of one namespace.
@@ -26,18 +26,18 @@ pub(super) struct LoweredEntity<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct EntityDeclaration {
     pub(super) entity: usize,
-    /// The word that declares its variable, if nothing else does.
+    /// The keyword that declares its variable, if nothing else does.
     pub(super) keyword: Option<&'static str>,
-    /// What its object is called inside.
+    /// The name of its object inside its body.
     pub(super) inside: String,
-    /// Whether it is a member of the namespace around it.
+    /// Whether it is a member of the enclosing namespace.
     pub(super) is_exported: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct EntityTable<'a> {
     pub(super) all: Vec<LoweredEntity<'a>>,
-    /// By where their names are.
+    /// By the positions of their names.
     pub(super) declared: HashMap<u32, EntityDeclaration>,
 }
 
@@ -59,22 +59,23 @@ enum NameHome {
     Entity(usize),
 }
 
-/// What sort of declaration; an enum and a namespace of one name have one object, but do not know each other's members.
+/// The kind of a declaration; an enum and a namespace of one name share one object, but do not see each
+/// other's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum DeclarationKind {
     Enum,
     Namespace,
 }
 
-/// The list of statements that is walked.
+/// The list of statements that is being walked.
 #[derive(Debug, Default)]
 struct StatementList<'a> {
     idx: usize,
-    /// Whether it is a block's, or a namespace's: its names are declared with `let`.
+    /// Whether it belongs to a block or a namespace: its names are declared with `let`.
     is_block: bool,
-    /// The namespace whose body it is.
+    /// The namespace whose body it is, if it is one.
     namespace: Option<usize>,
-    /// What is declared there already, or will be.
+    /// The names that are declared there already, or will be.
     taken: HashSet<&'a str>,
 }
 
@@ -84,12 +85,12 @@ struct EntityCollector<'a> {
     found: EntityTable<'a>,
     ids: HashMap<(NameHome, DeclarationKind, &'a str), usize>,
     n_lists: usize,
-    /// What the next list of statements will be.
+    /// The kind of the next list of statements.
     is_block_next: bool,
     namespace_next: Option<usize>,
     list: StatementList<'a>,
     nesting: usize,
-    /// All words of the text, once somebody asks for a new one.
+    /// All words of the text, collected when a new one is first needed.
     words: Option<HashSet<&'a str>>,
     n_words_made: usize,
     refused: Option<LoweringError>,
@@ -140,7 +141,8 @@ impl<'a> EntityCollector<'a> {
         entity
     }
 
-    /// A name that the text does not have. The number only grows, so that a text full of such names costs no more.
+    /// Returns a name that does not occur in the text. The number only grows, so that a text full of such
+    /// names costs no more.
     fn new_word(&mut self, name: &str) -> String {
         let is_part =
             |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
@@ -169,7 +171,7 @@ impl<'a> EntityCollector<'a> {
         let entity = self.declare(&it.id, DeclarationKind::Namespace, owner, is_renamed);
         self.deeper(it.id.span.start, |this| match &it.body {
             TSNamespaceDeclarationBody::TSModuleBlock(block) => {
-                // As in a block: whoever comes too early for one of its names is told so.
+                // As in a block: using one of its names too early is an error.
                 this.is_block_next = true;
                 this.namespace_next = Some(entity);
                 this.visit_statements(&block.body);
@@ -193,7 +195,7 @@ impl<'a> EntityCollector<'a> {
         self.nesting -= 1;
     }
 
-    /// Begins a list of statements; the one before is to be put back.
+    /// Begins a list of statements; the caller restores the one before.
     fn open_list(&mut self, statements: &[Statement<'a>]) -> StatementList<'a> {
         self.n_lists += 1;
         let is_block = std::mem::take(&mut self.is_block_next);
@@ -262,7 +264,7 @@ impl<'a> Visit<'a> for EntityCollector<'a> {
         self.visit_statements(&it.consequent);
     }
 
-    /// Only what is no statement of a list comes here.
+    /// Only a declaration outside of a statement list is visited here.
     fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
         self.refuse(it.span.start, "an enum needs a block around it here");
     }
@@ -274,7 +276,7 @@ impl<'a> Visit<'a> for EntityCollector<'a> {
     fn visit_ts_type(&mut self, _: &TSType<'a>) {}
 }
 
-/// The name of a class, or of a function in a block: there no variable may have it.
+/// The name of a class, or of a function in a block: no variable may have it in the same scope.
 fn lexical_name<'a>(statement: &Statement<'a>, is_block: bool) -> Option<&'a str> {
     let exported = match statement {
         Statement::ExportDeclaration(it) => Some(&it.declaration),
@@ -288,7 +290,7 @@ fn lexical_name<'a>(statement: &Statement<'a>, is_block: bool) -> Option<&'a str
     id.map(|id| id.name.as_str())
 }
 
-/// Whether something inside has the name, so that its holder cannot go by it there.
+/// Whether an inner scope binds the name, so that the object needs another name there.
 fn binds<'a>(name: &'a str, visit: impl FnOnce(&mut BindingFinder<'a>)) -> bool {
     let mut search = BindingFinder { name, found: false };
     visit(&mut search);

@@ -1,4 +1,4 @@
-//! The members of an enum, each made an assignment where it stands.
+//! Turns each member of an enum into an assignment in place.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -12,7 +12,8 @@ use oxc_ast_visit::Visit as _;
 use oxc_span::{GetSpan as _, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
-/// What is known of a member's value before the program runs. A number can also be looked up by its value.
+/// What is known about a member's value before the program runs. A number can also be looked up by its
+/// value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MemberValue {
     Number,
@@ -20,15 +21,15 @@ pub(super) enum MemberValue {
     Unknown,
 }
 
-/// What a member has that says nothing.
+/// The value of a member without an initializer.
 enum NextMember {
     Known(i64),
     OneMoreThan(String),
-    /// After a string. TypeScript's compiler complains, and writes this.
+    /// After a string. TypeScript's compiler reports an error, and emits this.
     Undefined,
 }
 
-/// Whole numbers beyond are not told apart from their neighbours.
+/// Larger whole numbers cannot be distinguished from their neighbours.
 const WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
 
 impl<'a> NameLowering<'a, '_> {
@@ -110,7 +111,7 @@ impl<'a> NameLowering<'a, '_> {
         });
     }
 
-    /// Where a member's name ends, with its bracket if it has some.
+    /// Where a member's name ends, including its bracket if it has one.
     fn name_end(&self, name: &TSEnumMemberName<'_>) -> u32 {
         let end = name.span().end;
         match name {
@@ -146,7 +147,7 @@ impl<'a> NameLowering<'a, '_> {
                 _ => MemberValue::Unknown,
             },
             Expression::UnaryExpression(it) => match it.operator {
-                // Anything becomes a number by it.
+                // This operator converts anything to a number.
                 UnaryOperator::UnaryPlus => MemberValue::Number,
                 UnaryOperator::UnaryNegation | UnaryOperator::BitwiseNot => {
                     match self.kind(&it.argument, declared) {
@@ -175,7 +176,7 @@ impl<'a> NameLowering<'a, '_> {
     }
 }
 
-/// What a member is called. `None` where that is no text that Rust could hold.
+/// The name of a member. `None` if a Rust string cannot hold it.
 pub(super) fn member_name<'a>(member: &TSEnumMember<'a>) -> Option<&'a str> {
     match &member.id {
         TSEnumMemberName::Identifier(it) => Some(it.name.as_str()),
@@ -199,7 +200,7 @@ fn literal(source: &[u8], name: &TSEnumMemberName<'_>) -> String {
     match name {
         TSEnumMemberName::Identifier(it) => cooked(it.name.as_str()),
         TSEnumMemberName::String(it) | TSEnumMemberName::ComputedString(it) => {
-            // Half a character has no text but the one that was written.
+            // Half of a surrogate pair can only be written as in the source.
             if it.lone_surrogates { written() } else { cooked(it.value.as_str()) }
         }
         TSEnumMemberName::ComputedTemplateString(it) => {

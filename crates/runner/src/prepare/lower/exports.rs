@@ -1,4 +1,4 @@
-//! What a namespace exports, put into its object where it is declared.
+//! Assigns the exports of a namespace to its object where they are declared.
 
 use super::super::edit::{TextEdit, skip_trivia};
 use super::names::NameLowering;
@@ -8,7 +8,8 @@ use oxc_span::{GetSpan as _, Span};
 
 pub(super) const UNEXPORTED: &str = "a namespace can export declarations, and nothing else";
 
-/// A change of the variable would have to be seen in the namespace's object, and the other way round.
+/// Otherwise, a change of the variable would have to be visible in the namespace's object, and the other
+/// way round.
 const CHANGEABLE: &str = "a namespace cannot export a variable that may change: use `const`, or a function that gives its value";
 
 impl<'a> NameLowering<'a, '_> {
@@ -25,9 +26,9 @@ impl<'a> NameLowering<'a, '_> {
             Declaration::FunctionDeclaration(it) => it.id.as_ref(),
             Declaration::ClassDeclaration(it) => it.id.as_ref(),
             Declaration::TSImportEqualsDeclaration(it) => Some(&it.id),
-            // Enums and namespaces see to it themselves.
+            // Enums and namespaces export themselves.
             Declaration::TSEnumDeclaration(_) | Declaration::TSNamespaceDeclaration(_) => None,
-            // Of types there is nothing left.
+            // Types leave no code.
             Declaration::TSTypeAliasDeclaration(_)
             | Declaration::TSInterfaceDeclaration(_)
             | Declaration::TSExternalModuleDeclaration(_)
@@ -39,7 +40,7 @@ impl<'a> NameLowering<'a, '_> {
         }
     }
 
-    /// Each variable is put into the object before the next one is made: that one may look there.
+    /// Each variable is assigned to the object before the next one is initialized, which may read it there.
     fn export_variables(&mut self, it: &VariableDeclaration<'a>, owner: &str) {
         if !it.kind.is_const() {
             let at = it.declarations.first().map_or(it.span.start, |it| it.id.span().start);

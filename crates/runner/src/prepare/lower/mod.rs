@@ -1,7 +1,8 @@
-//! What TypeScript's enums, namespaces and `import x = A.b` mean at run time, written into the text where they stand.
+//! Replaces TypeScript's enums, namespaces and `import x = A.b` by the JavaScript that implements them, in place.
 //!
-//! An enum or namespace becomes a function that is called at once with the object that holds its members. A member of an
-//! enum, and what another declaration of the same namespace exports, is used by its bare name: there `B` becomes `A.B`.
+//! An enum or namespace becomes a function that is called immediately with the object that holds its
+//! members. A member of an enum, and what another declaration of the same namespace exports, is used by its
+//! bare name: there `B` becomes `A.B`.
 
 mod entities;
 mod enums;
@@ -19,7 +20,7 @@ use names::NameLowering;
 use oxc_ast::ast::Program;
 use oxc_ast_visit::Visit as _;
 
-/// The edits that make JavaScript of `program`, which was parsed from `text`, once its types are gone.
+/// The edits that turn `program`, which was parsed from `text`, into JavaScript once its types are removed.
 pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<TextEdit>, SyntaxProblem> {
     let entities = EntityTable::collect(text, program)?;
     let mut lowering =
@@ -31,7 +32,7 @@ pub(super) fn lower(text: &str, program: &Program<'_>) -> Result<Vec<TextEdit>, 
     }
 }
 
-/// Why there is no code for a text, and at which byte.
+/// Why a text cannot be lowered, and at which byte.
 struct LoweringError {
     at: u32,
     message: &'static str,

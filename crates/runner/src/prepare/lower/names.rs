@@ -1,4 +1,4 @@
-//! The walk through a program that writes its enums and namespaces as code, and knows at each name whose it is.
+//! Walks a program, rewrites its enums and namespaces as code, and resolves each name.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "the syntax tree is oxc's: what is not named here is left as it is"
@@ -19,16 +19,16 @@ pub(super) struct NameLowering<'a, 't> {
     pub(super) source: &'t [u8],
     pub(super) entities: EntityTable<'a>,
     scopes: ScopeStack<'a>,
-    /// The functions, enums and namespaces around.
+    /// The enclosing functions, enums and namespaces.
     around: Vec<EnclosingScope>,
     pub(super) edits: Vec<TextEdit>,
-    /// The first thing that has no code.
+    /// The first construct that cannot be lowered.
     pub(super) refused: Option<LoweringError>,
 }
 
 enum EnclosingScope {
     Function,
-    /// An enum or namespace, and how deep the scope of its body lies.
+    /// An enum or namespace, and the depth of its body's scope.
     Body {
         declared: EntityDeclaration,
         depth: usize,
@@ -48,7 +48,7 @@ impl<'a, 't> NameLowering<'a, 't> {
         self.refused.get_or_insert(LoweringError { at, message });
     }
 
-    /// What the object of the namespace is called whose body this is.
+    /// The name of the object of the namespace whose body is being walked.
     pub(super) fn owner(&self) -> Option<&str> {
         match self.around.last()? {
             EnclosingScope::Body { declared, .. } => Some(&declared.inside),
@@ -56,7 +56,8 @@ impl<'a, 't> NameLowering<'a, 't> {
         }
     }
 
-    /// The object that a bare name is a member of: no scope between here and the object's own declares the name.
+    /// The object of which a bare name is a member: no scope between here and the object's own declares the
+    /// name.
     fn holder(&self, name: &str) -> Option<&str> {
         let depth_bound = self.scopes.depth_of(name);
         let bodies = self.around.iter().rev().filter_map(|around| match around {
@@ -69,7 +70,7 @@ impl<'a, 't> NameLowering<'a, 't> {
             .map(|(declared, _)| declared.inside.as_str())
     }
 
-    /// Puts the object before a name that is its member, and `name: ` before that where the name stood for both.
+    /// Inserts the object before a name that is its member, and `name: ` before that in a shorthand property.
     fn qualify(&mut self, it: &IdentifierReference<'a>, is_shorthand: bool) {
         let name = it.name.as_str();
         let Some(holder) = self.holder(name) else { return };
@@ -77,17 +78,17 @@ impl<'a, 't> NameLowering<'a, 't> {
         self.edits.push(TextEdit::insert(it.span.start, before));
     }
 
-    /// Everything up to the body: `head` ends where the body begins.
+    /// Replaces everything up to the body: `head` ends where the body begins.
     fn open(&mut self, name: &str, head: Span, declared: &EntityDeclaration) {
         let variable = declared.keyword.map_or_else(String::new, |word| format!("{word} {name}"));
-        // In a block of its own: a program that ends here must not be taken for one that ends in an expression.
+        // In its own block: a program that ends here must not be mistaken for one that ends in an expression.
         let code = format!("{variable};{{(function ({}) {{", declared.inside);
         self.edits.push(TextEdit::replace(self.source, head, code));
         let depth = self.scopes.depth() + 1;
         self.around.push(EnclosingScope::Body { declared: declared.clone(), depth });
     }
 
-    /// The end of the body, and its call.
+    /// Replaces the end of the body, and adds its call.
     fn close(&mut self, name: &str, foot: Span, declared: &EntityDeclaration) {
         self.around.pop();
         let object = match self.owner() {
@@ -105,7 +106,7 @@ impl<'a, 't> NameLowering<'a, 't> {
         self.around.pop();
     }
 
-    /// Refuses what would belong to the function around an enum or namespace.
+    /// Refuses constructs that would belong to the function around an enum or namespace.
     fn refuse_in_body(&mut self, at: u32, message: &'static str) {
         if self.owner().is_some() {
             self.refuse(at, message);
@@ -162,7 +163,7 @@ impl<'a> Visit<'a> for NameLowering<'a, '_> {
         self.export(it);
     }
 
-    /// `import x = A.b` is another name for a value, which may be of a namespace that has nothing but types.
+    /// `import x = A.b` is another name for a value, whose namespace may contain types only.
     fn visit_ts_import_equals_declaration(&mut self, it: &TSImportEqualsDeclaration<'a>) {
         let (first, mut rest) = match &it.module_reference {
             TSModuleReference::IdentifierReference(id) => (&**id, None),
@@ -188,7 +189,7 @@ impl<'a> Visit<'a> for NameLowering<'a, '_> {
                 TSTypeName::IdentifierReference(_) | TSTypeName::ThisExpression(_) => None,
             };
         }
-        // The next line may begin with a bracket, which would be read as a part of a value.
+        // The next line may begin with a bracket, which would otherwise continue this value.
         self.edits.push(TextEdit::insert(it.span.end, ";"));
     }
 
@@ -273,7 +274,7 @@ impl<'a> Visit<'a> for NameLowering<'a, '_> {
         }
     }
 
-    // Types are blank already: nothing may be written into them.
+    // Types are already blank: nothing may be inserted into them.
     fn visit_ts_type(&mut self, _: &TSType<'a>) {}
     fn visit_ts_type_annotation(&mut self, _: &TSTypeAnnotation<'a>) {}
     fn visit_ts_type_parameter_declaration(&mut self, _: &TSTypeParameterDeclaration<'a>) {}

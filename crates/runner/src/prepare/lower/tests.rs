@@ -1,9 +1,9 @@
-//! Texts that are made to cost more than they are worth.
+//! Texts that are designed to be expensive.
 
 use super::super::{RunnableText, prepare};
 use lifecycle::ValueConvention::ExplicitReturn;
 
-/// The length of what is prepared, or why it is not.
+/// The length of the prepared text, or why it is refused.
 fn prepared(source: &str) -> Result<usize, String> {
     prepare(source, ExplicitReturn)
         .map(|RunnableText(text)| text.len())

@@ -1,9 +1,9 @@
-//! Ways out of a jail, by name. Each says what happened, if it lives to say it.
+//! Attempts to escape from a jail, by name. Each reports its outcome if it survives.
 
 use libc::{c_long, c_void, syscall};
 use std::ptr::{null, null_mut};
 
-/// Tries the named way out: `succeeded`, or `refused` with the kernel's number.
+/// Makes the named attempt and returns `succeeded`, or `refused` with the kernel's error number.
 pub(crate) fn outcome(name: &str) -> String {
     let Some((_, attempt)) = ATTEMPTS.iter().find(|(known, _)| *known == name) else {
         return "unknown".to_owned();
@@ -11,10 +11,10 @@ pub(crate) fn outcome(name: &str) -> String {
     told(attempt())
 }
 
-/// Makes a system call by number, with nothing for arguments.
+/// Makes a system call by number, with zeros as arguments.
 pub(crate) fn raw(number: c_long) -> String {
-    // SAFETY: every call that reads or writes memory gets null pointers; whatever else it does to this
-    // process is what the test wants to know.
+    // SAFETY: every call that reads or writes memory gets null pointers; its other effects on this
+    // process are what the test observes.
     told(unsafe { syscall(number, 0, 0, 0, 0, 0, 0) })
 }
 
@@ -26,7 +26,7 @@ fn told(answer: c_long) -> String {
 type Attempt = fn() -> c_long;
 
 // SAFETY of all blocks below: pointers are to literals or to locals that outlive the call; what the calls do
-// to this process does not matter, for it is about to be killed or to have shown a hole in the jail.
+// to this process does not matter: either the kernel kills it, or the attempt has exposed a hole in the jail.
 const ATTEMPTS: &[(&str, Attempt)] = &[
     ("open a file", || path(libc::SYS_open, c"/etc/passwd", libc::O_RDONLY)),
     ("create a file", || path(libc::SYS_open, c"/tmp/escaped", libc::O_CREAT | libc::O_WRONLY)),
@@ -129,7 +129,7 @@ fn path(call: c_long, path: &std::ffi::CStr, flags: i32) -> c_long {
 
 fn map(bytes: usize, protection: i32) -> c_long {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing that is there.
+    // SAFETY: a new mapping at an address of the kernel's choice replaces no existing mapping.
     unsafe { syscall(libc::SYS_mmap, null::<c_void>(), bytes, protection, flags, -1, 0) }
 }
 
@@ -140,7 +140,7 @@ fn internet(kind: i32) -> c_long {
         sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
         sin_zero: [0; 8],
     };
-    // SAFETY: the address outlives the calls and has the length they are told.
+    // SAFETY: the address outlives the calls and has the length that they are given.
     unsafe {
         let socket = syscall(libc::SYS_socket, libc::AF_INET, kind, 0);
         if socket < 0 {

@@ -1,6 +1,6 @@
-//! A zygote whose runners obey short orders in native code: echo, spin, crash, try to break out.
+//! A zygote whose runners execute short commands in native code: echo, spin, crash, try to break out.
 //!
-//! Without the hidden verb it is a small server of its own, for tests that end or demote a whole server.
+//! Without the hidden verb the program is a small server, for tests that kill or demote a whole server.
 #![expect(unsafe_code, reason = "what is tried here is what no safe interface offers")]
 
 mod escapes;
@@ -20,7 +20,7 @@ fn main() {
     server::run(&verb);
 }
 
-/// Obeys one order per line until the link ends.
+/// Executes one command per line until the link is closed.
 fn obey(link: &UnixStream) -> i32 {
     for line in BufReader::new(link).lines() {
         let Ok(line) = line else { return 1 };
@@ -61,11 +61,11 @@ fn allocate(bytes: usize) -> String {
     format!("got {}", std::hint::black_box(&memory).len())
 }
 
-/// Uses at least 30 ms of processor time, by the clock that only counts those.
+/// Uses at least 30 ms of processor time, by the process's CPU-time clock.
 fn burn() -> String {
     let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     while used.tv_sec == 0 && used.tv_nsec < 30_000_000 {
-        // SAFETY: the kernel writes one timespec, which is what is there.
+        // SAFETY: the kernel writes one timespec, which is the type of the target.
         unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut used) };
     }
     "burnt".to_owned()
@@ -79,11 +79,11 @@ fn spin() -> ! {
 
 fn deep(above: &[u8; 4096]) -> usize {
     let below = [above[0] | 1; 4096];
-    // Never zero, which the compiler cannot know.
+    // It is never zero, but the compiler cannot prove that.
     if std::hint::black_box(&below)[0] == 0 { 0 } else { deep(&below) + usize::from(below[17]) }
 }
 
-/// Writes many lines although nobody may be reading, before it reads anything itself.
+/// Writes many lines before it reads anything, even if the peer does not read.
 fn chatter(mut link: &UnixStream, lines: usize) -> String {
     let line = format!("{}\n", "y".repeat(1023));
     for _ in 0..lines {

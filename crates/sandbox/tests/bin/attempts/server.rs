@@ -1,10 +1,10 @@
-//! A small server around a sandbox, in a process of its own.
+//! A small server around a sandbox, in a separate process.
 #![expect(clippy::print_stdout, reason = "the test reads what this prints")]
 
 use sandbox::{Config, Lease, LeaseDemand, LeaseMessage, Sandbox};
 use std::io::Read;
 
-/// `check` says how a runner fares here; `hold` leases busy runners and waits to be killed.
+/// `check` reports what a runner can do on this host; `hold` leases busy runners and waits to be killed.
 pub(crate) fn run(verb: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime can be built");
@@ -42,7 +42,7 @@ async fn hold() {
         leases.push(lease);
     }
     println!("holding");
-    // Blocks the only thread: nothing of ours runs any more when the end comes.
+    // Blocks the only thread, so that none of our code runs when the process is killed.
     std::io::stdin().read_exact(&mut [0]).expect("killed before this returns");
 }
 
