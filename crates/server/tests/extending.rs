@@ -1,4 +1,4 @@
-//! The door that `docs/extending.md` adds: it is built, it answers, and the page shows its code.
+//! The door that `docs/extending.md` adds: it compiles, it answers, and the page shows its code.
 
 #[path = "../../../examples/extending/tally/door/mod.rs"]
 mod tally;

@@ -1,7 +1,7 @@
-//! Stories: a text file tells a plot and what the journal, and each door, says of it.
+//! Stories: a text file contains a plot and the expected transcripts of the journal and of each door.
 //!
-//! The sandbox and the store are real; tools are scripted, people answer from the file, the clock is
-//! wound by hand. `cargo xtask bless` rewrites what the stories expect.
+//! The sandbox and the store are real; tools are scripted, people answer from the file, and the clock is manual. `cargo
+//! xtask bless` rewrites the expected transcripts.
 
 use crate::story_player::{self, Plot, tell};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn every_story_is_told_as_it_is_written() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How the story differs from what is written, if it does.
+/// The difference between the story and the expected transcripts, if there is one.
 async fn differs(file: &Path) -> Option<String> {
     let name = file.file_name().unwrap().to_string_lossy().into_owned();
     let written = std::fs::read_to_string(file).unwrap();

@@ -1,4 +1,5 @@
-//! What enclave's readers hear of a plot: every event, without ids and times. The caller answers as the plot says.
+//! The events that enclave's readers receive for a plot, without ids and times. The caller answers according to the
+//! plot.
 
 use super::plot::Caller;
 use super::{Plot, Server};
@@ -14,7 +15,7 @@ use protocols::enclave::{
 };
 use serde_json::{Value, json};
 
-/// Lives through the plot and returns what is told of it.
+/// Plays the plot and returns the transcript.
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(plot, 1, folder.path(), Clock::system()).await;
@@ -57,7 +58,7 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
     let (_, call) = parse_call_name(payload["callId"].as_str().unwrap()).unwrap();
     let name = payload["toolName"].as_str().unwrap();
     let outcome = match plot.callers.get(name) {
-        None => return, // the server's own, or never answered
+        None => return, // a tool of the server, or a call that is never answered
         Some(Caller::Returns(value)) => {
             CallOutcome::Returned { value: Some(Json::parse(value.clone()).unwrap()) }
         }
@@ -66,7 +67,7 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
             failure.details = Json::from_value(&json!({ "code": code })).ok();
             CallOutcome::Failed(failure)
         }
-        // As the door says it once its readers have been away for too long.
+        // As the door does when its readers have been absent for too long.
         Some(Caller::Leaves) => {
             return engine.expire(execution, LimitKind::Grace).await.unwrap();
         }
@@ -81,7 +82,7 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
     engine.settle_call(execution, call, outcome).await.unwrap();
 }
 
-/// One line, without what differs from day to day.
+/// One line of the transcript, without the values that vary between runs.
 pub(super) fn line(mut event: Value) -> String {
     let payload = &mut event["payload"];
     if let Some(call) = payload["callId"].as_str().and_then(|call| call.rsplit_once('-')) {
@@ -95,7 +96,7 @@ pub(super) fn line(mut event: Value) -> String {
     let is_good = payload["ok"] == true;
     if let Some(stats) = payload.get_mut("stats") {
         (stats["durationMs"], stats["duration"]) = ("…".into(), "…".into());
-        // Of a program that was killed it is known about.
+        // The count of a killed program is approximate.
         if !is_good {
             stats["iterationCount"] = "…".into();
         }

@@ -1,4 +1,4 @@
-//! What Executor's HTTP door says of a plot: every request and every answer, ids numbered as they appear.
+//! Executor's HTTP door for a plot: every request and every answer, with ids numbered in order of appearance.
 
 use super::Server;
 use super::plot::{Person, Plot};
@@ -56,7 +56,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
         };
         told = door.send(&method, &path, &body).await;
         transcript.add(&method, &path, &body, &told);
-        // Whoever answers again is told the same again, which asks nothing new.
+        // A repeated answer receives the same response again, which contains no new question.
         if method == "POST" && told.status == 200 && asks.is_some() {
             asks = told.body["structured"]["executionId"].as_str().map(str::to_owned);
         }
@@ -117,7 +117,7 @@ impl Door {
         self.house.stop().await;
     }
 
-    /// Waits until all that can be asked is asked.
+    /// Waits until every question that can be open is open.
     async fn rests(&self, question: QuestionId) {
         let execution = self.house.engine.asked_by(question).await.unwrap();
         let mut entries = self.house.engine.follow(execution, Seq(0));
@@ -128,7 +128,7 @@ impl Door {
             if state.phase == ExecutionPhase::Paused
                 && self.house.engine.look_up(execution).await.unwrap().last > entry.seq
             {
-                state.phase = ExecutionPhase::Running; // an older pause
+                state.phase = ExecutionPhase::Running; // an earlier pause
             }
         }
     }
@@ -172,7 +172,7 @@ impl Transcript {
         writeln!(self.text, "> {request}\n< {} {answer}", told.status).unwrap();
     }
 
-    /// A request as the story writes it, with the ids that stand for its numbers.
+    /// Parses a request of the story, and replaces numbers by the ids for which they stand.
     fn request(&self, line: &str) -> (String, String, Value) {
         let mut filled = String::new();
         let mut rest = line;
@@ -194,7 +194,7 @@ impl Transcript {
         (method.to_owned(), path.to_owned(), body)
     }
 
-    /// Ids as `exec_1`, `run_2`, … in the order in which they appear; times and secrets left out.
+    /// Replaces ids by `exec_1`, `run_2`, … in order of appearance; omits times and secrets.
     fn numbered(&mut self, text: &str) -> String {
         let mut shown = String::new();
         let mut rest = text;
@@ -224,7 +224,7 @@ fn first_id(text: &str) -> Option<(usize, &'static str)> {
     ids.filter_map(|kind| Some((text.find(kind)?, kind))).min()
 }
 
-/// Milliseconds since 1970 as `T`, and how long something took as `MS`.
+/// Replaces milliseconds since 1970 by `T`, and durations by `MS`.
 fn timeless(text: &str) -> String {
     let mut shown = String::new();
     let mut digits = String::new();

@@ -1,4 +1,4 @@
-//! How a story writes a journal: one line per entry, ids and times left out.
+//! The transcript of a journal: one line per entry, without ids and times.
 
 use lifecycle::{Answer, CallOutcome, Entry, Event, ExecutionOutcome, QuestionKind};
 

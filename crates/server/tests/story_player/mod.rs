@@ -1,4 +1,4 @@
-//! The one place where stories touch the API.
+//! The only module through which stories use the API.
 
 pub(crate) mod enclave;
 pub(crate) mod executor;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use store::sqlite::SqliteStore;
 use tools::Catalogue;
 
-/// Lives through the plot and returns its journal as text.
+/// Plays the plot and returns its journal as text.
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::starting_at(Timestamp(1_700_000_000_000));
@@ -73,7 +73,7 @@ pub(crate) async fn tell(plot: &Plot) -> String {
 struct Server {
     engine: Engine,
     store: SqliteStore,
-    /// Where commands live.
+    /// The spawner for commands, if the plot has commands.
     processes: Option<ProcessSpawner>,
 }
 
@@ -101,7 +101,7 @@ impl Server {
     }
 }
 
-/// Lets programs run commands.
+/// Adds commands to the programs' tools.
 fn commands(catalogue: &Catalogue) -> ProcessSpawner {
     let program = processes::SelfProgram::At(env!("CARGO_BIN_EXE_children-for-tests").into());
     let processes =
@@ -112,25 +112,25 @@ fn commands(catalogue: &Catalogue) -> ProcessSpawner {
     processes
 }
 
-/// Timers ring as soon as everything that was set in the same breath is known.
+/// Fires the next timer, after all timers of the same step have been recorded.
 fn ring(clock: &ManualClock, due: Timestamp, heard: &[Entry]) {
     let now = heard.last().map_or(Timestamp(0), |entry| entry.at);
     clock.advance(Duration::from_millis(due.ms_since(now)));
 }
 
-/// Whether a person does something before somebody answers.
+/// Whether a person's action precedes an answer.
 fn prepares(person: &Person) -> bool {
     matches!(person, Person::RestartsTheServer | Person::RestartsWithOtherTools | Person::Adds(_))
 }
 
-/// Somebody keeps a rule, which counts at once.
+/// Adds a rule, which applies immediately.
 async fn add(engine: &Engine, rule: &PolicyRule) {
     let PolicyRule { pattern, action, editable, .. } = rule.clone();
     let new = NewRule { owner: PolicyOwner::Org, pattern, action, editable, position: None };
     engine.policies().add(new, Timestamp(0)).await.unwrap();
 }
 
-/// Somebody answers the oldest open question, or ends it all.
+/// Answers the oldest open question, or ends the execution.
 async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Person>) {
     let by = CallerName("person".into());
     let state = engine.look_up(execution).await.unwrap().state;
@@ -166,7 +166,7 @@ async fn act(engine: &Engine, execution: ExecutionId, people: &mut VecDeque<Pers
     assert!(again.is_err(), "a second answer was accepted");
 }
 
-/// What must be true after every story.
+/// Asserts the invariants that hold after every story.
 async fn holds(engine: &Engine, execution: ExecutionId, heard: &[Entry]) {
     let mut rebuilt = State::default();
     for entry in heard {

@@ -38,7 +38,7 @@ pub(crate) enum Person {
     Says(String),
     CancelsTheProgram,
     RestartsTheServer,
-    /// The same paths, described differently.
+    /// The same paths with other descriptions.
     RestartsWithOtherTools,
     Adds(PolicyRule),
     Requests(String),
@@ -49,16 +49,16 @@ pub(crate) struct Plot {
     pub(crate) policy: Policy,
     pub(crate) limits: ExecutionLimits,
     pub(crate) people: Vec<Person>,
-    /// What enclave's request says besides its code.
+    /// The members of enclave's request besides its code.
     pub(crate) session: Value,
-    /// What enclave's caller makes of calls, by the tool's name.
+    /// How enclave's caller answers calls, by the tool's name.
     pub(crate) callers: BTreeMap<String, Caller>,
     scripts: Vec<Script>,
     /// Whether programs may run commands.
     pub(crate) has_commands: bool,
 }
 
-/// What enclave's caller makes of a call.
+/// How enclave's caller answers a call.
 pub(crate) enum Caller {
     Returns(String),
     Fails {
@@ -66,11 +66,11 @@ pub(crate) enum Caller {
         message: String,
     },
     Cancels(String),
-    /// Answers when a heartbeat has come.
+    /// Answers after a heartbeat has arrived.
     WaitsForLife,
-    /// Adds a tool to the catalogue, and answers when that was told.
+    /// Adds a tool to the catalogue, and answers after the news of it has arrived.
     Adds(String),
-    /// Hangs up and does not come back in time.
+    /// Disconnects and does not return in time.
     Leaves,
 }
 
@@ -86,7 +86,7 @@ struct Script {
 enum Does {
     Returns(Option<Json>),
     Fails(String),
-    /// Returns its arguments, which fit this schema.
+    /// Returns its arguments, which must match this schema.
     Echoes(Json),
     Asks(ToolPrompt),
 }
@@ -144,7 +144,7 @@ impl Plot {
         }
     }
 
-    /// The tools, as scripted, in one of their editions.
+    /// The scripted tools, in one of their editions.
     pub(crate) fn tools(&self, edition: u32) -> FunctionSource {
         self.scripts.iter().cloned().fold(FunctionSource::new("scripted"), |source, script| {
             let tool = Tool {

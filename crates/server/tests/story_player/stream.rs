@@ -1,5 +1,5 @@
-//! What a reader of enclave's stream hears of a plot: also what the door adds to the events of the journal, which is
-//! signs of life, news of the tools, and envelopes.
+//! The events that a reader of enclave's stream receives for a plot. They include the events that the door adds to
+//! those of the journal: heartbeats, news of the tools, and envelopes.
 
 use super::enclave::line;
 use super::plot::Caller;
@@ -19,7 +19,7 @@ use tools::function::FunctionSource;
 
 const SECRET: [u8; 32] = [3; 32];
 
-/// Lives through the plot and returns what is told of it.
+/// Plays the plot and returns the transcript.
 pub(crate) async fn tell(plot: &Plot) -> String {
     let folder = tempfile::tempdir().unwrap();
     let house = Server::start(plot, 1, folder.path(), Clock::system()).await;
@@ -47,9 +47,9 @@ struct Reader<'p> {
     address: SocketAddr,
     house: &'p Server,
     plot: &'p Plot,
-    /// Once both sides have agreed on keys.
+    /// The keys, once both sides have agreed on them.
     seal: Option<(StreamOpener, StreamSealer)>,
-    /// What a held call is answered with, and which event that waits for.
+    /// The answer to a call that waits, and the event for which it waits.
     waits: Option<(&'static str, Value)>,
     said: String,
 }
@@ -68,13 +68,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells an event and does what the plot says about it.
+    /// Records an event and performs the plot's reaction to it.
     async fn hear(&mut self, event: Value) {
         let event = self.opened(event);
         let kind = event["type"].as_str().unwrap();
         let kind = kind.strip_prefix("enc: ").unwrap_or(kind).to_owned();
         match &self.waits {
-            // Their number depends on the time of day.
+            // The number of heartbeats depends on timing.
             None if kind == "heartbeat" => return,
             Some((awaited, _)) if kind == "heartbeat" && *awaited != kind => return,
             Some(_) | None => {}
@@ -115,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An event as it was before it was sealed; the first one brings the keys.
+    /// An event before it was sealed; the first one brings the keys.
     fn opened(&mut self, mut event: Value) -> Value {
         if event["type"] == "enc" {
             let (opener, _) = self.seal.as_mut().expect("the keys come first");
@@ -138,7 +138,7 @@ impl Reader<'_> {
         event
     }
 
-    /// Sends something about the session, under seal where there is one.
+    /// Sends a request about the session, sealed if the session has keys.
     async fn send(&mut self, what: &str, body: &Value) {
         let body = match &mut self.seal {
             None => body.to_string(),
@@ -174,7 +174,7 @@ impl Reader<'_> {
     }
 }
 
-/// The next event of a stream; the sizes of chunks stand in lines of their own.
+/// The next event of a stream; the sizes of chunks are on separate lines.
 async fn next(lines: &mut BufReader<TcpStream>) -> Option<Value> {
     loop {
         let mut line = String::new();
