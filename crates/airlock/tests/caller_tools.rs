@@ -144,7 +144,7 @@ async fn a_tool_that_does_not_answer_in_time_fails_its_call_also_without_a_runne
     at_rest(&house, execution).await;
     clock.advance(Duration::from_secs(20));
     while house.engine.n_live() > 0 {
-        tokio::task::yield_now().await; // the runner's warm pause has ended
+        tokio::task::yield_now().await; // the runner's warm pause is over
     }
     clock.advance(Duration::from_secs(50));
     let outcome = house.engine.outcome(execution).await.unwrap();

@@ -170,7 +170,7 @@ async fn every_kind_of_field_is_filled_and_a_mismatch_is_told() {
     assert_eq!(browser.run(indented).await, json!(true), "what is nested is laid out");
 
     browser.click("button.yes").await;
-    browser.sees("Your name:").await; // required and empty: reported here, nothing was sent
+    browser.sees("Your name:").await; // required and empty: told here, nothing was sent
     browser.fill("input[name=name]", "Ann").await;
     browser.fill("input[name=mail]", "not an address").await;
     browser.click("button.yes").await;

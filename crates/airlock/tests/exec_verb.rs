@@ -238,7 +238,7 @@ fn kill(signal: &str, pid: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// The verb with pipes.
+/// Starts the verb with pipes instead of a terminal.
 fn piped(server: &Served, words: &[&str]) -> std::process::Child {
     #[expect(clippy::disallowed_methods, reason = "every caller waits for it")]
     std::process::Command::new(AIRLOCK)

@@ -467,7 +467,7 @@ fn logs_are_written_as_execboxs_runner_writes_them() {
     assert_eq!(host.attend("c")["logs"], json!([source]));
 }
 
-/// Processes below a runner.
+/// The ids of all processes below a runner.
 fn processes_below(root: u32) -> std::collections::BTreeSet<u32> {
     let (mut found, mut below) = (std::collections::BTreeSet::new(), vec![root]);
     while let Some(pid) = below.pop() {

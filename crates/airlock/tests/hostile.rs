@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// On an ordinary run, one program in this many goes through every door; the others only through the first one.
 const SAMPLE_EVERY: usize = 15;
 
-/// Programs that run at the same time.
+/// The number of programs that run concurrently.
 const LANES: usize = 6;
 
-/// A program and a door.
+/// One program at one door.
 struct Job<'a> {
     attack: &'a Attack,
     door: &'static str,
@@ -107,7 +107,7 @@ fn misbehaviour(job: &Job<'_>, door: &mut dyn Door, target: &Target) -> Option<S
     (!job.attack.expect.holds(&outcome)).then(|| format!("it ended with {}", brief(&outcome)))
 }
 
-/// A program of another caller, which runs at the same time.
+/// Runs a program of another caller, at the same time as the jobs, and returns its result.
 fn neighbour(target: &Target) -> Value {
     let code = "let sum = 0;
         for (let n = 0; n < 20; n += 1) { sum += await tools.demo.add({ a: n, b: 1 }) }

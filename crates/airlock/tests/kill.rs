@@ -39,7 +39,7 @@ fn program(name: &str) -> String {
     )
 }
 
-/// How a server is stopped.
+/// The way in which a server is stopped.
 #[derive(Debug, Clone, Copy)]
 enum Stop {
     Kill,
@@ -155,7 +155,7 @@ fn stop(server: Served, dice: &mut Dice, counts: &mut Counts) -> Option<Served> 
     None
 }
 
-/// Waits until every program has ended, each with the right value.
+/// Waits until every program has ended, and asserts that each has the right value.
 fn all_ended(client: &Client, started: &BTreeMap<String, String>) -> Result<(), String> {
     let began = Instant::now();
     let expected = json!({ "status": "completed", "result": [true, true, true, true, true, true] });

@@ -117,7 +117,7 @@ fn looking_at_an_address_asks_and_reveals_no_more_than_whether_a_description_is_
         admin.resume(&asked.question(), "accept").json()["structured"]["result"].clone()
     };
     let silent = web.put("/silent", Page::Silence);
-    // Concurrently: every request must take as long as any other that finds nothing.
+    // Concurrently, because each takes as long as any request that finds nothing.
     std::thread::scope(|scope| {
         for tool in ["executor.coreTools.integrations.detect", "executor.mcp.probe"] {
             for url in [&page, &closed, &absent, &silent] {

@@ -78,7 +78,7 @@ impl Bridge {
         writeln!(self.says, "{message}").unwrap();
     }
 
-    /// The result of a tool's call.
+    /// Calls a tool and returns its result.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         self.say(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }));

@@ -177,7 +177,7 @@ fn replay_attacker(beside: &Beside<'_>) -> Begun {
     Begun { programs: victim.programs.into_iter().chain(attack).collect(), ..Begun::default() }
 }
 
-/// How long each request of the quiet caller took, sorted.
+/// The durations of the quiet caller's requests, sorted.
 fn quiet_requests(client: &Client, n: usize) -> Vec<Duration> {
     let mut times: Vec<_> = (0..n)
         .map(|n| {

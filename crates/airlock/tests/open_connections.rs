@@ -17,7 +17,7 @@ const UPGRADE: [(&str, &str); 4] = [
     ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
 ];
 
-/// A connection that stays open.
+/// A connection that the client holds open.
 struct Open {
     name: &'static str,
     stream: BufReader<TcpStream>,

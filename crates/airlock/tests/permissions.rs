@@ -11,7 +11,7 @@ use std::net::TcpStream;
 /// The values of the setting `answers`.
 const ANSWERS: [&str; 3] = ["person", "client", "model"];
 
-/// A kind of caller.
+/// A kind of caller, by its token and its scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallerKind {
     /// A caller without a token.

@@ -380,7 +380,7 @@ fn the_doctor_names_every_layer() {
 #[expect(clippy::disallowed_methods, reason = "the test owns and awaits this child")]
 fn at_a_terminal(directory: &Path, code: &str, typed: &str) -> (Option<i32>, String) {
     let command = format!("'{}' run -e '{code}'", env!("CARGO_BIN_EXE_airlock"));
-    let mut child = Command::new("script") // one of the basic tools of every Linux
+    let mut child = Command::new("script") // a part of every Linux's basic tools
         .args(["-qec", &command, "/dev/null"])
         .env("AIRLOCK_DATA_DIR", directory.join("data"))
         .current_dir(directory)

@@ -155,7 +155,7 @@ async fn the_configuration_of_a_server_imposes_one() {
     assert_eq!((code, denied.len()), (1, 1), "{denied:?}");
 }
 
-/// A workspace with a file, a folder and a `.git`, beside a folder that must stay untouched.
+/// A workspace with a file, a folder and a `.git`, beside a folder that the sandbox must protect.
 struct Places {
     workspace: tempfile::TempDir,
     outside: tempfile::TempDir,

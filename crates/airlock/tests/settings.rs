@@ -360,7 +360,7 @@ fn a_bridge_waits_for_a_supervised_server_and_says_so() {
     waiting.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
     assert_eq!((waiting.wait().unwrap().code(), answer.trim()), (Some(0), "3"));
     served.stop();
-    // A server that a person starts leaves no such record.
+    // A server that a person starts does not record `supervised`.
     Served::start(&data_dir, &[]).stop();
     assert_eq!(setting(&data_dir, "supervised")["value"], "off");
 }
@@ -408,7 +408,8 @@ fn a_port_in_use_is_explained_before_anything_is_written() {
     assert!(!data_dir.join("tokens").exists() && !data_dir.join("settings.json").exists());
 }
 
-/// The account of this test can log in: a client that shares it has the same access, so nothing is protected.
+/// The account of this test can log in: a process that shares it has the same access, so operator mode would protect
+/// nothing.
 #[test]
 fn operator_mode_needs_an_account_of_its_own() {
     let dir = tempfile::tempdir().unwrap();

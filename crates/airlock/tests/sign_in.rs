@@ -413,7 +413,7 @@ fn the_servers_account_signs_in_without_a_token() {
     assert_ne!(std::fs::read_to_string(&file).unwrap().trim(), key, "each run has its own");
     assert_eq!(served.client_with(&key).post("/api/sign-in/codes", "").status, 401);
     assert!(printed(&served, &["sign-in"]).contains("#code="));
-    // The key does not replace a token that may not answer.
+    // If the given token may not answer, the verb does not fall back to the key.
     let (exit, _, stderr) = verb(&served, &["sign-in", "--token", "alk_made-up"]);
     assert_eq!(exit, Some(1), "{stderr}");
 }

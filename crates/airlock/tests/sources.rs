@@ -16,7 +16,7 @@ fn mcp(script: &Path, args: &[&str]) -> String {
     format!("kind = 'mcp'\ncommand = {}\n", json!(command))
 }
 
-/// Processes whose command line holds `text`.
+/// The ids of processes whose command line contains `text`.
 fn processes(text: &str) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

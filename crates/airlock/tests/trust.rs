@@ -13,7 +13,7 @@ struct Project {
     log: PathBuf,
 }
 
-/// Adds a tool, approves another, blocks a third, and requests processes and notices.
+/// Adds a tool, approves another, blocks a third, and would enable processes and notifications.
 const FILE: &str = "[sources.c.tools.one]\nargv = ['echo', '1']\nread_only = true\n\
                     [[policies]]\npattern = 'demo.ask'\naction = 'approve'\n\
                     [[policies]]\npattern = 'demo.add'\naction = 'block'\n\
@@ -90,7 +90,7 @@ fn a_projects_file_counts_once_it_is_trusted_and_a_change_counts_only_where_it_t
     let ask = || client.get("/api/policies/test?tool=demo.ask").json()["verdict"].clone();
     wait_for(|| (ask() == "refuse").then_some(()));
     assert_eq!(permitted(&served), [true, false, true]);
-    // The next start gives the same result, in any directory.
+    // The next start gives the same result.
     served.kill();
     let served = project.serve(&[]);
     assert_eq!(ask_of(&served), "refuse");

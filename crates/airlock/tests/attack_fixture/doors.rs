@@ -77,7 +77,7 @@ impl Door for ExecboxDoor {
     }
 }
 
-/// `POST /api/executions`.
+/// Runs programs by `POST /api/executions`.
 struct ExecutorDoor(Client);
 
 impl Door for ExecutorDoor {
@@ -91,7 +91,7 @@ impl Door for ExecutorDoor {
     }
 }
 
-/// `tools/call execute` of `POST /mcp`.
+/// Runs programs by `tools/call execute` of `POST /mcp`.
 struct McpDoor(Client);
 
 impl Door for McpDoor {
@@ -136,7 +136,7 @@ fn ended(client: &Client, execution: &str) -> Outcome {
     }
 }
 
-/// `POST /sessions`.
+/// Runs programs by `POST /sessions`.
 struct EnclaveDoor(Client);
 
 impl Door for EnclaveDoor {

@@ -1,4 +1,4 @@
-//! An engine in this process, with the demo tools, on a real store and in real jails.
+//! An engine in this process, with the demo tools, on a real store and in real sandboxes.
 
 pub(crate) mod journal;
 

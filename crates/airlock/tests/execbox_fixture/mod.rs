@@ -57,7 +57,7 @@ impl Host {
         self.send_line(&message.to_string());
     }
 
-    /// Orders a program. `options` replace the usual ones.
+    /// Sends the order for a program. `options` replace the defaults.
     pub(crate) fn execute(&self, id: &str, code: &str, options: &Value) {
         let mut all = json!({
             "timeoutMs": 5_000, "memoryLimitBytes": 64 << 20, "maxLogLines": 100, "maxLogChars": 64_000,

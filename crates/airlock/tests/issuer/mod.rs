@@ -35,7 +35,7 @@ impl Issuer {
         Self { child, port, url: format!("http://127.0.0.1:{port}") }
     }
 
-    /// How often a grant was refreshed.
+    /// The number of token refreshes.
     pub(crate) fn n_refreshes(&self) -> u64 {
         json(self.port, "/count")["refreshes"].as_u64().unwrap()
     }

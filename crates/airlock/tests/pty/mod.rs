@@ -38,7 +38,7 @@ impl Terminal {
         Self::open_in(house, Path::new("/"), columns, env, words).await
     }
 
-    /// The same in this directory.
+    /// The same, with this working directory.
     pub(crate) async fn open_in(
         house: &ProcessSpawner,
         folder: &Path,

@@ -51,13 +51,13 @@ fn schemas() -> &'static HashMap<String, Validator> {
     })
 }
 
-/// One connection.
+/// One connection to the REPL.
 pub(crate) struct Spoken {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
     n_asked: u64,
     /// The handshake that the server sent.
     pub(crate) handshake: Value,
-    /// Frames that have arrived and were not requested yet.
+    /// Frames that arrived while the client waited for others.
     unread: Vec<Value>,
 }
 

@@ -158,14 +158,14 @@ impl Served {
         self.child.wait().unwrap().code()
     }
 
-    /// Sends SIGTERM without waiting.
+    /// Sends a signal without waiting for the end.
     #[expect(clippy::disallowed_methods, reason = "the test awaits this child")]
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.unwrap().success());
     }
 
-    /// `kill -9`.
+    /// Kills the server with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -311,7 +311,7 @@ impl Answer {
         id.unwrap_or_else(|| panic!("asks nothing: {self:?}"))
     }
 
-    /// What the program returned.
+    /// The value that the program returned.
     pub(crate) fn result(&self) -> Value {
         let json = self.json();
         assert_eq!(json["structured"]["status"], "completed", "{json}");

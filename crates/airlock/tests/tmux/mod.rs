@@ -30,7 +30,7 @@ pub(crate) fn has(programs: &[&str]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) rows: Vec<String>,
-    /// Row and column.
+    /// The row and the column of the cursor.
     pub(crate) cursor: (u16, u16),
     pub(crate) is_alternate: bool,
 }
@@ -56,7 +56,7 @@ impl Tmux {
         tmux
     }
 
-    /// Shows bytes on a terminal of this size.
+    /// Shows these bytes on a terminal of this size.
     pub(crate) fn shows(rows: u16, columns: u16, bytes: &[u8]) -> Shown {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();

@@ -58,7 +58,7 @@ async fn answer(engine: &Engine, execution: ExecutionId, plot: &Plot, event: &Va
     let (_, call) = parse_call_name(payload["callId"].as_str().unwrap()).unwrap();
     let name = payload["toolName"].as_str().unwrap();
     let outcome = match plot.callers.get(name) {
-        None => return, // a tool of the server, or a call that is never answered
+        None => return, // the server's own, or never answered
         Some(Caller::Returns(value)) => {
             CallOutcome::Returned { value: Some(Json::parse(value.clone()).unwrap()) }
         }

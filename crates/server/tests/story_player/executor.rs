@@ -128,7 +128,7 @@ impl Door {
             if state.phase == ExecutionPhase::Paused
                 && self.house.engine.look_up(execution).await.unwrap().last > entry.seq
             {
-                state.phase = ExecutionPhase::Running; // an earlier pause
+                state.phase = ExecutionPhase::Running; // an older pause
             }
         }
     }
@@ -172,7 +172,7 @@ impl Transcript {
         writeln!(self.text, "> {request}\n< {} {answer}", told.status).unwrap();
     }
 
-    /// Parses a request of the story, and replaces numbers by the ids for which they stand.
+    /// Parses a request of the story, and replaces its numbered ids by the real ones.
     fn request(&self, line: &str) -> (String, String, Value) {
         let mut filled = String::new();
         let mut rest = line;

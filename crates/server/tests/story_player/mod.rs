@@ -112,7 +112,7 @@ fn commands(catalogue: &Catalogue) -> ProcessSpawner {
     processes
 }
 
-/// Fires the next timer, after all timers of the same step have been recorded.
+/// Advances the clock to the next timer, once all timers of the same step are recorded.
 fn ring(clock: &ManualClock, due: Timestamp, heard: &[Entry]) {
     let now = heard.last().map_or(Timestamp(0), |entry| entry.at);
     clock.advance(Duration::from_millis(due.ms_since(now)));

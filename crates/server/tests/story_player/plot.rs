@@ -1,4 +1,4 @@
-//! The first part of a story: what is run, what tools say, what people do.
+//! The first part of a story: the program, the results of its tools, and the actions of people.
 //!
 //! ```text
 //! policy   mail.*  require_approval         with `editable` behind it, whoever answers may change arguments
