@@ -24,7 +24,7 @@ pub struct GivenAnswer {
 /// What is known about the held call at the moment of the decision, beside the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldCallFacts {
-    /// What the catalogue says today about the call, with the arguments that it would get; none where nobody looked.
+    /// The catalogue's present statement about the call with the arguments of the dispatch; none where it was not looked up.
     pub today: Option<CallAdmission>,
     /// Why what was filled in is not what the question's form asks for, if it is not.
     pub misfit: Option<String>,

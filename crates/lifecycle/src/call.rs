@@ -22,7 +22,7 @@ pub struct Call {
     pub attempts: u32,
     /// The edition of the tool that a person was asked about, if one was.
     pub revision: Option<ToolRevision>,
-    /// What its tool has said about how far it is.
+    /// The progress that its tool has reported.
     pub progress_bytes: usize,
 }
 
@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// The tool heard an answer, and waits for no other.
+    /// The tool received an answer, and waits for no other.
     pub(crate) fn go_on_inside(&mut self, call: CallId, at: Timestamp) {
         let Some(CallStage::Asking(args)) = self.calls.get(&call).map(|call| call.stage.clone())
         else {
@@ -181,7 +181,7 @@ impl State {
 
     pub(crate) fn dispatch(&mut self, call: CallId, attempt: u32, at: Timestamp) {
         if let Some(args) = self.args(call) {
-            // A tool that is called again will ask again what nobody has answered yet.
+            // A tool that is called again repeats its unanswered questions.
             if self.asks_inside(call) {
                 self.move_to(call, CallStage::Asking(args));
             } else {

@@ -128,7 +128,7 @@ pub enum ExecutionOutcome {
 /// An execution's line in the list of executions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionSummary {
-    /// Where it stands.
+    /// Its phase.
     pub phase: ExecutionPhase,
     /// Whose it is.
     pub caller: CallerName,
