@@ -1,16 +1,16 @@
 //! `airlock call`: one call of a tool on the server.
 
 mod browse;
-mod order;
+mod call_request;
 
 pub(crate) use browse::{as_json, described};
 
-use crate::attend::{AttendOptions, follow_and_prompt};
-use crate::reach::ServerArgs;
+use crate::follow_and_prompt::{AttendOptions, follow_and_prompt};
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
 use client::{AirlockClient, Error};
-use order::CallRequest;
+use call_request::CallRequest;
 
 /// Calls a tool and prints its result.
 ///

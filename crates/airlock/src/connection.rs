@@ -1,7 +1,7 @@
 //! `airlock connection`: the credentials of sources. Sends requests to the server that owns the data directory.
 
 use crate::print::{self, tamed};
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, input, table};
 use client::{AirlockClient, ConnectionLine, Error, NewConnection};

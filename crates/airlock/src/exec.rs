@@ -2,7 +2,7 @@
 //! here; a named terminal can be detached and attached again.
 
 mod raw;
-mod visit;
+mod exec_visit;
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, data_directory, print, table};
@@ -12,7 +12,7 @@ use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs};
 use raw::is_terminal;
 use std::path::PathBuf;
 use store::sqlite::owner_of;
-use visit::ExecVisit;
+use exec_visit::ExecVisit;
 
 /// Runs a command at an exec-server, with this terminal as its own.
 ///

@@ -1,7 +1,7 @@
 //! `airlock exec-server`: processes for agents, over stdio or a separate WebSocket.
 
 use crate::config_files::vault_key;
-use crate::housing::retention;
+use crate::process_host::retention;
 use crate::protected::protected_paths;
 use crate::runtime::{finish, keep_memory, one_thread};
 use crate::verb::{CommandVerb, HelpGroup};

@@ -1,8 +1,8 @@
 //! `airlock executions`: running, waiting and finished executions.
 
-pub(crate) mod asks;
+pub(crate) mod question_text;
 mod diff;
-pub(crate) mod ending;
+pub(crate) mod outcome;
 pub(crate) mod filters;
 mod line;
 pub(crate) use line::level_name;
@@ -12,7 +12,7 @@ mod show;
 mod table;
 
 use crate::progress::ProgressLine;
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
 use client::{AirlockClient, Error, EventKind, ExecutionRef, ExecutionStanding, ExecutionStatus};
@@ -329,9 +329,9 @@ async fn follow_execution(
             false => print::report(&line::line(&event)),
         }
         progress.handle_event(&event.happened);
-        n_declined += u32::from(ending::is_no(&event.happened));
+        n_declined += u32::from(outcome::is_no(&event.happened));
         if let EventKind::Finished { ended, .. } = &event.happened {
-            return Ok(ending::exit(ended, n_declined));
+            return Ok(outcome::exit(ended, n_declined));
         }
     }
     // It ended before the first event that was requested.

@@ -2,7 +2,7 @@
 //! does not depend on the length or number of the journals.
 
 use crate::executions::filters::ExecutionFilters;
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
 use anyhow::Context as _;

@@ -2,7 +2,7 @@
 //!
 //! A library, because cargo compiles a library in parallel with its dependencies; a binary waits for all of them.
 
-mod attend;
+mod follow_and_prompt;
 mod autostart;
 mod call;
 mod completions;
@@ -18,7 +18,7 @@ mod executor_cli;
 mod exit;
 mod export;
 mod help;
-mod housing;
+mod process_host;
 mod init;
 mod input;
 mod journal;
@@ -34,7 +34,7 @@ mod print;
 mod profiles;
 mod progress;
 mod protected;
-mod reach;
+mod server_locator;
 mod renamed;
 mod repl;
 mod repl_server;

@@ -7,7 +7,7 @@ mod config;
 mod config_file;
 mod install;
 
-use crate::reach::{NamedServer, ServerChoice, named_server, stored_secret};
+use crate::server_locator::{NamedServer, ServerChoice, named_server, stored_secret};
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, autostart, data_directory, print};
 use client::AirlockClient;

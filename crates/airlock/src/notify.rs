@@ -2,12 +2,12 @@
 //! execution; it logs notices that it cannot deliver.
 
 mod deliver;
-mod news;
+mod question_notice;
 
 use deliver::NoticeSender;
 use engine::Engine;
 use lifecycle::QuestionId;
-use news::QuestionNotice;
+use question_notice::QuestionNotice;
 use sources::ConfigFiles;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl QuestionWatcher {
                 return true;
             }
         };
-        let open = match news::open(&self.config.engine, &self.config.url).await {
+        let open = match question_notice::open(&self.config.engine, &self.config.url).await {
             Ok(open) => open,
             Err(error) => {
                 tracing::warn!(%error, "open questions could not be listed for notifications");

@@ -1,6 +1,6 @@
 //! `airlock open`: the page where questions are decided, with a link that signs a browser in.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
 use client::{AirlockClient, Error, ExecutionRef};

@@ -3,7 +3,7 @@
 mod over_http;
 mod stored;
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print, table};
 use engine::policies::{PolicyOwner, RulePosition};

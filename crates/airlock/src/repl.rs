@@ -1,6 +1,6 @@
 //! `airlock repl`: a prompt at a session that retains its definitions, here or at any HotRepl server.
 
-mod dots;
+mod dot_commands;
 mod instance;
 mod local;
 mod prompt;
@@ -11,8 +11,8 @@ use crate::{VerbExit, data_directory, print};
 use anyhow::Context as _;
 use client::ServerToken;
 use client::repl::{ReplClient, ReplError};
-use dots::DotCommands;
-pub(crate) use dots::journal_row;
+use dot_commands::DotCommands;
+pub(crate) use dot_commands::journal_row;
 pub(crate) use instance::InstanceFile;
 use prompt::{PromptLine, ReplPrompt};
 use std::path::{Path, PathBuf};
@@ -185,7 +185,7 @@ fn converse(
         if matches!(text.trim(), "..exit" | ".exit") {
             return Ok(VerbExit::Good);
         }
-        let done = match dots::behind_dot(&text) {
+        let done = match dot_commands::behind_dot(&text) {
             Some(dotted) => runtime.block_on(dots.run(client, dotted)),
             None => runtime.block_on(evaluate(client, &text)),
         };

@@ -1,8 +1,8 @@
 //! `airlock resume`: answers a question and prints what followed.
 
-use crate::attend::{AttendOptions, follow_and_prompt};
-use crate::executions::{asks, ending};
-use crate::reach::ServerArgs;
+use crate::follow_and_prompt::{AttendOptions, follow_and_prompt};
+use crate::executions::{question_text, outcome};
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, input, print};
 use clap::ArgGroup;
@@ -130,15 +130,15 @@ async fn perform_resume(
     }
     match reply.standing {
         ExecutionStanding::Completed { .. } | ExecutionStanding::Failed { .. } if args.json => {
-            ending::exit_of(client, id).await
+            outcome::exit_of(client, id).await
         }
         ExecutionStanding::Asks(_) if args.json => Ok(VerbExit::Paused),
         ExecutionStanding::Completed { .. } | ExecutionStanding::Failed { .. } => {
-            ending::print_finished(client, id).await
+            outcome::print_finished(client, id).await
         }
         ExecutionStanding::Asks(asked) => {
             let origin = client.page_origin().await?;
-            print::report(&asks::question_text(&asked, reply.execution, &origin, &reach.flags()));
+            print::report(&question_text::question_text(&asked, reply.execution, &origin, &reach.flags()));
             Ok(VerbExit::Paused)
         }
         // The request had no timeout after which the server would reply this.

@@ -4,8 +4,8 @@ mod ask;
 mod in_process;
 mod rules;
 
-use crate::attend::{AttendOptions, follow_and_prompt};
-use crate::reach::{NamedServer, ServerArgs, ServerChoice, named_server, shell_word};
+use crate::follow_and_prompt::{AttendOptions, follow_and_prompt};
+use crate::server_locator::{NamedServer, ServerArgs, ServerChoice, named_server, shell_word};
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, config_files, data_directory, duration, exit, input, print, size};
 use ask::ApprovalMode;

@@ -13,7 +13,7 @@ mod takeover;
 pub(crate) use args::{Args, ReplArgs};
 
 use crate::doctor::hiding::VISIBLE_FILES;
-use crate::housing::ProcessHost;
+use crate::process_host::ProcessHost;
 use crate::notify::{self, QuestionNotifier};
 use crate::repl::InstanceFile;
 use crate::verb::{CommandVerb, HelpGroup};

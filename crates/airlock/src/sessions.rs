@@ -1,6 +1,6 @@
 //! `airlock sessions`: lists the browsers that are signed in, and signs them out.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print, table};
 use client::{AirlockClient, BrowserSessionLine, Error};

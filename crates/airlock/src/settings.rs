@@ -1,7 +1,7 @@
 //! `airlock settings`: the settings that apply to every server of a data directory, listed and changed.
 
 use crate::exit::UsageError;
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, config_files, listen_address, print, table};
 use anyhow::Context as _;

@@ -1,6 +1,6 @@
 //! `airlock sign-in`: a link that signs a browser in, or a code that raises a tab's rights for an hour.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
 use client::{AirlockClient, Error};

@@ -1,7 +1,7 @@
 //! `airlock source`: the sources of tools. Sends requests to the server that owns the data directory.
 
 use crate::progress::cut;
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print, table};
 use client::{AirlockClient, Error, SourceChange, SourceLine};

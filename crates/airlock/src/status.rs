@@ -1,6 +1,6 @@
 //! `airlock status`: the state of the server.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::size::shown_bytes;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, duration, print};

@@ -1,6 +1,6 @@
 //! `airlock token`: mints, lists and removes tokens, on the store itself or through the server that owns it.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print, table};
 use anyhow::Context as _;

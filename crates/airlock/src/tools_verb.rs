@@ -2,7 +2,7 @@
 
 use crate::call::{as_json, described};
 use crate::print::{self, tamed};
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, table};
 use client::{AirlockClient, Error, ExecutionStanding};

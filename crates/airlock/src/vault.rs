@@ -1,6 +1,6 @@
 //! `airlock vault`: the store of secrets, in the data directory itself or through the server that owns it.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, config_files, input, print};
 use anyhow::Context as _;

@@ -24,7 +24,7 @@ mod cage;
 mod error;
 mod fork_server;
 pub mod helper_process;
-mod order;
+mod spawn_order;
 mod output;
 mod process;
 mod processes;
@@ -44,7 +44,7 @@ pub use cage::{
 };
 pub use error::{SpawnError, WriteRefusal};
 pub use helper_process::enter_if_asked;
-pub use order::FamilySignal;
+pub use spawn_order::FamilySignal;
 pub use output::{
     CHUNK_BYTES_MAX, OutputChanges, OutputChunk, OutputFollower, OutputPage, OutputSeq,
     OutputStream, ProcessEvent, ProcessOutput, RETAINED_BYTES_MAX,

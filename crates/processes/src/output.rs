@@ -1,17 +1,17 @@
 //! A process's output, numbered: a bounded ring buffer that reports loss, and back-pressure on the process
 //! while the buffer is full.
 
-mod kept;
-mod said;
+mod output_ring;
+mod process_event;
 
-pub use kept::RETAINED_BYTES_MAX;
-pub use said::{OutputChunk, OutputPage, OutputSeq, OutputStream, ProcessEvent};
+pub use output_ring::RETAINED_BYTES_MAX;
+pub use process_event::{OutputChunk, OutputPage, OutputSeq, OutputStream, ProcessEvent};
 
 use crate::cage::LimitExcess;
 use crate::screen::TerminalScreen;
 use crate::spec::PtySize;
 use bytes::Bytes;
-use kept::{OutputRing, RETAINED_CHUNKS_MAX};
+use output_ring::{OutputRing, RETAINED_CHUNKS_MAX};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};

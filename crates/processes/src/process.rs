@@ -2,7 +2,7 @@
 
 use crate::answerer::TerminalAnswerer;
 use crate::error::WriteRefusal;
-use crate::order::FamilySignal;
+use crate::spawn_order::FamilySignal;
 use crate::output::ProcessOutput;
 use crate::spec::PtySize;
 use crate::streams::PtyHandle;

@@ -1,7 +1,7 @@
 //! Starts and ends all processes of one server.
 
 use crate::error::SpawnError;
-use crate::order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
+use crate::spawn_order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
 use crate::output::ProcessOutput;
 use crate::process::{Process, PumpHold};
 use crate::protected::{ProtectedPaths, ProtectionScope};

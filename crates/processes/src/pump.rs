@@ -1,7 +1,7 @@
 //! The one task of a process: moves its output and its input, and orders the events: output, then the exit,
 //! then the remaining output of background children, then the end.
 
-use crate::order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
+use crate::spawn_order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
 use crate::output::{ProcessOutput, RETAINED_BYTES_MAX};
 use crate::process::{EndMode, PumpRequest, WISHES_MAX};
 use crate::streams::{InputSink, OutputSource, ParentEnds, StreamRead};

@@ -1,6 +1,6 @@
 //! One client of a session: it reads and writes frames, and neither direction waits for the other.
 
-use super::discreet;
+use super::redact;
 use super::session::AttachRequest;
 use futures_util::future::BoxFuture;
 use protocols::hotrepl::ValueProfile;
@@ -60,7 +60,7 @@ impl ReplConnection {
 
     /// Queues a frame, which is sent as soon as the socket accepts it.
     pub(super) fn send_frame(&mut self, frame: &FromServer) {
-        self.writer.enqueue(discreet::frame(frame));
+        self.writer.enqueue(redact::frame(frame));
         let unsent = self.writer.unsent();
         let limit = if unsent.messages > UNSENT_FRAMES_MAX {
             format!("{UNSENT_FRAMES_MAX} frames")

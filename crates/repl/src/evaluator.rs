@@ -1,6 +1,6 @@
 //! A session's runner: when it exists, and what its caller is charged for it.
 
-use super::discreet;
+use super::redact;
 use engine::{Clock, QuotaAccount, RunnerCharge};
 use lifecycle::{RandomSeed, Rejection};
 use protocols::execbox::session::{GuestTime, OpenSession, ToSession};
@@ -121,7 +121,7 @@ impl SessionRunner {
             charge.end_work();
         }
         if let RunnerMessage::Session(SessionMessage::TaskEnded { result, .. }) = &mut message {
-            discreet::redact_result(result);
+            redact::redact_result(result);
         }
         message
     }

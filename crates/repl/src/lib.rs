@@ -4,11 +4,11 @@
 mod call;
 mod client;
 mod completion;
-mod discreet;
+mod redact;
 mod evaluator;
 mod repl_store;
 mod session;
-mod words;
+mod messages;
 
 pub use session::AttachRequest;
 

@@ -2,7 +2,7 @@
 //! has no effect here.
 
 use crate::host::payload_within;
-use crate::world::PreludeHook;
+use crate::guest_world::PreludeHook;
 use protocols::execbox::wire::RawJson;
 use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};

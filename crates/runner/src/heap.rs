@@ -10,14 +10,14 @@
 )]
 
 mod limit;
-mod outside;
+mod system_blocks;
 mod restore;
 mod sizes;
 
 use limit::HeapLimit;
 pub(crate) use limit::RESERVE_BYTES;
 pub use limit::heap_bytes_max;
-use outside::{BlockWord, SystemBlocks};
+use system_blocks::{BlockWord, SystemBlocks};
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
 use std::cell::UnsafeCell;

@@ -20,24 +20,24 @@ mod kinds;
 mod link;
 mod loops;
 mod naming;
-mod order;
+mod run_order;
 mod outcome;
 mod prelude;
 pub mod prepare;
-mod rehearsal;
+mod warm_up;
 mod rejections;
 mod session;
 mod stack;
 mod unseen;
 mod usage;
 mod verdict;
-mod world;
+mod guest_world;
 
 pub use heap::heap_bytes_max;
 pub use prelude::PRELUDE_VERSION;
-pub use rehearsal::REHEARSAL;
+pub use warm_up::REHEARSAL;
 pub use stack::{STACK_BYTES, have_stack};
-pub use world::GuestWorld;
+pub use guest_world::GuestWorld;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under
 /// another fingerprint is verified before it is trusted. The tables of Unicode belong to the engine; the

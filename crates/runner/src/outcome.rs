@@ -3,7 +3,7 @@
 use crate::convert;
 use crate::failure;
 use crate::link::LinkWriter;
-use crate::order::{HostKind, RunOrder};
+use crate::run_order::{HostKind, RunOrder};
 use protocols::execbox::FromRunner;
 use protocols::execbox::wire::{Done, Failed, Started, StartedAirlock};
 use std::os::unix::net::UnixStream;

@@ -8,10 +8,10 @@ use crate::convert::{self, NoJsonForm};
 use crate::failure;
 use crate::host::GuestHost;
 use crate::link::LinkReader;
-use crate::order::{self, HostKind, HostedOrder, RunOrder};
+use crate::run_order::{self, HostKind, HostedOrder, RunOrder};
 use crate::prepare;
 use crate::verdict::{self, OutcomeJudge, SessionEnding, ThrownValue};
-use crate::world::{GuestWorld, PreludeHook};
+use crate::guest_world::{GuestWorld, PreludeHook};
 use compile::ready_text;
 use lifecycle::{CallId, InputIndex, Timestamp};
 use protocols::execbox::wire::{
@@ -218,7 +218,7 @@ impl<'js> GuestSession<'_, 'js> {
     fn moment(&self, at: Option<Timestamp>) -> Option<f64> {
         match &self.order.manner {
             HostKind::Journalled(_) => at.map(millis),
-            HostKind::Hosted(_) => Some(millis(order::now())),
+            HostKind::Hosted(_) => Some(millis(run_order::now())),
         }
     }
 

@@ -1,6 +1,6 @@
 //! One leased runner: lines in, lines out, and its end.
 
-use crate::birth::Runner;
+use crate::fork_request::Runner;
 use crate::error::RunnerGone;
 use crate::exit::RunnerExit;
 use crate::sandbox::SandboxShared;

@@ -9,17 +9,17 @@
 //! The messages of a runner are untrusted input. Only `driver` knows the meaning of the lines.
 
 mod admission;
-mod birth;
+mod fork_request;
 mod config;
 mod cpu_shares;
 mod driver;
 mod error;
 mod exit;
 mod jail;
-mod keeper;
+mod zygote_link;
 mod lease;
 mod memory;
-mod nursery;
+mod warm_pool;
 mod oom_kills;
 mod sandbox;
 mod spawn;

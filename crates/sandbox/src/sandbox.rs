@@ -1,13 +1,13 @@
 //! The handle: start, lease, load, shut down.
 
 use crate::admission::{AdmissionQueue, CallerKey, ReleaseOffer};
-use crate::birth::{ForkRequest, Recipient, Runner};
+use crate::fork_request::{ForkRequest, Recipient, Runner};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::cpu_shares::CpuShares;
 use crate::error::{LeaseError, SandboxStartError};
 use crate::jail::JailTier;
 use crate::lease::Lease;
-use crate::nursery::WarmPool;
+use crate::warm_pool::WarmPool;
 use crate::oom_kills::OomKills;
 use crate::spawn;
 use crate::spin::BusyRunners;

@@ -3,7 +3,7 @@
 use crate::config::RunnerProgramPath;
 use crate::error::SandboxStartError;
 use crate::jail::JailTier;
-use crate::keeper::next_report;
+use crate::zygote_link::next_report;
 use crate::zygote::{ControlSocket, VERB, ZygoteReport};
 use std::fs::File;
 use std::io;

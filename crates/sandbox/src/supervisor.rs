@@ -1,10 +1,10 @@
 //! Maintains a zygote and enough waiting runners. The only task that starts and replaces zygotes.
 
-use crate::birth::{ForkRequest, Recipient};
+use crate::fork_request::{ForkRequest, Recipient};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::error::{LeaseError, SandboxStartError};
-use crate::keeper::{BIRTHS_MAX, ZygoteLink};
-use crate::nursery::{WarmPool, ZygoteStatus};
+use crate::zygote_link::{BIRTHS_MAX, ZygoteLink};
+use crate::warm_pool::{WarmPool, ZygoteStatus};
 use crate::oom_kills::OomKills;
 use crate::spawn::{self, SpawnedZygote};
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@
 use crate::app::AppState;
 use crate::auth::RequestAdmission;
 use crate::error::RequestError;
-use crate::{body, discreet};
+use crate::{body, redact};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -119,7 +119,7 @@ fn preflight() -> Response {
 
 /// A panic in a handler fails its own request and nothing else.
 async fn attempt(answering: impl Future<Output = Response>) -> Response {
-    let answered = async { discreet::redact_response(answering.await).await };
+    let answered = async { redact::redact_response(answering.await).await };
     let attempt = AssertUnwindSafe(answered).catch_unwind();
     attempt.await.unwrap_or_else(|_| RequestError::broken(&"a handler panicked").into_response())
 }

@@ -10,7 +10,7 @@ pub mod auth;
 mod body;
 mod config;
 mod connection_service;
-mod discreet;
+mod redact;
 mod door;
 mod doors;
 mod edge;

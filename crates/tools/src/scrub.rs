@@ -3,13 +3,13 @@
 
 mod decoded;
 mod finder;
-mod look;
+mod search_form;
 mod stream;
 mod variants;
 
 use finder::SecretFinder;
 use lifecycle::{Failure, Json, ToolPrompt};
-use look::SearchForm;
+use search_form::SearchForm;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};

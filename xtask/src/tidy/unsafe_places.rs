@@ -17,7 +17,7 @@ const UNSAFE_PLACES: [(&str, &str); 12] = [
     ("crates/runner/src/kinds.rs", "asks the engine what a value is"),
     ("crates/runner/src/prelude/bytecode.rs", "reads bytecode that this process wrote"),
     ("crates/runner/src/unseen.rs", "marks an object of the engine"),
-    ("crates/runner/src/world.rs", "restores the heap of a session that has ended"),
+    ("crates/runner/src/guest_world.rs", "restores the heap of a session that has ended"),
 ];
 
 /// The jail itself: all of it is reviewed with every change.

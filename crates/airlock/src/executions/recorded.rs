@@ -1,6 +1,6 @@
 //! The recorded entries of an execution: from the data directory itself, or from the server that owns it.
 
-use crate::reach::ServerArgs;
+use crate::server_locator::ServerArgs;
 use crate::{VerbExit, print};
 use anyhow::Context as _;
 use client::ExecutionRef;

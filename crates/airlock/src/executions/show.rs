@@ -1,6 +1,6 @@
 //! Formats one execution for a person.
 
-use super::asks;
+use super::question_text;
 use crate::print::tamed;
 use client::{ExecutionRef, ExecutionReply, ExecutionStanding};
 
@@ -22,7 +22,7 @@ pub(super) fn execution_text(
             head("failed") + &block("Error", error.lines()) + &log(logs)
         }
         ExecutionStanding::Asks(asked) => {
-            head("paused") + "\n\n" + &asks::question_text(asked, None, page_origin, flags)
+            head("paused") + "\n\n" + &question_text::question_text(asked, None, page_origin, flags)
         }
         ExecutionStanding::Running => head("running"),
         ExecutionStanding::Parked => {

@@ -211,7 +211,7 @@ fn advice(target: &ExecutorTarget, client: &AirlockClient, asks: &OpenQuestion) 
         pretty(schema.as_text(), &mut shown);
         text.push_str(&format!("\nRequested schema:\n{}\n", shown.done()));
     }
-    let content = crate::reach::shell_word(&sample(&form, 0).to_string());
+    let content = crate::server_locator::shell_word(&sample(&form, 0).to_string());
     text + &format!(
         "\nCLI fallback:\n  {resume} --action accept --content {content}\n  {resume} --action decline\n  {resume} --action cancel"
     )

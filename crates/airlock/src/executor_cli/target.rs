@@ -1,7 +1,7 @@
 //! The server of a command, and its replies.
 
 use crate::profiles::ServerProfiles;
-use crate::reach::{ServerArgs, shell_word};
+use crate::server_locator::{ServerArgs, shell_word};
 use crate::{VerbExit, data_directory};
 use client::{AirlockClient, Error};
 use std::env;

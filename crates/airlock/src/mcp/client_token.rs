@@ -1,7 +1,7 @@
 //! One token per client. It is minted when the client is configured; its secret is in a file of the data directory that
 //! only this account can read, and `airlock mcp --as NAME` reads it there.
 
-use crate::reach::{ServerArgs, ServerChoice, named_server};
+use crate::server_locator::{ServerArgs, ServerChoice, named_server};
 use crate::{VerbExit, print};
 use anyhow::Context as _;
 use client::{AirlockClient, Error};

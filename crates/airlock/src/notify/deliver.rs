@@ -1,6 +1,6 @@
 //! Delivers a notice to a program or a webhook, and retries after a failure.
 
-use super::news::QuestionNotice;
+use super::question_notice::QuestionNotice;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HeaderValue};

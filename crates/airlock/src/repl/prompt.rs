@@ -1,6 +1,6 @@
 //! The line editor: history, multi-line input, colours, and completions from the server.
 
-use super::dots;
+use super::dot_commands;
 use super::scan::{TokenKind, is_open, pieces};
 use client::repl::ReplClient;
 use rustyline::completion::Completer;
@@ -160,7 +160,7 @@ impl Validator for PromptHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
         // A dot command is always one line: its brackets are not counted.
-        let goes_on = dots::behind_dot(text).is_none() && is_open(text);
+        let goes_on = dot_commands::behind_dot(text).is_none() && is_open(text);
         *self.unfinished.borrow_mut() = if goes_on { text.to_owned() } else { String::new() };
         Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }

@@ -5,7 +5,7 @@ use super::ask::{ApprovalMode, RunPrompter};
 use crate::config_files::vault_key;
 use crate::executions::level_name;
 use crate::exit::UsageError;
-use crate::housing::ProcessHost;
+use crate::process_host::ProcessHost;
 use crate::print;
 use crate::progress::ProgressLine;
 use anyhow::Context as _;

@@ -3,7 +3,7 @@
 use super::settings::StartSettings;
 use super::{Args, admin_token, data_loss};
 use crate::exit::UsageError;
-use crate::housing::ProcessHost;
+use crate::process_host::ProcessHost;
 use crate::{management_review, print};
 use anyhow::Context as _;
 use credentials::{KeyPlace, Vault};

@@ -4,7 +4,7 @@ use super::Args;
 use super::supervisor;
 use crate::config_files;
 use crate::exit::UsageError;
-use crate::reach::shell_word;
+use crate::server_locator::shell_word;
 use lifecycle::{AnswerRole, Timestamp};
 use server::auth::{BadOrigin, WebOrigin};
 use server::settings::{

@@ -13,7 +13,7 @@ use super::program::ExecPlan;
 use super::{cage, init};
 use crate::cage::{ProcessCage, WallError};
 use crate::helper_process::end_process;
-use crate::order::{REPORT_BYTES, SubreaperReport};
+use crate::spawn_order::{REPORT_BYTES, SubreaperReport};
 use nix::errno::Errno;
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};

@@ -4,7 +4,7 @@
 
 use super::capabilities;
 use super::signals::unblock;
-use crate::order::SpawnOrder;
+use crate::spawn_order::SpawnOrder;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;

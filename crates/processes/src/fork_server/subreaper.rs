@@ -7,7 +7,7 @@ use super::family::ProcessFamily;
 use super::program::ExecPlan;
 use super::usage::UsageMeter;
 use super::{hear_an_end, vfork, wait};
-use crate::order::{SpawnOrder, SubreaperReport, SubreaperRequest};
+use crate::spawn_order::{SpawnOrder, SubreaperReport, SubreaperRequest};
 use crate::subreaper_link::take_streams;
 use nix::errno::Errno;
 use nix::poll::PollTimeout;

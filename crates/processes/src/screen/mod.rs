@@ -1,22 +1,22 @@
 //! The content of a terminal, maintained by an emulator that processes all output of a program.
 
-mod asked;
+mod query_detector;
 mod flood;
-mod letters;
+mod character_sets;
 mod snapshot;
 mod translate;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked::QueryDetector;
+pub(crate) use query_detector::QueryDetector;
 pub use snapshot::{
     CellColor, CellRun, CellStyle, CursorPosition, ScreenRow, ScreenSnapshot, TerminalModes,
 };
 
 use crate::output::OutputSeq;
 use crate::spec::PtySize;
-use asked::QueryAnswers;
+use query_detector::QueryAnswers;
 use bytes::Bytes;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Translates sequences that our emulator does not support into ones that it does: line drawing, tab stops,
 //! inserting, writing at the edge without wrapping. Everything else passes unchanged.
 
-use super::letters::{CharacterSets, drawn};
+use super::character_sets::{CharacterSets, drawn};
 use memchr::memchr3;
 use unicode_width::UnicodeWidthChar as _;
 

@@ -8,12 +8,12 @@ mod codes;
 mod filter;
 mod ids;
 pub mod inbound;
-mod note;
+mod session_record;
 pub mod outbound;
 pub mod sealing;
 #[cfg(test)]
 mod tests;
-mod told;
+mod event;
 pub mod wire;
 
 pub use codes::{call_code, call_failure, call_message};
@@ -21,6 +21,6 @@ pub use filter::{BadFilter, EventFilter};
 pub use ids::{
     BadSessionId, EnclaveSessionId, call_name, execution_of, is_session, iso, parse_call_name,
 };
-pub use note::{EnclaveSessionRecord, SealingRecord};
+pub use session_record::{EnclaveSessionRecord, SealingRecord};
 pub use outbound::EventRenderer;
-pub use told::{EnclaveEvent, EnclaveEventKind};
+pub use event::{EnclaveEvent, EnclaveEventKind};

@@ -4,7 +4,7 @@
 //! as listed in [`EventMembers`]. New types and members may be added; existing ones never change their
 //! meaning.
 
-use super::account::level_name;
+use super::execution_view::level_name;
 use super::outbound::rendered;
 use lifecycle::{
     Answer, CallOutcome, Entry, Event, ExecutionOutcome, Failure, Question, QuestionKind,

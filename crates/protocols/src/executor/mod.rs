@@ -4,18 +4,18 @@
 //! An [`ExecutionView`] applies a journal's entries and finds the event that a client waits for;
 //! [`outbound`] serializes it.
 
-mod account;
+mod execution_view;
 mod events;
 mod inbound;
 mod items;
-mod kept;
+mod bounded_outputs;
 pub mod outbound;
 pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use account::{AskedQuestion, ExecutionView, WaitEnd};
+pub use execution_view::{AskedQuestion, ExecutionView, WaitEnd};
 pub use events::kind;
 pub use inbound::{
     AnswerBody, BadBody, ExecuteBody, ObjectMembers, answers, execute, member, members, resume,

@@ -1,6 +1,6 @@
 //! Serializes responses in Executor's format.
 
-use super::account::{AskedQuestion, ExecutionView};
+use super::execution_view::{AskedQuestion, ExecutionView};
 pub use super::events::{entry, result};
 
 use super::wire::{

@@ -1,7 +1,7 @@
 //! The recent history of a session, stored in its journal.
 
 use super::ReplStore;
-use crate::discreet;
+use crate::redact;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use lifecycle::Timestamp;
@@ -39,7 +39,7 @@ impl ReplStore {
         entry: &JournalEntry,
         job: Option<&str>,
     ) -> EntryWritten {
-        let line = serde_json::to_string(&EntryRecord { entry: &discreet::entry(entry), job });
+        let line = serde_json::to_string(&EntryRecord { entry: &redact::entry(entry), job });
         let line = line.expect("an entry has no failing members");
         let noted = self.notes.append_note(&place(book, entry.kind), line, ENTRIES_MAX);
         let told = |written: Result<(), StoreError>| {

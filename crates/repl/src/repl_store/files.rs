@@ -1,7 +1,7 @@
 //! Files that commands wrote: each is retained for a limited time and is opened by its own capability.
 
 use super::ReplStore;
-use crate::discreet;
+use crate::redact;
 use engine::Clock;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
@@ -82,8 +82,8 @@ impl NewFile {
     fn discreet(self) -> Self {
         let Self { name, content_type, bytes } = self;
         let (name, content_type) =
-            (discreet::redacted_text(&name), discreet::redacted_text(&content_type));
-        Self { name, content_type, bytes: discreet::bytes(bytes) }
+            (redact::redacted_text(&name), redact::redacted_text(&content_type));
+        Self { name, content_type, bytes: redact::bytes(bytes) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ReplStore, millis};
 use crate::session::SessionNotice;
-use crate::words;
+use crate::messages;
 use lifecycle::{ExecutionId, ExecutionOutcome, Timestamp};
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};
@@ -288,7 +288,7 @@ pub(crate) fn lost_job() -> JobView {
 
 /// Converts the outcome of a job that was an execution.
 pub(crate) fn ended_view(outcome: ExecutionOutcome) -> JobView {
-    match words::output_of(outcome) {
+    match messages::output_of(outcome) {
         Ok(output) => JobView { state: JobState::Done, output: Some(output), ..JobView::running() },
         Err(error) if error.kind == ErrorKind::Cancelled => {
             JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }

@@ -3,7 +3,7 @@
 use super::{ErrandResult, ReplSession, SessionTask};
 use crate::call::{self, CallSaid, ReplToolCall};
 use crate::repl_store::{JobView, JobWorker, PendingEntry, ended_view, millis};
-use crate::words;
+use crate::messages;
 use futures_util::StreamExt as _;
 use lifecycle::{
     CallAdmission, ExecutionId, ExecutionOutcome, Failure, FailureCode, Json, ToolPath,
@@ -189,7 +189,7 @@ impl ReplSession {
         match pending.purpose {
             CallPurpose::Guest { call, .. } => self.settle_call(call, &outcome),
             CallPurpose::Command { id, client, name } => {
-                let result = words::output_of(outcome);
+                let result = messages::output_of(outcome);
                 self.note_command(&id, &name, duration_ms, result.as_ref().err());
                 let frame = command_result(id, result, Artifacts::new(), duration_ms);
                 self.send_answer(client, &frame);
@@ -317,7 +317,7 @@ impl ReplSession {
                 CallAdmission::Fit { .. }
                 | CallAdmission::Told(_)
                 | CallAdmission::Unavailable(_) => None,
-                CallAdmission::Unfit(failure) => Some(words::tool_failed(&failure)),
+                CallAdmission::Unfit(failure) => Some(messages::tool_failed(&failure)),
             }
         });
         if let Some(error) = unfit {

@@ -4,7 +4,7 @@ use super::calls::{ToolCalled, command_result};
 use super::{ErrandResult, ReplSession, SessionTask, TaskKind};
 use crate::EVAL_TIME_MAX;
 use crate::repl_store::{NewFile, TaskFile, millis};
-use crate::words;
+use crate::messages;
 use base64::Engine as _;
 use lifecycle::{Json, ToolPath};
 use protocols::execbox::session::{InvokeCommand, ToSession};
@@ -157,7 +157,7 @@ impl ReplSession {
         }
         let Some(args) = RawJson::parse(args) else { return };
         if let Err(refused) = self.evaluator.admit_program() {
-            let error = words::quota_reached(&refused);
+            let error = messages::quota_reached(&refused);
             self.note_command(&id, &name, 0, Some(&error));
             return self.send_to_client(&command_result(id, Err(error), Artifacts::new(), 0));
         }
@@ -241,7 +241,7 @@ impl ReplSession {
     pub(super) fn guest_command_lost(&mut self, open: SessionTask) {
         let SessionTask { what, id, client, started, files, stop, .. } = open;
         let TaskKind::Command { name, .. } = what else { return };
-        let error = words::lost(stop, "command").with_details(json!({ "stateLost": true }));
+        let error = messages::lost(stop, "command").with_details(json!({ "stateLost": true }));
         let artifacts = Artifacts::new();
         let ended = FinishedCommand { id, client, name, started, result: Err(error), artifacts };
         if files.is_empty() {
@@ -274,18 +274,18 @@ impl ReplSession {
 pub(super) fn checked(
     outcome: TaskResult,
     schema: Option<&Value>,
-    stop: Option<words::StopReason>,
+    stop: Option<messages::StopReason>,
     what: &str,
 ) -> Result<Value, ErrorEnvelope> {
     match outcome {
-        TaskResult::Failed(failed) => Err(words::command_failed(&failed, stop, what)),
+        TaskResult::Failed(failed) => Err(messages::command_failed(&failed, stop, what)),
         TaskResult::Nothing | TaskResult::Value { .. } => Ok(json!({})),
         TaskResult::Output(json) => match misfit(schema, &json) {
             Some(why) => {
                 let message = format!("The output does not fit its schema: {why}");
                 Err(envelope(ErrorKind::Internal, "handlerFailed", message))
             }
-            None => words::output(&json),
+            None => messages::output(&json),
         },
     }
 }

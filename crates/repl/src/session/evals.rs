@@ -1,9 +1,9 @@
 //! Evals: one at a time, in order of arrival.
 
 use super::{ReplSession, SessionTask, TaskKind};
-use crate::discreet;
+use crate::redact;
 use crate::repl_store::millis;
-use crate::words::{self, StopReason};
+use crate::messages::{self, StopReason};
 use crate::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
 use protocols::execbox::session::{EvalOrder, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
@@ -43,7 +43,7 @@ impl ReplSession {
             match self.evaluator.admit_program() {
                 Ok(()) => self.begin_eval(queued),
                 Err(refused) => {
-                    self.send_to_client(&trouble(Some(queued.id), words::quota_reached(&refused)))
+                    self.send_to_client(&trouble(Some(queued.id), messages::quota_reached(&refused)))
                 }
             }
         }
@@ -83,7 +83,7 @@ impl ReplSession {
         let duration_ms = millis(open.started.elapsed());
         match outcome {
             TaskResult::Failed(failed) => {
-                let error = words::eval_failed(&failed, open.stop);
+                let error = messages::eval_failed(&failed, open.stop);
                 self.eval_failed(open, error, Some(&failed), state_lost);
             }
             TaskResult::Value { type_name, json, bytes } => {
@@ -136,7 +136,7 @@ impl ReplSession {
     ) {
         let duration_ms = millis(open.started.elapsed());
         let printed = stdout(&open.stdout).unwrap_or_default();
-        let details = words::details(failed, &printed, duration_ms, state_lost);
+        let details = messages::details(failed, &printed, duration_ms, state_lost);
         self.note_eval(&open, duration_ms, Some(&error));
         let error = error.with_details(details);
         self.send_answer(open.client, &FromServer::EvalError(EvalError { id: open.id, error }));
@@ -144,7 +144,7 @@ impl ReplSession {
 
     /// The evaluator is gone, and the eval with it.
     pub(super) fn eval_lost(&mut self, open: SessionTask) {
-        let error = words::lost(open.stop, "eval");
+        let error = messages::lost(open.stop, "eval");
         // A client that requested a new evaluator knows that the old one is gone.
         let state_lost = open.stop != Some(StopReason::Reset);
         self.eval_failed(open, error, None, state_lost);
@@ -156,7 +156,7 @@ impl ReplSession {
             id: open.id.clone(),
             kind: JournalKind::Eval,
             name: None,
-            code: Some(discreet::shortened(code, CODE_BYTES_MAX)),
+            code: Some(redact::shortened(code, CODE_BYTES_MAX)),
             success: error.is_none(),
             duration_ms,
             error_kind: error.map(|error| error.kind),
@@ -212,7 +212,7 @@ impl ReplSession {
     }
 
     fn cancel_queued(&mut self, id: String, stop: StopReason) {
-        let error = words::lost(Some(stop), "eval");
+        let error = messages::lost(Some(stop), "eval");
         self.send_to_client(&FromServer::EvalError(EvalError { id, error }));
     }
 
@@ -232,5 +232,5 @@ impl ReplSession {
 
 /// The printed output, if there is any.
 fn stdout(printed: &str) -> Option<String> {
-    (!printed.is_empty()).then(|| discreet::printed(printed))
+    (!printed.is_empty()).then(|| redact::printed(printed))
 }

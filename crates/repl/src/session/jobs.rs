@@ -3,9 +3,9 @@
 use super::commands::checked;
 use super::{ErrandResult, ReplSession, SessionNotice, SessionTask, TaskKind};
 use crate::JOBS_MAX;
-use crate::discreet;
+use crate::redact;
 use crate::repl_store::{JobView, JobWorker, PendingEntry, ReplStore, TaskFile, lost_job};
-use crate::words::{self, StopReason};
+use crate::messages::{self, StopReason};
 use lifecycle::{CallerName, ExecutionId};
 use protocols::hotrepl::ValueProfile;
 use protocols::hotrepl::outbound::{envelope, trouble};
@@ -152,7 +152,7 @@ impl ReplSession {
     pub(super) fn progressed(&mut self, task: u64, value: &str) {
         if let Some(SessionTask { what: TaskKind::Job { job, .. }, .. }) = self.tasks.get(&task)
             && value.len() <= protocols::hotrepl::RESULT_BYTES_MAX
-            && let Ok(value) = serde_json::from_str::<Value>(&discreet::value(value))
+            && let Ok(value) = serde_json::from_str::<Value>(&redact::value(value))
         {
             self.setting.store.job(job, |job| job.view.progress = Some(value));
         }
@@ -231,11 +231,11 @@ impl ReplSession {
         let TaskKind::Job { job, name, .. } = what else { return };
         let view = match stop {
             Some(StopReason::Cancelled) => {
-                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
+                let error = messages::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Cancelled, error: Some(error), ..JobView::running() }
             }
             Some(StopReason::Timeout(_)) => {
-                let error = words::lost(stop, "job").with_details(json!({ "stateLost": true }));
+                let error = messages::lost(stop, "job").with_details(json!({ "stateLost": true }));
                 JobView { state: JobState::Failed, error: Some(error), ..JobView::running() }
             }
             Some(StopReason::Reset) | None => lost_job(),

@@ -2,7 +2,7 @@
 
 use super::{ENTRIES_USUAL, ErrandResult, ReplSession};
 use crate::completion::{self, CompletionCandidates};
-use crate::{QUEUED_MAX, repl_store, words};
+use crate::{QUEUED_MAX, repl_store, messages};
 use protocols::execbox::session::{CompleteOrder, ToSession};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{
@@ -28,7 +28,7 @@ impl ReplSession {
             return self.say_full(id);
         }
         if let Err(refused) = self.evaluator.admit_program() {
-            return self.send_to_client(&trouble(Some(id), words::quota_reached(&refused)));
+            return self.send_to_client(&trouble(Some(id), messages::quota_reached(&refused)));
         }
         self.ensure_runner();
         self.n_tasks += 1;

@@ -16,7 +16,7 @@ use super::call::CallSaid;
 use super::client::{ClientMessage, ReplConnection};
 use super::evaluator::SessionRunner;
 use super::repl_store::{EntryWritten, ReplStore, TaskFile};
-use super::words::StopReason;
+use super::messages::StopReason;
 use calls::PendingToolCall;
 use configured::InstalledCommands;
 use engine::HeldRunner;

@@ -3,7 +3,7 @@
 use super::configured::InstalledCommands;
 use super::{ReplSession, SessionTask, TURN_MAX, TaskKind};
 use crate::completion::CompletionCandidates;
-use crate::words::StopReason;
+use crate::messages::StopReason;
 use protocols::execbox::session::{EvalOrder, GuestTime, ToSession};
 use protocols::hotrepl::wire::{AssemblyReload, FromServer};
 use sandbox::{RunnerLoss, RunnerMessage, SessionMessage, TaskResult};

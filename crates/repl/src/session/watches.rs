@@ -2,7 +2,7 @@
 
 use super::{ReplSession, SessionTask, TaskKind};
 use crate::repl_store::millis;
-use crate::words;
+use crate::messages;
 use crate::{EVAL_TIME, EVAL_TIME_MAX, WATCHES_MAX};
 use protocols::execbox::session::{EvalOrder, ToSession};
 use protocols::hotrepl::inbound::SubscribeRequest;
@@ -85,7 +85,7 @@ impl ReplSession {
         }
         for (id, code, timeout_ms) in due {
             if let Err(refused) = self.evaluator.admit_program() {
-                self.refuse_watch(&id, words::quota_reached(&refused));
+                self.refuse_watch(&id, messages::quota_reached(&refused));
                 continue;
             }
             self.ensure_runner();
@@ -104,7 +104,7 @@ impl ReplSession {
         watch.is_ticking = false;
         let (value, value_type, truncated, truncated_bytes) = match outcome {
             TaskResult::Failed(failed) => {
-                let error = words::eval_failed(&failed, open.stop);
+                let error = messages::eval_failed(&failed, open.stop);
                 return self.tick_failed(&open.id, error);
             }
             TaskResult::Value { type_name, json, bytes } => {
@@ -157,7 +157,7 @@ impl ReplSession {
     pub(super) fn tick_lost(&mut self, open: &SessionTask) {
         if let Some(watch) = self.watches.get_mut(&open.id) {
             watch.is_ticking = false;
-            self.tick_failed(&open.id, words::lost(open.stop, "eval"));
+            self.tick_failed(&open.id, messages::lost(open.stop, "eval"));
         }
     }
 

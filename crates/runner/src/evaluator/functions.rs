@@ -1,6 +1,6 @@
 //! The functions that only the prelude of a session calls.
 
-use super::desk::{CommandFile, send_message};
+use super::evaluator_state::{CommandFile, send_message};
 use crate::host::{GuestHost, payload};
 use protocols::execbox::PAYLOAD_BYTES_MAX;
 use protocols::execbox::session::FromSession;

@@ -4,21 +4,21 @@
 //! runs can be attributed to the task whose message caused it. The runner does not measure time: the
 //! server, which waits for the task, decides when it must stop.
 
-mod desk;
+mod evaluator_state;
 mod functions;
 mod mailbox;
 mod path;
 mod verdict;
 
-pub(crate) use desk::EvaluatorState;
+pub(crate) use evaluator_state::EvaluatorState;
 
 use crate::clock::CLOCK_STANDS;
 use crate::convert;
 use crate::link::LinkReader;
 use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
-use crate::world::GuestWorld;
-use desk::send_message;
+use crate::guest_world::GuestWorld;
+use evaluator_state::send_message;
 use lifecycle::CallId;
 use protocols::execbox::MESSAGE_BYTES_MAX;
 use protocols::execbox::session::{

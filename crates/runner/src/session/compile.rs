@@ -4,7 +4,7 @@ use super::{GuestSession, PROGRAM_FILE_NAME};
 use crate::failure::PositionShifts;
 use crate::loops::{self, CountedProgram, InsertionMark};
 use crate::naming::{self, ProgramSource};
-use crate::order::{HostKind, RunOrder};
+use crate::run_order::{HostKind, RunOrder};
 use crate::prelude;
 use crate::prepare::{self, RunnableText, SyntaxProblem};
 use lifecycle::ValueConvention;

@@ -1,20 +1,20 @@
 //! `tools.process.run`: commands that programs run. It asks unless a policy decides otherwise, and exists only if the
 //! configuration enables it.
 
-mod heard;
-mod said;
+mod command_output;
+mod command_description;
 
 use crate::config::ProcessRun;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use heard::CommandOutput;
+use command_output::CommandOutput;
 use lifecycle::{Failure, FailureCode, Json, ToolPath};
 use processes::reaper::start_error;
 use processes::{
     EndMode, LimitExcess, PipeInput, Process, ProcessCage, ProcessEvent, ProcessSpawner,
     ProcessSpec, ProcessStreams, SpawnError,
 };
-use said::CommandDescription;
+use command_description::CommandDescription;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl Source for ProcessTool {
                            what it prints is told as it comes. `exitCode` is 128 + n where signal n ended it.";
         vec![Tool {
             description: description.to_owned(),
-            input_schema: Some(said::schema(self.setting.run.time_max())),
+            input_schema: Some(command_description::schema(self.setting.run.time_max())),
             output_schema: Some(told_schema()),
             asks: true,
             // A wildcard approval was given without this tool in mind.

@@ -1,6 +1,6 @@
 //! The decoders of stored bytes as plain functions, for tests that pass them bytes of any kind.
 
-use super::tail::{self, FinishedExecution};
+use super::append_log::{self, FinishedExecution};
 use super::{row, trouble};
 use crate::StoreError;
 use lifecycle::{Entry, Seq, Timestamp};
@@ -12,12 +12,12 @@ pub fn decode_event(text: &str) -> Result<Entry, StoreError> {
 
 /// Decodes the content of an append file and its events; returns the number of events.
 pub fn decode_append_file(bytes: &[u8]) -> Result<usize, StoreError> {
-    tail::decode(bytes).iter().map(decode_execution).sum()
+    append_log::decode(bytes).iter().map(decode_execution).sum()
 }
 
 /// Decodes one execution of an append file, without its header; returns the number of events.
 pub fn decode_append_record(payload: &[u8]) -> Result<usize, StoreError> {
-    let execution = tail::whole(payload);
+    let execution = append_log::whole(payload);
     decode_execution(&execution.ok_or_else(|| trouble::damaged("no execution"))?)
 }
 

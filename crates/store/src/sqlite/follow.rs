@@ -1,7 +1,7 @@
 //! Follows an execution: recorded entries, then new ones, each once.
 
 use super::query::{self, FollowerRead, PageMax};
-use super::watchers::Subscription;
+use super::subscriptions::Subscription;
 use super::{SqliteInner, SqliteStore};
 use crate::StoreError;
 use futures_util::stream::{BoxStream, StreamExt, unfold};

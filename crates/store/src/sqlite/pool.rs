@@ -1,6 +1,6 @@
 //! A small thread pool with a connection per thread: reading never blocks async tasks.
 
-use super::line::{QueueLimits, WorkQueue};
+use super::work_queue::{QueueLimits, WorkQueue};
 use crate::StoreError;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;

@@ -7,14 +7,14 @@
 use super::checkpoint;
 use super::format::{self, CheckExtent, DurabilityMode, OpenDatabase, OpenError};
 use super::history::{self, StoreHistory};
-use super::ledger::Tables;
+use super::tables::Tables;
 use super::mark::{
     self, BootId, FoundMark, LogMarker, StoreMark, find_files, read_mark, shortfalls,
 };
-use super::owner::DirectoryLock;
+use super::directory_lock::DirectoryLock;
 use super::rescue::{self, LogRescue};
-use super::tail;
-use super::walk::{RowReport, walk};
+use super::append_log;
+use super::table_walk::{RowReport, walk};
 use crate::{DataLoss, LossCause, StoreError};
 use lifecycle::Timestamp;
 use rusqlite::Connection;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The files of a store that recovery copies to a backup.
-const FILES: [&str; 5] = [format::FILE, "store.db-wal", tail::NAMES[0], tail::NAMES[1], mark::FILE];
+const FILES: [&str; 5] = [format::FILE, "store.db-wal", append_log::NAMES[0], append_log::NAMES[1], mark::FILE];
 
 /// The result of a check of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     let found = read_mark(dir).map_err(StoreError::from)?;
     let (n_frames_lost, must_copy_rows) =
         settle_log(dir, &copies, &found).map_err(StoreError::from)?;
-    let left = tail::salvage(dir).map_err(StoreError::from)?;
+    let left = append_log::salvage(dir).map_err(StoreError::from)?;
     let is_sound = !must_copy_rows && is_sound(&path);
     let cut = if is_sound { None } else { Some(copy_rows(dir)?) };
     let checked = CheckExtent::IfSmall;
@@ -152,7 +152,7 @@ pub(super) fn recover(dir: &Path, now: Timestamp) -> Result<RecoveryReport, Open
     let page_bytes = format::page_bytes(&conn)?;
     checkpoint::empty_log(&conn, &mut LogMarker::new(StoreMark::none(), &path, page_bytes))?;
     drop(conn);
-    for name in [tail::NAMES[0], tail::NAMES[1], mark::FILE] {
+    for name in [append_log::NAMES[0], append_log::NAMES[1], mark::FILE] {
         remove(&dir.join(name)).map_err(StoreError::from)?;
     }
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::from)?;

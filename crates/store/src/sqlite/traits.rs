@@ -1,6 +1,6 @@
 //! Implements the journal, the records and the notes: which queue or reader serves each method.
 
-use super::ledger::TableWrite;
+use super::tables::TableWrite;
 use super::query::{self, PageMax};
 use super::{SqliteStore, follow, history, search};
 use crate::{

@@ -4,7 +4,7 @@ use super::EnclaveState;
 use super::sessions::{ReaderLease, random};
 use super::tape::BatchEnd;
 use crate::app::AppState;
-use crate::discreet;
+use crate::redact;
 use crate::turns::in_turns;
 use bytes::Bytes;
 use engine::Fault;
@@ -288,7 +288,7 @@ impl SessionReader {
         let mut inner = vec![];
         told.write(&self.session, &mut inner);
         // Redacted before sealing, because sealed content cannot be redacted later, and sockets are not filtered.
-        let inner = discreet::frame(inner);
+        let inner = redact::frame(inner);
         match &mut self.sealer {
             // The first event carries the keys needed to open the others.
             Some(sealer) if told.kind != protocols::enclave::EnclaveEventKind::SessionInit => {

@@ -2,7 +2,7 @@
 
 use super::slot::{MarkState, SLOT_STRIDE};
 use super::verdict::{FoundFiles, FoundLog};
-use crate::sqlite::tail;
+use crate::sqlite::append_log;
 use crate::sqlite::wal::{HEADER_BYTES, LogHeader};
 use crate::sqlite::{format, mark};
 use std::fs::File;
@@ -40,7 +40,7 @@ pub(in crate::sqlite) fn find_files(dir: &Path) -> io::Result<FoundFiles> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    Ok(FoundFiles { log: find_log(&format::log_of(&main))?, main_bytes, tails: tail::find(dir)? })
+    Ok(FoundFiles { log: find_log(&format::log_of(&main))?, main_bytes, tails: append_log::find(dir)? })
 }
 
 /// The complete transactions at the beginning of a log.

@@ -9,7 +9,7 @@ mod campaign;
 
 use super::mark::{Image, image, lay_out};
 use super::*;
-use crate::sqlite::ledger::TableWrite;
+use crate::sqlite::tables::TableWrite;
 use crate::sqlite::{BootId, OpenError};
 use crate::{RecordStore, StoredRecord};
 use std::collections::BTreeMap;

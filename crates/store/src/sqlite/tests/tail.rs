@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::sqlite::format;
-use crate::sqlite::ledger::TableWrite;
+use crate::sqlite::tables::TableWrite;
 use crate::{FinishedTimes, ListFilter, ListedExecution};
 use futures_util::StreamExt as _;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::BlobStore;
-use crate::sqlite::ledger::TableWrite;
+use crate::sqlite::tables::TableWrite;
 use futures_util::FutureExt as _;
 use std::path::Path;
 

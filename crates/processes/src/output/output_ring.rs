@@ -1,7 +1,7 @@
 //! The retained output of a process: which pieces are dropped when space is needed, and what is recorded
 //! about them.
 
-use super::said::{OutputChunk, OutputSeq};
+use super::process_event::{OutputChunk, OutputSeq};
 use crate::cage::LimitExcess;
 use crate::screen::QueryDetector;
 use std::collections::VecDeque;

@@ -6,9 +6,9 @@ use crate::host::GuestHost;
 use crate::host_functions;
 use crate::link::LinkReader;
 use crate::loops;
-use crate::order::RunnerPurpose;
+use crate::run_order::RunnerPurpose;
 use crate::prelude;
-use crate::rehearsal;
+use crate::warm_up;
 use crate::rejections::UnhandledRejections;
 use crate::session::{self, SessionExit};
 use crate::stack;
@@ -85,7 +85,7 @@ impl GuestWorld {
             Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         let compiled = rehearsal.context.with(|ctx| prelude::compile_newest(&ctx));
         compiled.expect("every embedded part compiles");
-        rehearsal::rehearse(&rehearsal);
+        warm_up::rehearse(&rehearsal);
         drop(rehearsal);
         let world = Self::fresh(prelude::PRELUDE_VERSION).expect("the newest prelude is embedded");
         world.load_parts();
@@ -99,7 +99,7 @@ impl GuestWorld {
 
     /// Called in a runner that will wait before it serves: it has time to run the code in advance.
     pub fn limber_up(&self) {
-        rehearsal::limber_up(self);
+        warm_up::limber_up(self);
     }
 
     /// Serves executions on `link` until it closes; the process has no other purpose and ends with this

@@ -1,7 +1,7 @@
 //! The state of an execution for Executor's clients: its questions, its answers and its end.
 
 use super::items;
-use super::kept::BoundedOutputs;
+use super::bounded_outputs::BoundedOutputs;
 use lifecycle::{
     CallId, CallerName, Entry, Event, ExecutionOutcome, Json, LogLevel, Question, QuestionId, Seq,
     ToolPath,

@@ -3,7 +3,7 @@
 use super::query;
 use super::rendered::{EntrySpan, RenderedEntries};
 use super::row;
-use super::tail::{FinishedExecution, LogFile};
+use super::append_log::{FinishedExecution, LogFile};
 use crate::{JournalAppend, StoreError, StoredRecord};
 use lifecycle::{
     CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, QuestionId, Seq,

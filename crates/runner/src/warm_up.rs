@@ -4,7 +4,7 @@
 use crate::convert;
 use crate::prepare::{self, RunnableText};
 use crate::session::compile;
-use crate::world::GuestWorld;
+use crate::guest_world::GuestWorld;
 use lifecycle::ValueConvention;
 use protocols::execbox::ToRunner;
 use rquickjs::{Promise, Value};

@@ -1,9 +1,9 @@
 //! The server's side of one zygote: forwards fork requests, delivers runners, receives notifications of
 //! ends.
 
-use crate::birth::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
+use crate::fork_request::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
 use crate::error::LeaseError;
-use crate::nursery::WarmPool;
+use crate::warm_pool::WarmPool;
 use crate::oom_kills::OomKills;
 use crate::spawn::SpawnedZygote;
 use crate::zygote::{

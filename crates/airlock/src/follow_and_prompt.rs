@@ -4,7 +4,7 @@ mod desk;
 mod form;
 mod typed;
 
-use crate::executions::{asks, ending};
+use crate::executions::{question_text, outcome};
 use crate::progress::ProgressLine;
 use crate::{VerbExit, print};
 use client::{
@@ -100,7 +100,7 @@ impl AttendSession<'_> {
     /// Handles an event; returns the exit if it is the last one.
     async fn handle_event(&mut self, event: &ExecutionEvent) -> Result<Option<VerbExit>, Error> {
         self.progress.handle_event(&event.happened);
-        self.n_declined += u32::from(ending::is_no(&event.happened));
+        self.n_declined += u32::from(outcome::is_no(&event.happened));
         match &event.happened {
             EventKind::Log { level, line } => self.print_above_prompt(|| print::log(*level, line)),
             EventKind::Emitted { item } => {
@@ -178,7 +178,7 @@ impl AttendSession<'_> {
 
     async fn report_question(&self, asks: &OpenQuestion) -> Result<(), Error> {
         let origin = self.client.page_origin().await?;
-        print::report(&asks::question_text(
+        print::report(&question_text::question_text(
             asks,
             Some(self.execution),
             &origin,
@@ -250,7 +250,7 @@ impl AttendSession<'_> {
             EventOutcome::Completed { .. }
             | EventOutcome::Failed(_)
             | EventOutcome::Cancelled { .. }
-            | EventOutcome::Unknown => ending::exit(ended, self.n_declined),
+            | EventOutcome::Unknown => outcome::exit(ended, self.n_declined),
         })
     }
 }

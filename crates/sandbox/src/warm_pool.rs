@@ -1,6 +1,6 @@
 //! The pool of runners that wait for a lease, and the state of their zygote.
 
-use crate::birth::Runner;
+use crate::fork_request::Runner;
 use crate::jail::JailTier;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

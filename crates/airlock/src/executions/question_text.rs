@@ -1,7 +1,7 @@
 //! The open question of an execution, with the commands that answer it.
 
 use crate::print::tamed;
-use crate::reach::shell_word;
+use crate::server_locator::shell_word;
 use client::OpenQuestion;
 use lifecycle::ExecutionId;
 use serde_json::{Value, json};
