@@ -9,8 +9,8 @@ use crate::follow_and_prompt::{AttendOptions, follow_and_prompt};
 use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, print};
-use client::{AirlockClient, Error};
 use call_request::CallRequest;
+use client::{AirlockClient, Error};
 
 /// Calls a tool and prints its result.
 ///

@@ -1,18 +1,18 @@
 //! `airlock exec`: shows a terminal of another machine in this one. Keys are sent as they are typed, and output is shown
 //! here; a named terminal can be detached and attached again.
 
-mod raw;
 mod exec_visit;
+mod raw;
 
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, data_directory, print, table};
 use anyhow::{Context as _, bail};
 use client::ServerToken;
 use client::exec_server::{ExecServerClient, RemoteExecServerConnectArgs};
+use exec_visit::ExecVisit;
 use raw::is_terminal;
 use std::path::PathBuf;
 use store::sqlite::owner_of;
-use exec_visit::ExecVisit;
 
 /// Runs a command at an exec-server, with this terminal as its own.
 ///

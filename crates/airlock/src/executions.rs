@@ -1,10 +1,10 @@
 //! `airlock executions`: running, waiting and finished executions.
 
-pub(crate) mod question_text;
 mod diff;
-pub(crate) mod outcome;
 pub(crate) mod filters;
 mod line;
+pub(crate) mod outcome;
+pub(crate) mod question_text;
 pub(crate) use line::level_name;
 mod recorded;
 mod replay;

@@ -4,7 +4,7 @@ mod desk;
 mod form;
 mod typed;
 
-use crate::executions::{question_text, outcome};
+use crate::executions::{outcome, question_text};
 use crate::progress::ProgressLine;
 use crate::{VerbExit, print};
 use client::{

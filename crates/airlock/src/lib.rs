@@ -2,7 +2,6 @@
 //!
 //! A library, because cargo compiles a library in parallel with its dependencies; a binary waits for all of them.
 
-mod follow_and_prompt;
 mod autostart;
 mod call;
 mod completions;
@@ -17,8 +16,8 @@ mod executions;
 mod executor_cli;
 mod exit;
 mod export;
+mod follow_and_prompt;
 mod help;
-mod process_host;
 mod init;
 mod input;
 mod journal;
@@ -31,10 +30,10 @@ mod notify;
 mod open;
 mod policy;
 mod print;
+mod process_host;
 mod profiles;
 mod progress;
 mod protected;
-mod server_locator;
 mod renamed;
 mod repl;
 mod repl_server;
@@ -43,6 +42,7 @@ mod run;
 mod runner;
 mod runtime;
 mod serve;
+mod server_locator;
 mod server_verb;
 mod sessions;
 mod settings;

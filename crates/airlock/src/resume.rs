@@ -1,7 +1,7 @@
 //! `airlock resume`: answers a question and prints what followed.
 
+use crate::executions::{outcome, question_text};
 use crate::follow_and_prompt::{AttendOptions, follow_and_prompt};
-use crate::executions::{question_text, outcome};
 use crate::server_locator::ServerArgs;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, input, print};
@@ -138,7 +138,12 @@ async fn perform_resume(
         }
         ExecutionStanding::Asks(asked) => {
             let origin = client.page_origin().await?;
-            print::report(&question_text::question_text(&asked, reply.execution, &origin, &reach.flags()));
+            print::report(&question_text::question_text(
+                &asked,
+                reply.execution,
+                &origin,
+                &reach.flags(),
+            ));
             Ok(VerbExit::Paused)
         }
         // The request had no timeout after which the server would reply this.

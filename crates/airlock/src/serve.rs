@@ -13,8 +13,8 @@ mod takeover;
 pub(crate) use args::{Args, ReplArgs};
 
 use crate::doctor::hiding::VISIBLE_FILES;
-use crate::process_host::ProcessHost;
 use crate::notify::{self, QuestionNotifier};
+use crate::process_host::ProcessHost;
 use crate::repl::InstanceFile;
 use crate::verb::{CommandVerb, HelpGroup};
 use crate::{VerbExit, config_files, data_directory, print, runtime, trust};

@@ -1,4 +1,4 @@
-//! `toLocaleUpperCase` and `toLocaleLowerCase` for the languages that have letters of their own rules.
+//! `toLocaleUpperCase` and `toLocaleLowerCase` for the languages with special rules for letters.
 
 use crate::failure::IntlError;
 use crate::locales;

@@ -32,7 +32,7 @@ struct CollatorSettings {
     case_first: String,
 }
 
-/// Orders other than a language's usual one that can be asked for.
+/// Orders that can be requested, other than a language's default.
 const COLLATIONS: &[&str] = &[
     "compat", "dict", "emoji", "eor", "phonebk", "phonetic", "pinyin", "stroke", "trad", "zhuyin",
 ];

@@ -6,7 +6,7 @@ use fixed_decimal::{Decimal, RoundingIncrement, Sign, SignedRoundingMode, Unsign
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Most fraction digits that can be asked for.
+/// Limit of the fraction digits that can be requested.
 const FRACTION_DIGITS_MAX: u8 = 100;
 
 const ROUNDING_MODES: &[&str] = &[
@@ -198,7 +198,7 @@ impl DigitSettings {
     }
 }
 
-/// Without zeros at the end, but with so many fraction digits.
+/// Without trailing zeros, but with at least this many fraction digits.
 fn shown_from(mut value: Decimal, fraction: u8) -> Decimal {
     value.absolute.trim_end();
     value.absolute.trim_start();

@@ -1,4 +1,4 @@
-//! What a request fails with: an error of the language, with a sentence.
+//! Errors of requests: a JavaScript error type, with a message.
 
 /// The error that the guest's code throws.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl IntlError {
         ))
     }
 
-    /// Something that ECMA-402 has and this host has not.
+    /// A feature of ECMA-402 that this host does not have.
     pub(crate) fn missing(what: impl std::fmt::Display) -> Self {
         Self::range(format!("this host's Intl does not provide {what}"))
     }

@@ -1,5 +1,6 @@
-//! ECMA-402 for guests: locale and options in, texts out. Pure functions over compiled-in data: no file, clock or environment
-//! is read, and the same request gives the same bytes on every machine. Nothing is loaded before it is asked for.
+//! ECMA-402 for guests: locale and options in, texts out. Pure functions over compiled-in data: no file,
+//! clock or environment is read, and the same request gives the same bytes on every machine. Data is loaded
+//! lazily.
 //!
 //! A guest's `Intl` objects are texts: the settings that [`answer`] returns for a `new:…` request, which every later request
 //! about the object passes again. So there is nothing to free, to forge or to restore.

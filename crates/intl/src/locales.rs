@@ -1,4 +1,4 @@
-//! Language tags: canonical forms, and which of those asked for is taken (ECMA-402, section 9).
+//! Language tags: canonical forms, and the choice among the requested ones (ECMA-402, section 9).
 
 use crate::bag::OptionsBag;
 use crate::failure::{IntlError, quoted};
@@ -8,7 +8,7 @@ use icu_locale::extensions::unicode::{Key, Value};
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer};
 use serde_json::json;
 
-/// What a guest gets that asks for no locale, or only for unknown ones.
+/// The locale of a guest that requests none, or only unknown ones.
 const DEFAULT: &str = "en-US";
 
 /// Longest tag that is read: registered ones are far shorter.
@@ -150,7 +150,7 @@ fn available_prefix(locale: &LanguageIdentifier) -> Option<LanguageIdentifier> {
 pub(crate) struct ResolvedLocale {
     /// Of the tag: language, script, region.
     pub(crate) id: LanguageIdentifier,
-    /// The tag that was asked for, of which the keywords count.
+    /// The requested tag, whose keywords are considered.
     asked: Locale,
     /// Keywords that count, as `resolvedOptions().locale` shows them.
     shown: Vec<(String, String)>,

@@ -38,7 +38,7 @@ pub(crate) fn push(parts: &mut Vec<TextPart>, part: TextPart) {
     }
 }
 
-/// Appends a text whose spaces at both ends belong to nothing: the rest is of a kind.
+/// Appends a text as one piece of the given kind, and the spaces at both ends as literals.
 pub(crate) fn push_spaced(parts: &mut Vec<TextPart>, kind: &'static str, text: &str) {
     let is_space = |it: char| it.is_whitespace();
     let inner = text.trim_matches(is_space);

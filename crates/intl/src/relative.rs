@@ -37,7 +37,7 @@ pub(crate) fn answer_relative(what: &str, first: &str, second: &str) -> Result<S
             "Value need to be finite number for Intl.RelativeTimeFormat.prototype.format()",
         ));
     };
-    // With `numeric: "auto"`, ECMA-402 looks for the text of -0 where that of 0 is: "today", not "0 days ago".
+    // With `numeric: "auto"`, ECMA-402 uses the text of 0 for -0, too: "today", not "0 days ago".
     if value.sign == Sign::Negative
         && value.absolute.is_zero()
         && read_settings::<RelativeSettings>(first)?.is_auto

@@ -3,31 +3,31 @@
 use crate::{CallId, Json, QuestionId, ToolRevision};
 use serde::{Deserialize, Serialize};
 
-/// What a held call asks.
+/// The question of a held call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Its own id, unique anywhere.
+    /// Its globally unique id.
     pub id: QuestionId,
     /// The call that waits for the answer.
     pub call: CallId,
-    /// Why it is asked.
+    /// The kind of the question.
     pub kind: QuestionKind,
     /// A sentence for the person who decides.
     pub message: String,
-    /// The edition of the tool that is asked about: a yes is good for no other.
+    /// The edition of the tool that the question is about: an approval does not apply to another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<ToolRevision>,
     /// Whether the policy lets the answerer change the arguments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
-    /// Whether only an answer to this very question counts: it is not answered beforehand, and an approval is not
-    /// remembered.
+    /// Whether only an answer to this very question counts: it cannot be given in advance, and an approval
+    /// is not remembered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answer_only: bool,
 }
 
 impl Question {
-    /// How much it adds to what an execution moves.
+    /// The bytes that count towards the execution's limit.
     pub(crate) fn bytes(&self) -> usize {
         self.message.len()
             + match &self.kind {
@@ -42,20 +42,20 @@ impl Question {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
-    /// A policy or the tool wants a person to agree before it runs.
+    /// A policy or the tool requires a person's approval before the call runs.
     Approval,
     /// The call was dispatched and the server died before its result was known. An accepting
     /// answer says what to do: `{"choice":"retry"}`, `{"choice":"fail"}` or
     /// `{"choice":"supply","result":…}`.
     InDoubt,
-    /// The tool, in the middle of its call, wants something filled in.
+    /// The tool, during its call, requests input.
     Form {
-        /// JSON Schema of what an accepting answer brings.
+        /// JSON Schema of the content of an accepting answer.
         schema: Json,
     },
-    /// The tool, in the middle of its call, wants a page visited.
+    /// The tool, during its call, requests that a page be opened.
     Link {
-        /// Where to go.
+        /// The URL of the page.
         url: String,
         /// Whether the tool has done nothing yet.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -81,7 +81,7 @@ pub enum AnswerExtras {
     Nothing,
     /// This execution may call this edition of the tool again without asking.
     Remember,
-    /// The call goes to its tool with these arguments instead of the program's own.
+    /// The call is dispatched with these arguments instead of the program's own.
     Arguments(Json),
 }
 
@@ -89,9 +89,9 @@ pub enum AnswerExtras {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Go on, with what the question asked for.
+    /// Accepts, with the content that the question requested.
     Accept {
-        /// What the person filled in.
+        /// The content that the person entered.
         #[serde(
             default,
             deserialize_with = "crate::json::present",
@@ -99,8 +99,8 @@ pub enum Answer {
         )]
         content: Option<Json>,
     },
-    /// No.
+    /// Declines.
     Decline,
-    /// Neither yes nor no: the question goes away, the call fails.
+    /// Neither accepts nor declines: the question is closed, the call fails.
     Cancel,
 }

@@ -1,4 +1,4 @@
-//! The one decision on answers of people: whether they count, count once the program is replayed, or do not count. Pure.
+//! The one decision on answers of people: they are accepted, accepted once the program is replayed, or refused. Pure.
 
 use crate::answered::within;
 use crate::{
@@ -8,50 +8,50 @@ use crate::{
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// What a person answered to one question.
+/// A person's answer to one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenAnswer {
     /// The question.
     pub question: QuestionId,
     /// The answer.
     pub answer: Answer,
-    /// Who answers, and as whom.
+    /// Who answers, and in which role.
     pub by: AnswerAuthor,
-    /// What comes with a yes.
+    /// An addition to an approval.
     pub rider: AnswerExtras,
 }
 
-/// What is known about the held call at the moment of the decision, beside the journal.
+/// Information about the held call at the time of the decision that is not in the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeldCallFacts {
     /// The catalogue's present statement about the call with the arguments of the dispatch; none where it was not looked up.
     pub today: Option<CallAdmission>,
-    /// Why what was filled in is not what the question's form asks for, if it is not.
+    /// Why the content does not match the question's form, if it does not.
     pub misfit: Option<String>,
-    /// The tool that asked is gone, because the server that ran it died.
+    /// The tool that asked has ended, because the server that ran it died.
     pub is_tool_gone: bool,
 }
 
-/// What comes of answers.
+/// The result of a decision on answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerDecision {
-    /// They count, and this happens.
+    /// They are accepted, with these events.
     Accepted(Vec<Event>),
-    /// They would count, but the program is not where the journal left it. They are decided on once it is: an accepted
-    /// answer must never be lost to a replay that fails.
+    /// They would be accepted, but the program is not in the state that the journal describes. They are
+    /// decided on once it is: an accepted answer must never be lost to a replay that fails.
     AfterReplay,
 }
 
 impl DecisionMoment {
-    /// The same moment with other randomness, for the `n`-th of several decisions that are made together.
+    /// The same moment with other randomness, for the `n`-th of several joint decisions.
     const fn nth(self, n: u32) -> Self {
         Self { entropy: Uuid::from_u128(self.entropy.as_u128() ^ n as u128), ..self }
     }
 }
 
-/// Decides on all of these answers together: all count or none does. Of a question that is answered already, the first
-/// answer stands, also where that comes earlier in `answers`. `is_restored` says whether the program is where the journal
-/// left it.
+/// Decides on all of these answers together: either all are accepted or none is. If a question is already
+/// answered, the first answer counts, also if that comes earlier in `answers`. `is_restored` tells whether
+/// the program is in the state that the journal describes.
 pub fn decide_answers(
     state: &State,
     policy: &Policy,
@@ -94,11 +94,11 @@ pub fn decide_answers(
     if !is_restored {
         return Ok(AnswerDecision::AfterReplay);
     }
-    // Before its answer: what becomes of a call whose tool is gone depends on its open questions.
+    // Before its answer: the decision on a call whose tool has ended depends on its open questions.
     let n_taken = u32::try_from(taken.len()).unwrap_or(u32::MAX);
     let mut happens = vec![];
     for (call, n) in tools_gone.into_iter().zip(n_taken..) {
-        // One that is not outstanding any more is not missed.
+        // A call that is no longer outstanding needs no event.
         let lost = decide(state, policy, moment.nth(n), Intent::Lose { call });
         happens.append(&mut lost.unwrap_or_default());
     }
@@ -117,7 +117,7 @@ fn call_of(state: &State, question: QuestionId) -> Option<CallId> {
     state.questions.get(&question).map(|(question, _)| question.call)
 }
 
-/// Why a parked execution takes no answers, and what to do about it.
+/// Why a parked execution accepts no answers, and what to do about it.
 fn parked(state: &State) -> Failure {
     let advice = match state.entries_may_be_lost {
         true => {

@@ -61,7 +61,7 @@ impl FromStr for AnswerRole {
 /// The caller who gives an answer, and in which role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerAuthor {
-    /// The caller whose token or session it is.
+    /// The caller to whom the token or session belongs.
     pub caller: CallerName,
     /// The role in which the answer is given.
     pub role: AnswerRole,

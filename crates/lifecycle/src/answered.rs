@@ -1,4 +1,4 @@
-//! Answers of people: what a held call does because of one. Pure.
+//! Applies the answers of people to held calls. Pure.
 
 use crate::decide::{DecideResult, approval_message, blocked_call, doubted};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     Rejection, State, ToolPath, ToolRevision, ToolTraits,
 };
 
-/// What happens because of it.
+/// The events of an answer.
 pub(crate) fn answered(
     state: &State,
     policy: &Policy,
@@ -89,7 +89,7 @@ pub(crate) fn answered(
     Ok(vec![answered(answer), next])
 }
 
-/// The approved call goes to its tool; one that may have run before entries were lost asks about that first.
+/// The approved call is dispatched; one that may have run before entries were lost asks about that first.
 fn dispatched(
     state: &State,
     moment: DecisionMoment,
@@ -110,7 +110,7 @@ fn bad_answer(why: &'static str) -> Rejection {
     Rejection::BadAnswer(why.into())
 }
 
-/// Whether each call of the tool needs an answer of its own, by the question or by the catalogue of today.
+/// Whether each call of the tool needs its own answer, according to the question or the present catalogue.
 fn needs_answer(question: &Question, today: Option<&CallAdmission>) -> bool {
     let by_catalogue =
         matches!(today, Some(CallAdmission::Fit { traits, .. }) if traits.answer_only);
@@ -153,7 +153,7 @@ fn editable(
     }
 }
 
-/// An answer never ends an execution: one that would take it over its bytes is refused.
+/// An answer never ends an execution: one that would exceed the execution's limit of bytes is refused.
 pub(crate) fn within(state: &State, edited_bytes: u64) -> Result<(), Rejection> {
     let bytes = state.bytes.saturating_add(edited_bytes);
     match bytes > state.limits().bytes_max {
@@ -162,7 +162,7 @@ pub(crate) fn within(state: &State, edited_bytes: u64) -> Result<(), Rejection> 
     }
 }
 
-/// What happens instead of a dispatch where the tool is not what the person was asked about.
+/// The events instead of a dispatch if the tool is not the one that the person was asked about.
 fn instead(
     policy: &Policy,
     moment: DecisionMoment,
@@ -207,7 +207,7 @@ pub(crate) struct RepeatedQuestion {
     pub(crate) answer_only: bool,
 }
 
-/// The question once more, about the tool as it is now.
+/// The question again, about the tool as it is now.
 pub(crate) fn asked_again(
     moment: DecisionMoment,
     question: &Question,
@@ -241,7 +241,7 @@ pub(crate) fn asked_again(
     })
 }
 
-/// What to do about a call that may or may not have run.
+/// Handles the decision about a call that may or may not have run.
 fn in_doubt(
     call: CallId,
     attempt: u32,

@@ -1,4 +1,5 @@
-//! Callers that are not tokens. No token may have one of these names: it would see and answer what belongs to the other.
+//! Callers that are not tokens. No token may have one of these names: it would have access to the other's
+//! executions and questions.
 
 use crate::CallerName;
 
@@ -7,7 +8,7 @@ use crate::CallerName;
 pub enum BuiltinCaller {
     /// The holder of the operator's secret, which comes from the environment.
     Environment,
-    /// Every client of a server that asks for no token.
+    /// Every client of a server that requires no token.
     Anybody,
     /// The user of `airlock run`.
     Terminal,
@@ -19,11 +20,11 @@ pub enum BuiltinCaller {
     Notifier,
     /// The server, when it checks a connection.
     HealthCheck,
-    /// A page that a link led to, when it reports back.
+    /// A page that a link led to, when it calls back.
     Callback,
 }
 
-/// What a token's caller name begins with where the token has the name of a built-in caller.
+/// The prefix of a token's caller name if the token has the name of a built-in caller.
 const TOKEN_PREFIX: &str = "token.";
 
 impl BuiltinCaller {

@@ -8,17 +8,17 @@ use crate::{
 /// One call by the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Which tool.
+    /// The tool.
     pub tool: ToolPath,
     /// The name by which the program called it, where its door has given the tool one.
     pub alias: Option<ToolPath>,
-    /// What kind of tool.
+    /// The tool's nature.
     pub nature: ToolNature,
     /// Fingerprint of the arguments.
     pub digest: ArgumentsDigest,
-    /// How far it is.
+    /// The call's stage.
     pub stage: CallStage,
-    /// How often it went to its tool.
+    /// How often it was dispatched.
     pub attempts: u32,
     /// The edition of the tool that a person was asked about, if one was.
     pub revision: Option<ToolRevision>,
@@ -27,7 +27,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that was made and has not gone to its tool.
+    /// A call that was made and not dispatched yet.
     pub(crate) fn held(
         tool: &ToolPath,
         alias: Option<&ToolPath>,
@@ -52,18 +52,18 @@ impl Call {
     }
 }
 
-/// How far a call is. The arguments are dropped once they can no longer be needed.
+/// The stage of a call. The arguments are dropped once they can no longer be needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStage {
     /// Waits for a person.
     Held(Json),
     /// Waits for its source.
     Deferred(Json),
-    /// With its tool.
+    /// Dispatched to its tool.
     Dispatched(Json),
-    /// With its tool, which waits for a person.
+    /// Dispatched, and its tool waits for a person.
     Asking(Json),
-    /// Over.
+    /// It has ended.
     Settled,
 }
 
@@ -93,7 +93,7 @@ impl State {
         self.questions.insert(question.id, (question.clone(), None));
     }
 
-    /// The call gets other arguments. Its fingerprint stays: replay makes the program's own call again.
+    /// Replaces the call's arguments. Its fingerprint stays: a replay makes the program's own call again.
     pub(crate) fn edit(&mut self, call: CallId, edited: &Json) {
         self.bytes += edited.as_text().len() as u64;
         if let Some(call) = self.calls.get_mut(&call)
@@ -201,7 +201,7 @@ impl State {
         }
         self.dispatched.remove(&call);
         self.move_to(call, CallStage::Settled);
-        // A tool may end without hearing the answers it asked for.
+        // A tool may end without waiting for the answers to its questions.
         for (question, answer) in self.questions.values_mut() {
             if question.call == call && answer.is_none() {
                 *answer = Some(Answer::Cancel);

@@ -34,7 +34,7 @@ impl DecisionMoment {
 
 pub(crate) type DecideResult = Result<Vec<Event>, Rejection>;
 
-/// What happens to `state` because of `intent`. An empty list means: that is known already.
+/// The events for `state` because of `intent`. An empty list means that it is already known.
 pub fn decide(
     state: &State,
     policy: &Policy,
@@ -112,7 +112,7 @@ pub fn decide(
     }
 }
 
-/// Nothing happens before the start and nothing after the end.
+/// Nothing is admitted before the start and after the end.
 fn check_phase(state: &State, intent: &Intent) -> Result<(), Rejection> {
     let starts = matches!(intent, Intent::Start { .. });
     match state.phase {
@@ -121,7 +121,7 @@ fn check_phase(state: &State, intent: &Intent) -> Result<(), Rejection> {
             Err(Rejection::AlreadyStarted)
         }
         ExecutionPhase::Finished if starts => Err(Rejection::AlreadyStarted),
-        // The question's own word is kinder than "it is over".
+        // The question's own rejection is more helpful than "it has ended".
         ExecutionPhase::Finished => {
             let Intent::Answer { question, .. } = intent else {
                 return Err(Rejection::AlreadyFinished);
@@ -209,7 +209,7 @@ fn new_call(
     let bytes = args.as_text().len();
     let (nature, next) = match admission {
         CallAdmission::Unfit(failure) => {
-            // Never dispatched, so calling it again does no harm.
+            // Never dispatched, so a repetition does no harm.
             let nature = ToolNature { read_only: true, runs: ToolHost::Here };
             (nature, Event::CallSettled { call, outcome: CallOutcome::Failed(failure) })
         }
@@ -289,7 +289,7 @@ pub(crate) fn judge(
     }
 }
 
-/// What a person is asked about a call that may have run before entries were lost.
+/// The question about a call that may have run before entries were lost.
 pub(crate) fn doubted(
     id: QuestionId,
     call: CallId,
@@ -317,7 +317,8 @@ fn is_remembered(state: &State, tool: &ToolPath, revision: Option<ToolRevision>)
     revision.is_some_and(|revision| state.remembered.contains(&(tool.clone(), revision)))
 }
 
-/// What a call of a blocked tool receives. The failure does not contain the policy: patterns are for administrators.
+/// The outcome of a call of a blocked tool. The failure does not contain the policy: patterns are for
+/// administrators.
 pub(crate) fn blocked_call(call: CallId, tool: &ToolPath) -> Event {
     Event::CallSettled { call, outcome: CallOutcome::Failed(Failure::blocked(tool)) }
 }
@@ -355,7 +356,7 @@ fn set_timer(state: &State, moment: DecisionMoment, timer: TimerId, delay_ms: u6
     Ok(vec![Event::TimerSet { timer, due: moment.at.after_ms(delay_ms) }])
 }
 
-/// A tool at work wants something of a person. The call stays with it.
+/// A running tool asks a person. The call stays dispatched.
 fn decide_tool_question(
     state: &State,
     moment: DecisionMoment,
@@ -398,7 +399,7 @@ fn decide_settlement(state: &State, call: CallId, outcome: CallOutcome) -> Decid
     }
 }
 
-/// The events, or the end if they would take the execution over its bytes.
+/// The events, or the end if they would exceed the execution's limit of bytes.
 fn within_bytes(state: &State, bytes: usize, events: Vec<Event>) -> Vec<Event> {
     if state.bytes.saturating_add(bytes as u64) > state.limits().bytes_max {
         return expire(state, LimitKind::Bytes, state.active_ms);
@@ -431,7 +432,7 @@ fn expire(state: &State, limit: LimitKind, active_ms: u64) -> Vec<Event> {
     events
 }
 
-/// The end, and before it a word about every call that is with its tool.
+/// The end, preceded by an event for every dispatched call.
 fn end_events(state: &State, outcome: ExecutionOutcome, active_ms: u64) -> Vec<Event> {
     let unknown = |(call, known): (&CallId, &crate::Call)| match known.stage {
         CallStage::Dispatched(_) | CallStage::Asking(_) => {

@@ -22,7 +22,7 @@ pub(crate) fn defer(state: &State, call: CallId) -> DecideResult {
     }
 }
 
-/// The wait is over: the call is decided on as if it were made now, and an accept that it has counts.
+/// The wait has ended: the call is decided on as if it were made now, and an accept that it has counts.
 pub(crate) fn admit_deferred(
     state: &State,
     policy: &Policy,
@@ -72,7 +72,7 @@ pub(crate) fn admit_deferred(
     }
 }
 
-/// Dispatches the call, or asks once more where the tool is not the one that was accepted.
+/// Dispatches the call, or asks again if the tool is not the one that was accepted.
 fn accepted_call(
     moment: DecisionMoment,
     question: &Question,

@@ -1,29 +1,29 @@
-//! What must be done because something happened. Outcomes come back as intents.
+//! The effects that an event requires. Their outcomes return as intents.
 
 use crate::{CallId, Event, QuestionId, TimerId, Timestamp};
 
-/// Something to do.
+/// An effect to perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Give the program a runner.
+    /// Start the program in a runner.
     Launch,
-    /// Send a call to its tool.
+    /// Dispatch a call to its tool.
     Dispatch(CallId),
     /// Wait for the source of a call.
     AwaitSource(CallId),
     /// Deliver the answer to the tool that asked.
     Tell(QuestionId),
-    /// Hand the newest input to the guest.
+    /// Deliver the newest input to the guest.
     Deliver,
     /// Wake the guest at a time.
     Arm(TimerId, Timestamp),
-    /// Forget a timer.
+    /// Cancel a timer.
     Disarm(TimerId),
-    /// Take the runner away and give up what is in flight.
+    /// Release the runner and cancel outstanding calls.
     Stop,
 }
 
-/// What `event` obliges us to do.
+/// The effect that `event` requires.
 pub const fn owe(event: &Event) -> Option<Effect> {
     match event {
         Event::Started { .. } | Event::Continued { .. } => Some(Effect::Launch),

@@ -1,4 +1,4 @@
-//! What has happened. The journal is a numbered list of these; this file is its format.
+//! Events of an execution. The journal is a numbered list of them; this file defines its format.
 
 use crate::{
     AnswerRole, CallId, CallRules, CallerName, ExecutionLimits, ExecutionOutcome, Failure,
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// Its number, contiguous from 1 within an execution.
     pub seq: Seq,
-    /// When it was decided.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// Something that has happened to an execution.
+/// An event of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -26,60 +26,60 @@ pub enum Event {
     Started {
         /// The program as written.
         program: Program,
-        /// Who wants it.
+        /// The caller that owns it.
         caller: CallerName,
-        /// What it may use.
+        /// The limits of the execution.
         #[serde(
             default = "ExecutionLimits::unsaid",
             skip_serializing_if = "ExecutionLimits::is_unsaid"
         )]
         limits: ExecutionLimits,
-        /// Where its randomness comes from.
+        /// The seed of its randomness.
         seed: RandomSeed,
-        /// What its door agreed upon.
+        /// The rules of its door.
         #[serde(default, skip_serializing_if = "CallRules::is_usual")]
         terms: Box<CallRules>,
     },
-    /// The runner made the program ready; replays run this text.
+    /// The runner prepared the program; replays run this text.
     Prepared(PreparedProgram),
     /// The guest printed a line.
     Logged {
-        /// Which output it is.
+        /// The output's position.
         mark: OutputMark,
-        /// How loud.
+        /// The level of the line.
         level: LogLevel,
         /// The text.
         line: String,
     },
-    /// The guest handed out an item beside its result.
+    /// The guest emitted an item besides its result.
     Emitted {
-        /// Which output it is.
+        /// The output's position.
         mark: OutputMark,
         /// The item.
         item: Json,
     },
     /// The guest called a tool.
     CallMade {
-        /// Its ordinal.
+        /// The call's ordinal.
         call: CallId,
-        /// Which tool.
+        /// The tool.
         tool: ToolPath,
-        /// With what.
+        /// The arguments.
         args: Json,
-        /// What kind of tool that is.
+        /// The tool's nature.
         nature: ToolNature,
-        /// The line of the user's text that called, by the program's own account.
+        /// The line of the user's text that made the call, according to the program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
-        /// The name by which the program called the tool, where the door has given it one of its own.
+        /// The name by which the program called the tool, if the door has given it an alias.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alias: Option<ToolPath>,
     },
     /// A call waits for a person.
     CallAsked(Question),
-    /// A person answered.
+    /// A person answered a question.
     CallAnswered {
-        /// Which question.
+        /// The question's id.
         question: QuestionId,
         /// The call that waited.
         call: CallId,
@@ -93,19 +93,19 @@ pub enum Event {
         /// This execution may call this edition of the tool again without asking.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         remember: bool,
-        /// The arguments of the dispatched call, where a person changed those of the program.
+        /// The arguments of the dispatched call, if a person changed those of the program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Json>,
     },
     /// A call waits for its source, which is not available. What the tool is, and whether a person must
     /// agree, is decided when the wait ends.
     CallDeferred {
-        /// Which call.
+        /// The call's id.
         call: CallId,
     },
     /// The source of a deferred call is available, and the tool is known. What follows decides on the call.
     CallAdmitted {
-        /// Which call.
+        /// The call's id.
         call: CallId,
         /// What kind of tool it is.
         nature: ToolNature,
@@ -113,42 +113,42 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<ToolRevision>,
     },
-    /// A call goes to its tool.
+    /// A call is dispatched to its tool.
     CallDispatched {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// 1 for the first time.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
     /// A running tool reported progress. The guest does not receive it.
     CallProgressed {
-        /// Which call.
+        /// The call's id.
         call: CallId,
         /// The text of the report.
         text: String,
     },
     /// A call's outcome is known: an input of the guest.
     CallSettled {
-        /// Which call.
+        /// The call's id.
         call: CallId,
-        /// How it ended.
+        /// The call's outcome.
         outcome: CallOutcome,
     },
-    /// The guest wants to be woken.
+    /// The guest set a timer.
     TimerSet {
-        /// Its ordinal.
+        /// The timer's ordinal.
         timer: TimerId,
-        /// When.
+        /// When it is due.
         due: Timestamp,
     },
-    /// The guest no longer wants to be woken.
+    /// The guest cleared a timer.
     TimerCleared {
-        /// Which timer.
+        /// The timer's id.
         timer: TimerId,
     },
-    /// The guest was woken: an input of the guest.
+    /// A timer fired: an input of the guest.
     TimerFired {
-        /// Which timer.
+        /// The timer's id.
         timer: TimerId,
     },
     /// All that the program can do now waits for people.
@@ -158,29 +158,29 @@ pub enum Event {
         /// How much of its active time it had used.
         active_ms: u64,
     },
-    /// The program could not be brought back after a restart.
+    /// The program could not be recovered after a restart.
     RecoveryFailed {
-        /// What went wrong.
+        /// The reason.
         why: String,
     },
-    /// Given up: shown to people, no longer tried.
+    /// Recovery was given up: the execution waits for a person.
     Parked,
-    /// The store lost what came after the entry before this one, or may have: calls may have been dispatched that this
-    /// journal does not know of.
+    /// The store lost the entries after the previous one, or may have: calls may have been dispatched that
+    /// this journal does not contain.
     EntriesMayBeLost,
     /// A person lets a parked execution continue.
     Continued {
-        /// Who.
+        /// The person's caller name.
         by: CallerName,
     },
     /// A limit was reached; the end follows.
     LimitReached {
-        /// Which.
+        /// The limit.
         limit: LimitKind,
     },
-    /// The end.
+    /// The execution ended.
     Finished {
-        /// How it ended.
+        /// The execution's outcome.
         outcome: ExecutionOutcome,
         /// How much of its active time it had used.
         active_ms: u64,
@@ -195,11 +195,11 @@ const fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
-    /// With a value, or with `undefined`.
+    /// A value, or `undefined`.
     Returned {
         /// The value; `None` is `undefined`.
         #[serde(
@@ -209,7 +209,7 @@ pub enum CallOutcome {
         )]
         value: Option<Json>,
     },
-    /// With a failure that the guest can catch.
+    /// A failure that the guest can catch.
     Failed(Failure),
     /// Unknown: the execution ended while the tool was running.
     Unknown,
@@ -226,7 +226,7 @@ pub struct OutputMark {
     pub ordinal: u32,
 }
 
-/// How loud a log line is.
+/// The level of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are console's")]
@@ -238,12 +238,12 @@ pub enum LogLevel {
     Error,
 }
 
-/// What the guest receives, one at a time, in the order of the journal.
+/// An input of the guest. Inputs are delivered one at a time, in the order of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestInput<'a> {
     /// A call's outcome.
     Settled(CallId, &'a CallOutcome),
-    /// A timer.
+    /// A timer that fired.
     Fired(TimerId),
 }
 

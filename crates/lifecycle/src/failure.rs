@@ -1,19 +1,19 @@
-//! The guest's or a tool's own misfortune: data, journalled and shown.
+//! Failures of programs and tools: data that is journalled and shown.
 
 use crate::{Json, ToolPath};
 use serde::{Deserialize, Serialize};
 
-/// What went wrong in a program or a tool.
+/// A failure of a program or a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Which kind, decided by us and never by the guest.
+    /// The kind of failure, decided by us and never by the guest.
     pub code: FailureCode,
-    /// A sentence for a person.
+    /// The message, one sentence for a person.
     pub message: String,
     /// The guest's error class, such as `TypeError`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The guest's own lines; nothing of ours.
+    /// The stack, with the guest's own lines only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
     /// Machine-readable details, such as validation issues.
@@ -22,7 +22,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with nothing but a code and a sentence.
+    /// A failure that consists of a code and a message only.
     pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), name: None, stack: None, details: None }
     }
@@ -41,7 +41,7 @@ impl Failure {
         Self::new(FailureCode::Refused, message)
     }
 
-    /// A person waved the question away.
+    /// A person cancelled the question.
     pub fn question_cancelled(tool: &ToolPath) -> Self {
         Self::new(FailureCode::QuestionCancelled, refusal(tool, "cancelled"))
     }
@@ -77,18 +77,18 @@ pub enum FailureCode {
     Refused,
     /// A person declined.
     Declined,
-    /// A person waved the question away.
+    /// A person cancelled the question.
     QuestionCancelled,
     /// The tool may or may not have run: the server died in between and a person gave it up.
     InDoubt,
-    /// Nothing is left that could settle the program's promise.
+    /// Nothing can settle the program's promise any more.
     Stuck,
-    /// Our side; the message holds a reference and nothing else.
+    /// An internal error; the message contains only a reference.
     Internal,
 }
 
 impl FailureCode {
-    /// The code as the journal and the link to a runner spell it.
+    /// The code's spelling in the journal and on the link to a runner.
     pub fn word(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(word)) => word,
@@ -96,7 +96,7 @@ impl FailureCode {
         }
     }
 
-    /// The code that is spelled like this, if one is.
+    /// The code with this spelling, if there is one.
     pub fn from_word(word: &str) -> Option<Self> {
         serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
     }

@@ -75,7 +75,7 @@ uuid_id!(
     "run_"
 );
 uuid_id!(
-    /// What a held call asks. The prefix is what Executor's clients call an execution id.
+    /// A held call's question. The prefix is what Executor's clients expect of an execution id.
     QuestionId,
     "exec_"
 );
@@ -90,7 +90,7 @@ macro_rules! number_id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// The one after this; the last one there is stays.
+            /// The next number; the largest one stays.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.saturating_add(1))
@@ -121,7 +121,7 @@ number_id!(
     u32
 );
 number_id!(
-    /// An entry's place in its execution's journal: the first entry is 1, 0 means "before all".
+    /// An entry's number in its execution's journal: the first entry is 1, 0 means "before all".
     Seq,
     u64
 );
@@ -132,7 +132,7 @@ number_id!(
 );
 
 impl Timestamp {
-    /// This many milliseconds later; the end of time stays the end of time.
+    /// This many milliseconds later; saturates.
     #[must_use]
     pub const fn after_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add_unsigned(ms))
@@ -145,7 +145,7 @@ impl Timestamp {
     }
 }
 
-/// Who asks, already authenticated: the name of a token.
+/// The authenticated caller: the name of a token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallerName(pub String);

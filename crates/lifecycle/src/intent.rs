@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of the events")]
 pub enum Intent {
-    /// A caller wants a program run.
+    /// A caller requests the start of a program.
     Start {
         program: Program,
         caller: CallerName,
@@ -19,23 +19,23 @@ pub enum Intent {
         seed: RandomSeed,
         terms: Box<CallRules>,
     },
-    /// The runner has made the program ready.
+    /// The runner has prepared the program.
     Ready(PreparedProgram),
     /// The guest prints.
     Log { mark: OutputMark, level: LogLevel, line: String },
-    /// The guest hands out an item.
+    /// The guest emits an item.
     Emit { mark: OutputMark, item: Json },
     /// The guest calls a tool.
     Call {
-        /// Its ordinal.
+        /// The call's ordinal.
         call: CallId,
-        /// Which tool.
+        /// The tool.
         tool: ToolPath,
-        /// With what.
+        /// The arguments.
         args: Json,
-        /// The line of the user's text that called.
+        /// The line of the user's text that made the call.
         line: Option<u32>,
-        /// The name by which the program called the tool, where the door has given it one of its own.
+        /// The name by which the program called the tool, if the door has given it an alias.
         alias: Option<ToolPath>,
         /// The catalogue's statement about it.
         admission: CallAdmission,
@@ -44,17 +44,17 @@ pub enum Intent {
     SetTimer { timer: TimerId, delay_ms: u64 },
     /// The guest clears a timer.
     ClearTimer { timer: TimerId },
-    /// The guest has taken all its inputs and waits.
+    /// The guest has processed all its inputs and waits.
     Rest { inputs: InputIndex, active_ms: u64 },
     /// The program ended by itself.
     Finish { result: Result<Option<Json>, Failure>, active_ms: u64 },
-    /// A tool, in the middle of its call, wants something of a person.
+    /// A tool, during its call, asks a person.
     Ask { call: CallId, wish: ToolPrompt },
     /// A dispatched call did not reach its tool: the source is not available, or the tool is another.
     Defer { call: CallId },
-    /// The wait of a deferred call for its source is over.
+    /// The wait of a deferred call for its source has ended.
     Admit { call: CallId, admission: CallAdmission },
-    /// The tool that asked in the middle of its call is gone; its server died.
+    /// The tool that asked during its call has ended; its server died.
     Lose { call: CallId },
     /// A running tool reports progress.
     Progress { call: CallId, text: String },
@@ -67,23 +67,23 @@ pub enum Intent {
         question: QuestionId,
         answer: Answer,
         by: AnswerAuthor,
-        /// What comes with a yes.
+        /// An addition to an approval.
         rider: AnswerExtras,
         /// The catalogue's present statement about the held call with the arguments of the dispatch; none
         /// where it was not looked up.
         today: Option<CallAdmission>,
     },
-    /// A person or caller wants it ended.
+    /// A person or caller requests the end.
     Cancel { by: CallerName, reason: Option<String>, active_ms: u64 },
     /// A limit was reached.
     Expire { limit: LimitKind, active_ms: u64 },
-    /// The server that ran it is gone and another has taken over.
+    /// The server that ran it has ended and another has taken over.
     Recover,
     /// The store lost entries, or may have.
     LoseEntries,
     /// A person lets a parked execution continue.
     Continue { by: CallerName },
-    /// Bringing it back went wrong.
+    /// A recovery failed.
     FailRecovery { why: String },
 }
 
@@ -96,12 +96,12 @@ pub enum CallAdmission {
         nature: ToolNature,
         /// The properties that policies check.
         traits: ToolTraits,
-        /// What the person reads first.
+        /// The description that the person reads first.
         about: Option<String>,
-        /// The revision of the tool, where a person may have to judge it.
+        /// The revision of the tool, if a person may have to judge it.
         revision: Option<ToolRevision>,
     },
-    /// There is no such tool, or the arguments do not fit.
+    /// There is no such tool, or the arguments are invalid.
     Unfit(Failure),
     /// The same for tools whose kind reports errors as values: nothing is called, and this is the result.
     Told(Json),
@@ -112,27 +112,27 @@ pub enum CallAdmission {
 /// Why a call cannot be judged: its source is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnavailableSource {
-    /// Why, as the middle of a sentence.
+    /// The reason, as the middle of a sentence.
     pub why: String,
     /// How the call ends when it has waited long enough.
     pub outcome: CallOutcome,
 }
 
-/// What matters about a tool when a server dies in mid-call.
+/// The properties of a tool that matter when a server dies during its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolNature {
     /// Calling it twice does no harm.
     pub read_only: bool,
-    /// Who runs it.
+    /// Where it runs.
     pub runs: ToolHost,
 }
 
-/// Who runs a tool.
+/// Where a tool runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolHost {
-    /// This server.
+    /// On this server.
     Here,
-    /// The caller; the call stays outstanding under the same id when a server dies.
+    /// At the caller; the call stays outstanding under the same id when a server dies.
     AtCaller,
 }

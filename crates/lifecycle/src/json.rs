@@ -1,4 +1,4 @@
-//! JSON that we pass on without looking inside.
+//! JSON that is passed on unparsed.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ impl Json {
         self.0.get()
     }
 
-    /// The same value for those who serialise it further.
+    /// The same value, for serialization.
     pub fn raw(&self) -> &RawValue {
         &self.0
     }
@@ -60,7 +60,7 @@ impl Json {
         Self::parse(text).expect("spaces between tokens mean nothing")
     }
 
-    /// A short fingerprint, for telling a repeated value from a different one.
+    /// A short fingerprint, which distinguishes a repeated value from a different one.
     pub fn digest(&self) -> ArgumentsDigest {
         ArgumentsDigest::from_text(self.as_text())
     }
@@ -98,7 +98,7 @@ impl fmt::Debug for Json {
     }
 }
 
-/// Reads an optional value so that a `null` that is there stays a value, apart from one that is absent.
+/// Reads an optional value so that a present `null` is a value, unlike an absent member.
 pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(from).map(Some)
 }
@@ -141,7 +141,7 @@ impl<'de> Deserialize<'de> for ToolRevision {
     }
 }
 
-/// The first eight bytes of SHA-256: enough to notice that a replay took another path.
+/// The first eight bytes of SHA-256: enough to notice that a replay has diverged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgumentsDigest([u8; 8]);
 

@@ -1,4 +1,4 @@
-//! The nouns and rules of an execution. Pure: no I/O, no clock, no async, no protocol.
+//! The types and rules of an execution. Pure: no I/O, no clock, no async, no protocol.
 //!
 //! ```text
 //! intent --decide--> events --(journal)--> apply --> state --owe--> effects

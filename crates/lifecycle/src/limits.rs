@@ -32,16 +32,16 @@ pub struct ExecutionLimits {
     /// The result of one call; a larger one fails its call.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub result_bytes_max: u64,
-    /// Time from dispatching a call to its result; a later one fails its call.
+    /// Time from dispatching a call to its result; after it, the call fails.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub call_ms_max: u64,
-    /// Time in which nothing happens although only the caller or a person can go on.
+    /// Time in which nothing happens although only the caller or a person can continue the execution.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub idle_ms_max: u64,
-    /// Time without a reader, where the door requires one.
+    /// Time without a reader, if the door requires one.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub grace_ms_max: u64,
-    /// Times that one loop goes round, each time it is entered.
+    /// Iterations of one loop, each time it is entered.
     #[serde(default = "unlimited", skip_serializing_if = "is_unlimited")]
     pub loop_rounds_max: u64,
 }
@@ -107,11 +107,11 @@ pub enum ActiveClock {
 pub enum UnawaitedCalls {
     /// Waits for them.
     Wait,
-    /// Forgets them.
+    /// Drops them.
     Forget,
 }
 
-/// Which limit was reached.
+/// The kind of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -137,12 +137,12 @@ pub enum LimitKind {
     Idle,
     /// Running without a reader.
     Grace,
-    /// Rounds of one loop.
+    /// Iterations of one loop.
     Rounds,
 }
 
 impl LimitKind {
-    /// The sentence for a person, with the value that was reached.
+    /// The message for a person, with the value that was reached.
     pub fn sentence(self, limits: &ExecutionLimits) -> String {
         match self {
             Self::Cpu => format!("used more than {} ms of processor time", limits.cpu_ms_max),

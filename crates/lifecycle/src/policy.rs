@@ -1,4 +1,4 @@
-//! Who may call what: allow, ask a person, or refuse.
+//! Policies: whether a call is allowed, asks a person, or is refused.
 
 use crate::{Timestamp, ToolPath};
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ pub enum PolicyAction {
 /// A pattern and its action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
-    /// Which tools.
+    /// The tools that it matches.
     pub pattern: ToolPattern,
-    /// What about them.
+    /// The action for them.
     pub action: PolicyAction,
     /// When the rule was added; none for built-in rules. An approval covers tools as they were then.
     pub said: Option<Timestamp>,
@@ -29,29 +29,29 @@ pub struct PolicyRule {
     pub editable: bool,
 }
 
-/// What counts about a tool besides its name.
+/// A tool's properties that matter to policies, besides its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolTraits {
-    /// Whether a person must agree where no policy speaks.
+    /// Whether a person must agree if no policy applies.
     pub asks: bool,
-    /// When a later reading of its source brought it; 0 where it came with its source.
+    /// When a later update of its source added it; 0 if it came with its source.
     pub since: Timestamp,
-    /// When it last came to take, do or reach something else; 0 where it never did.
+    /// When an update last extended its arguments, its effects or its reach; 0 if never.
     pub grew: Timestamp,
-    /// Whether each call needs an answer of its own. No policy approves such a tool, in any form; a policy can
+    /// Whether each call needs its own answer. No policy approves such a tool, in any form; a policy can
     /// still block it.
     pub answer_only: bool,
 }
 
 impl ToolTraits {
-    /// Those of a tool that was always there and never changed.
+    /// The properties of a tool that always existed and never changed.
     pub const fn lasting(asks: bool) -> Self {
         Self { asks, since: Timestamp(0), grew: Timestamp(0), answer_only: false }
     }
 }
 
 impl PolicyRule {
-    /// A rule that holds whenever a tool came.
+    /// A rule that applies regardless of when a tool was added.
     pub const fn lasting(pattern: ToolPattern, action: PolicyAction) -> Self {
         Self { pattern, action, said: None, editable: false }
     }
@@ -62,8 +62,8 @@ impl PolicyRule {
         self.pattern.matches(tool) && !self.is_outdated(traits) && !self.cannot_approve(traits)
     }
 
-    /// Whether it approves a tool that only an answer approves. Such a rule is skipped, so that a rule below it
-    /// that blocks still counts.
+    /// Whether it approves a tool that only an answer can approve. Such a rule is skipped, so that a
+    /// blocking rule below it still counts.
     pub fn cannot_approve(&self, traits: ToolTraits) -> bool {
         self.action == PolicyAction::Approve && traits.answer_only
     }
@@ -87,14 +87,14 @@ pub struct Policy {
     lists: Vec<Vec<PolicyRule>>,
 }
 
-/// What happens to a call.
+/// The verdict on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyVerdict {
     /// It runs.
     Allow,
     /// A person is asked.
     Ask {
-        /// The rule that asks; none where the tool itself asks.
+        /// The rule that asks; `None` if the tool itself asks.
         pattern: Option<String>,
         /// Whether the answerer may change the arguments.
         editable: bool,
@@ -129,7 +129,7 @@ impl Policy {
         ToolPath::parse(path).is_ok_and(|tool| !self.hides(&tool, traits))
     }
 
-    /// What happens to a call of `tool`.
+    /// The verdict on a call of `tool`.
     pub fn verdict(&self, tool: &ToolPath, traits: ToolTraits) -> PolicyVerdict {
         match self.strictest(tool, traits) {
             None if traits.asks || traits.answer_only => {
@@ -147,7 +147,7 @@ impl Policy {
         }
     }
 
-    /// The rule that decides about `tool`; none where the tool itself does.
+    /// The rule that decides about `tool`; `None` if the tool itself does.
     pub fn deciding_rule(&self, tool: &ToolPath, traits: ToolTraits) -> Option<&PolicyRule> {
         self.strictest(tool, traits)
     }
@@ -157,7 +157,7 @@ impl Policy {
         self.first_matches(tool, traits).max_by_key(|rule| rule.action)
     }
 
-    /// Whether every owner who wants to be asked lets the arguments be changed.
+    /// Whether all owners whose rules ask permit changes of the arguments.
     fn lets_edit(&self, tool: &ToolPath, traits: ToolTraits) -> bool {
         self.first_matches(tool, traits)
             .filter(|rule| rule.action == PolicyAction::RequireApproval)
@@ -210,8 +210,8 @@ pub enum BadPattern {
 }
 
 impl ToolPattern {
-    /// Checks a pattern once, where it enters. The word `tools.` before it is not part of it: people take paths over from
-    /// programs, and no path begins with it.
+    /// Parses and validates a pattern. A leading `tools.` is removed: people copy paths from programs, and
+    /// no path begins with it.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         let text = text.strip_prefix("tools.").unwrap_or(text);
         if text.trim() != text {
@@ -239,12 +239,12 @@ impl ToolPattern {
         names.iter().enumerate().map(segment).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether it names one tool and no other.
+    /// Whether it matches exactly one tool.
     pub fn is_exact(&self) -> bool {
         self.0.iter().all(|segment| matches!(segment, PatternSegment::Name(_)))
     }
 
-    /// Whether `tool` is one of those meant.
+    /// Whether the pattern matches `tool`.
     pub fn matches(&self, tool: &ToolPath) -> bool {
         let mut names = tool.segments();
         for segment in &self.0 {

@@ -1,4 +1,4 @@
-//! What is run, and what makes a run repeatable.
+//! Programs, and what makes a run repeatable.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Program {
     /// JavaScript or TypeScript.
     pub source: String,
-    /// How the text becomes a value.
+    /// Which value the program returns.
     pub convention: ValueConvention,
 }
 
@@ -22,10 +22,10 @@ pub enum ValueConvention {
     LastExpression,
 }
 
-/// The program as the runner made it ready, and what it was made ready for.
+/// The prepared program, and the versions that it was prepared for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedProgram {
-    /// Recovered and stripped of types: what replay runs. None where that changed nothing.
+    /// Recovered and stripped of types: what replay runs. `None` if that changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Version of the guest globals it ran with.
@@ -35,12 +35,12 @@ pub struct PreparedProgram {
 }
 
 impl PreparedProgram {
-    /// What runs.
+    /// The text that runs.
     pub fn program_text<'a>(&'a self, program: &'a Program) -> &'a str {
         self.text.as_deref().unwrap_or(&program.source)
     }
 
-    /// The same, without a text that is the program's own.
+    /// The same, without a text that equals the program's own.
     pub(crate) fn in_short(mut self, program: &Program) -> Self {
         self.text = self.text.filter(|text| *text != program.source);
         self
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for RandomSeed {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<RandomSeed, E> {
-                // The wrong text is not repeated: it may be nearly a secret.
+                // The invalid text is not repeated: it may be nearly a secret.
                 RandomSeed::of_digits(text)
                     .ok_or_else(|| E::custom("a seed is 64 hexadecimal digits"))
             }
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for RandomSeed {
     }
 }
 
-/// Where a tool is found, such as `demo.add`: non-empty segments joined by dots.
+/// The path of a tool, such as `demo.add`: non-empty segments joined by dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ToolPath(String);
@@ -134,7 +134,7 @@ impl ToolPath {
     /// Longest path that we store.
     pub const BYTES_MAX: usize = 512;
 
-    /// Checks a path once, where it enters.
+    /// Parses and validates a path.
     pub fn parse(text: &str) -> Result<Self, BadToolPath> {
         if text.len() > Self::BYTES_MAX {
             return Err(BadToolPath::TooLong);

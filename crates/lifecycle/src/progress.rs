@@ -9,10 +9,10 @@ pub const PROGRESS_BYTES_MAX: usize = 64 << 10;
 /// Bytes of progress stored for all calls of an execution.
 pub const PROGRESS_OF_ALL_BYTES_MAX: usize = 4 << 20;
 
-/// What a word counts for however short it is: an entry is more than its text.
+/// The least that a report counts, because an entry is larger than its text.
 const WORD_BYTES_MIN: usize = 64;
 
-/// What a word counts for.
+/// How many bytes a report counts.
 pub(crate) fn cost(text: &str) -> usize {
     text.len().max(WORD_BYTES_MIN)
 }

@@ -1,5 +1,5 @@
-//! Quotas: what one caller may use at a time, so that no caller starves another. Pure rules; who counts is the
-//! engine's business.
+//! Quotas: what one caller may use at a time, so that no caller starves another. Pure rules; the engine
+//! does the counting.
 
 use crate::{Rejection, Timestamp};
 use std::fmt;
@@ -209,7 +209,7 @@ fn slot(minute: i64) -> usize {
     usize::try_from(slot).expect("a remainder of 60 is small")
 }
 
-/// The sentence for a caller whose quota is reached.
+/// The message for a caller whose quota is reached.
 pub(crate) fn refusal(quota: QuotaKind, max: u64) -> String {
     let (unit, advice) = (quota.unit(), quota.advice());
     format!("this caller has reached its quota {quota} of {max} {unit}; {advice}")

@@ -1,5 +1,5 @@
-//! What happens to an execution after the server died or lost entries: calls are tried again or become questions, and an
-//! execution that cannot be brought back is parked. Pure.
+//! Recovers an execution after the server died or lost entries: calls are retried or become questions, and
+//! an execution that cannot be recovered is parked. Pure.
 
 use crate::decide::{DecideResult, DecisionMoment, approval_message};
 use crate::{
@@ -13,7 +13,7 @@ const RECOVERIES_FAILED_MAX: u32 = 3;
 /// Calls that were with their tools, or waited for their sources, when the server died.
 pub(crate) fn recover(state: &State, moment: DecisionMoment) -> Vec<Event> {
     let events = state.calls.iter().zip(0..).filter_map(|((call, known), n)| match known.stage {
-        // It has reached no tool, so it waits again.
+        // It was not dispatched, so it waits again.
         CallStage::Deferred(_) => Some(Event::CallDeferred { call: *call }),
         CallStage::Dispatched(_) | CallStage::Asking(_) => lost(state, moment.question(n), *call),
         CallStage::Held(_) | CallStage::Settled => None,
@@ -47,7 +47,7 @@ fn waits_before_it_began(state: &State, call: CallId) -> bool {
     is_asking && open.next().is_some_and(is_prior) && open.next().is_none()
 }
 
-/// Tries again what does no harm, and asks about the rest.
+/// Retries calls that do no harm, and asks about the rest.
 fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
     let (known, args) = (state.calls.get(&call)?, state.args(call)?);
     match known.nature {
@@ -68,7 +68,7 @@ fn lost(state: &State, id: QuestionId, call: CallId) -> Option<Event> {
             );
             let approval = approval_of(state, call);
             let message = match approval {
-                // What a person approved is what may have run; that question says it best.
+                // The approved call is the one that may have run; its question describes it best.
                 Some(approval) if known.digest == args.digest() => {
                     format!("{about}\n\n{}", approval.message)
                 }
@@ -94,7 +94,7 @@ fn approval_of(state: &State, call: CallId) -> Option<&Question> {
     asked.find(|question| question.call == call && question.kind == QuestionKind::Approval)
 }
 
-/// The execution is parked: nothing of it is dispatched before a person lets it continue.
+/// The execution is parked: nothing is dispatched before a person lets it continue.
 pub(crate) fn lose_entries(state: &State) -> Vec<Event> {
     match state.phase {
         ExecutionPhase::Parked if state.entries_may_be_lost && state.doubts_asked.is_empty() => {

@@ -31,7 +31,7 @@ pub enum Rejection {
     #[error("no question {0} in this execution")]
     UnknownQuestion(QuestionId),
     /// A second answer: the first one counts.
-    #[error("question {0} was answered before; the first answer stands")]
+    #[error("question {0} was answered before; the first answer counts")]
     AlreadyAnswered(QuestionId),
     /// An answer that does not fit its question.
     #[error("the answer does not fit the question: {0}")]
@@ -41,7 +41,7 @@ pub enum Rejection {
         "the source of {tool} is not available ({why}); try again when it is, or decline the call"
     )]
     SourceUnavailable {
-        /// Which tool is called.
+        /// The tool of the call.
         tool: ToolPath,
         /// Why its source is not available.
         why: String,
@@ -49,22 +49,22 @@ pub enum Rejection {
     /// A result for a call that waits for none.
     #[error("call {0} waits for no result")]
     NotOutstanding(CallId),
-    /// The runner broke its own rules.
+    /// The runner broke the protocol.
     #[error("the runner broke the protocol: {0}")]
     Unruly(&'static str),
-    /// The program, run again, did something else than before.
+    /// The program behaved differently in a replay.
     #[error("the program took another path than before at {what}")]
     Diverged {
-        /// Where, for a person: `call 3 (mail.send)`.
+        /// The point of divergence, for a person: `call 3 (mail.send)`.
         what: String,
     },
-    /// The program could not be brought back to where it was; its questions stay open.
+    /// The program could not be recovered; its questions stay open.
     #[error("the program could not be brought back: {}", .0.message)]
     NotRestored(Failure),
-    /// The caller uses as much as it may at a time.
+    /// The caller's quota is exhausted.
     #[error("{}", quotas::refusal(*.quota, *.max))]
     QuotaReached {
-        /// Which quota.
+        /// The quota.
         quota: QuotaKind,
         /// Its value for this caller.
         max: u64,

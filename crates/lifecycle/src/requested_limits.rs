@@ -1,4 +1,4 @@
-//! Limits that a request asks for: each is at most what it would be anyway.
+//! Limits that a request sets: none can exceed its default.
 
 use crate::ExecutionLimits;
 
@@ -18,7 +18,7 @@ const NAMES: [&str; 8] = [
     "callMsMax",
 ];
 
-/// A limit that is not between 1 and what it would be anyway.
+/// A limit that is not between 1 and its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "limits.{name} is a number from 1 to {most}, which is the limit of this server, not {asked}"
@@ -33,7 +33,7 @@ impl RequestedLimits {
     /// The names of all limits that a request can set.
     pub const NAMES: [&str; NAMES.len()] = NAMES;
 
-    /// These with one more, by its name; `None` if there is no such limit.
+    /// Adds a limit by its name; `None` if there is no such limit.
     #[must_use]
     pub fn with(mut self, name: &str, value: u64) -> Option<Self> {
         let at = NAMES.iter().position(|known| *known == name)?;
@@ -41,7 +41,7 @@ impl RequestedLimits {
         Some(self)
     }
 
-    /// Those that were asked for, by name.
+    /// The requested limits, by name.
     pub fn asked(&self) -> impl Iterator<Item = (&'static str, u64)> {
         NAMES.into_iter().zip(self.0).filter_map(|(name, value)| Some((name, value?)))
     }

@@ -1,6 +1,7 @@
-//! Text that is cut at a maximum, and JSON as people read it.
+//! Text that is truncated at a maximum, and JSON formatted for people.
 
-/// Keeps the first characters and counts the rest, so that hostile input costs no more than its length.
+/// Stores the first characters and counts the rest, so that the cost of hostile input is proportional to
+/// its length.
 #[derive(Debug)]
 pub struct TruncatedText {
     kept: String,
@@ -9,7 +10,7 @@ pub struct TruncatedText {
 }
 
 impl TruncatedText {
-    /// Keeps at most `n_max` characters.
+    /// Stores at most `n_max` characters.
     pub const fn with_chars_max(n_max: usize) -> Self {
         Self { kept: String::new(), n_chars: 0, n_max }
     }
@@ -30,7 +31,7 @@ impl TruncatedText {
         self.n_chars = self.n_chars.saturating_add(text.chars().count());
     }
 
-    /// The first part, and a note if something is missing.
+    /// The stored part, and a note if something is missing.
     pub fn done(mut self) -> String {
         let n_missing = self.n_chars.saturating_sub(self.n_max);
         if n_missing > 0 {
@@ -48,7 +49,7 @@ impl TruncatedText {
 }
 
 /// Indents by two spaces, as `JSON.stringify(value, null, 2)` does. Never parses: the order of members,
-/// numbers, lone surrogates and deep nesting stay as they are.
+/// numbers, lone surrogates and deep nesting are preserved.
 pub fn pretty(json: &str, out: &mut TruncatedText) {
     let mut depth = 0usize;
     let mut chars = json.chars().filter(significant()).peekable();
@@ -92,8 +93,8 @@ pub fn pretty(json: &str, out: &mut TruncatedText) {
     }
 }
 
-/// Whether a character changes how the text around it looks without being seen itself: it would let arguments pass for
-/// something else. Shown as an escape, which means the same in JSON.
+/// Whether an invisible character changes how the text around it looks: it could disguise arguments. It is
+/// shown as an escape, which means the same in JSON.
 const fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'

@@ -1,4 +1,4 @@
-//! What an execution is now: a function of its events and nothing else.
+//! The present state of an execution: a function of its events and nothing else.
 
 use crate::{
     ActiveClock, Answer, ArgumentsDigest, Call, CallId, CallRules, CallerName, Event,
@@ -9,24 +9,24 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An execution, as far as rules need to know it.
+/// The state of an execution, as far as rules need it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct State {
     /// The phase that it is in.
     pub phase: ExecutionPhase,
     /// How it began; absent only before the first event.
     pub origin: Option<ExecutionOrigin>,
-    /// The program made ready, once a runner has.
+    /// The prepared program, once a runner has prepared it.
     pub prepared: Option<PreparedProgram>,
     /// Every call made, by ordinal.
     pub calls: BTreeMap<CallId, Call>,
     /// How many calls wait for a person, here or inside their tools.
     pub held: u32,
-    /// How many calls are with their tools, which are at work, or wait for their sources.
+    /// How many calls are dispatched, or wait for their sources.
     pub in_flight: u32,
     /// How many calls wait for their sources.
     pub deferred: u32,
-    /// Since when each call that is with its tool, or with the caller, is there.
+    /// The calls that are dispatched, or with the caller, and since when.
     pub dispatched: BTreeMap<CallId, Timestamp>,
     /// How many calls are with the caller.
     pub at_caller: u32,
@@ -36,7 +36,7 @@ pub struct State {
     pub timers_set: TimerId,
     /// Every question asked; `None` while it is open.
     pub questions: BTreeMap<QuestionId, (Question, Option<Answer>)>,
-    /// The same, in the order in which they were asked.
+    /// Their ids, in the order in which they were asked.
     pub asked: Vec<QuestionId>,
     /// Tools, each in one edition, that this execution may call again without asking.
     pub remembered: BTreeSet<(ToolPath, ToolRevision)>,
@@ -50,36 +50,36 @@ pub struct State {
     pub log_bytes: u64,
     /// The progress that tools have reported.
     pub progress_bytes: usize,
-    /// How many inputs it had when it last came to rest waiting for others.
+    /// The number of inputs when it last paused.
     pub rested: Option<InputIndex>,
-    /// Since when it rests, if it does.
+    /// Since when it is paused, if it is.
     pub paused_at: Option<Timestamp>,
     /// Active time used, as last recorded.
     pub active_ms: u64,
-    /// How often bringing it back went wrong since it last ran.
+    /// How many recoveries have failed since it last ran.
     pub recoveries_failed: u32,
     /// Whether entries may be lost: calls that are not read-only may have been dispatched before.
     pub entries_may_be_lost: bool,
     /// Calls that a person was asked about since then, because it is unknown whether they ran.
     pub doubts_asked: BTreeSet<CallId>,
-    /// How it ended.
+    /// The execution's outcome.
     pub outcome: Option<ExecutionOutcome>,
 }
 
 /// How an execution began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionOrigin {
-    /// When.
+    /// The time of the start.
     pub at: Timestamp,
-    /// With what program.
+    /// The program.
     pub program: Program,
     /// The caller that owns it.
     pub caller: CallerName,
-    /// Within what.
+    /// The limits of the execution.
     pub limits: ExecutionLimits,
-    /// Where its randomness comes from.
+    /// The seed of its randomness.
     pub seed: RandomSeed,
-    /// What its door agreed upon.
+    /// The rules of its door.
     pub terms: Box<CallRules>,
 }
 
@@ -89,21 +89,21 @@ pub enum ExecutionPhase {
     /// No event yet.
     #[default]
     Unborn,
-    /// Something is going on, or would be if a server had it.
+    /// It makes progress, or would if a server had loaded it.
     Running,
     /// Everything waits for people or for the caller.
     Paused,
-    /// Could not be brought back; people must look.
+    /// It could not be recovered; a person must decide.
     Parked,
-    /// Over.
+    /// It has ended.
     Finished,
 }
 
-/// How an execution ended.
+/// The outcome of an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionOutcome {
-    /// With a value, or with `undefined`.
+    /// A value, or `undefined`.
     Completed {
         /// The value; `None` is `undefined`.
         #[serde(
@@ -113,11 +113,11 @@ pub enum ExecutionOutcome {
         )]
         value: Option<Json>,
     },
-    /// With a failure.
+    /// A failure.
     Failed(Failure),
     /// A caller cancelled it.
     Cancelled {
-        /// Who.
+        /// The caller that cancelled it.
         by: CallerName,
         /// The reason, if one was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,14 +130,14 @@ pub enum ExecutionOutcome {
 pub struct ExecutionSummary {
     /// Its phase.
     pub phase: ExecutionPhase,
-    /// Whose it is.
+    /// The caller that owns it.
     pub caller: CallerName,
     /// When it must wake without an intent: for a timer, or at the end of its total time.
     pub due: Option<Timestamp>,
 }
 
 impl State {
-    /// Remembers that `event` happened at `at`.
+    /// Applies `event`, which happened at `at`.
     pub fn apply(&mut self, at: Timestamp, event: &Event) {
         match event {
             Event::Started { program, caller, limits, seed, terms } => {
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    /// What the limits are; before the start, the usual ones.
+    /// The limits; before the start, the defaults.
     pub fn limits(&self) -> ExecutionLimits {
         self.origin.as_ref().map(|origin| origin.limits).unwrap_or_default()
     }
@@ -218,8 +218,8 @@ impl State {
             .map(|(question, _)| question)
     }
 
-    /// The question by which `call` asked for the same before, in an earlier attempt, and its answer.
-    /// Those in `heard` were asked in this attempt.
+    /// The question by which `call` asked for the same in an earlier attempt, and its answer. Those in
+    /// `heard` were asked in this attempt.
     pub fn asked_before(
         &self,
         call: CallId,
@@ -247,7 +247,7 @@ impl State {
         self.held + self.deferred > 0 && self.in_flight == self.deferred
     }
 
-    /// The question about `call` that a person accepted last, if the call goes to its tool because of that.
+    /// The question about `call` that a person accepted last, if the call is dispatched because of that.
     pub fn accepted(&self, call: CallId) -> Option<&Question> {
         let asked = self.asked.iter().rev().filter_map(|id| self.questions.get(id));
         let mut of_call =
@@ -263,7 +263,7 @@ impl State {
         self.held + self.at_caller > 0 && self.in_flight == self.at_caller
     }
 
-    /// Since when the active clock runs although no guest does: a rest in which the caller is at work.
+    /// Since when the active clock runs although no guest does: a pause in which the caller works.
     pub fn active_at_rest(&self) -> Option<Timestamp> {
         let counts = match self.limits().active_clock {
             ActiveClock::StopsForCallsAndQuestions => false,
@@ -272,14 +272,14 @@ impl State {
         self.paused_at.filter(|_| counts && self.phase == ExecutionPhase::Paused)
     }
 
-    /// Calls whose time is up at `now`, oldest first.
+    /// Calls whose time limit has passed at `now`, oldest first.
     pub fn calls_overdue(&self, now: Timestamp) -> Vec<CallId> {
         let ms = self.limits().call_ms_max;
         let overdue = |since: &Timestamp| since.after_ms(ms) <= now;
         self.dispatched.iter().filter(|(_, since)| overdue(since)).map(|(call, _)| *call).collect()
     }
 
-    /// When resting has lasted too long.
+    /// When a pause has lasted too long.
     pub fn idle_until(&self) -> Option<Timestamp> {
         let since = self.paused_at.filter(|_| self.phase == ExecutionPhase::Paused)?;
         Some(since.after_ms(self.limits().idle_ms_max))
@@ -332,7 +332,7 @@ impl State {
             | Event::RecoveryFailed { .. }
             | Event::LimitReached { .. }
             | Event::Finished { .. } => WriteStrength::Written,
-            // Parked executions stay parked after a power cut: what follows is the decision of a person.
+            // Parked executions stay parked after a power failure: a person decides how to continue.
             Event::Parked | Event::EntriesMayBeLost | Event::Continued { .. } => {
                 WriteStrength::Synced
             }

@@ -1,4 +1,4 @@
-//! What a door and its caller agreed upon when an execution was started.
+//! The rules that a door sets when it starts an execution.
 
 use crate::{Json, ToolPath};
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 /// What a door adds to a start. It is recorded with the start, so that it applies after a restart too.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CallRules {
-    /// Which tools the caller runs, of those that the catalogue does not have.
+    /// The tools that the caller runs, of those that the catalogue does not have.
     #[serde(default)]
     pub caller_runs: CallerRuns,
     /// Aliases of tools: the program's name, and the tool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub aliases: BTreeMap<ToolPath, ToolPath>,
-    /// Whose words the program reads as the codes of failed calls.
+    /// The dialect of the codes of failed calls in the program.
     #[serde(default, skip_serializing_if = "CodeDialect::is_usual")]
     pub codes: CodeDialect,
     /// Data of the door, opaque to the engine.
@@ -25,14 +25,14 @@ pub struct CallRules {
     pub note: Option<Json>,
 }
 
-/// Whose words the program reads as the codes of failed calls.
+/// The dialect of the codes of failed calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeDialect {
-    /// The journal's: those of [`crate::FailureCode`].
+    /// The journal's codes: those of [`crate::FailureCode`].
     #[default]
     Journal,
-    /// Those in which enclave's clients read how a session ended.
+    /// The codes in which enclave's clients read how a session ended.
     Enclave,
 }
 
@@ -43,14 +43,14 @@ impl CodeDialect {
     }
 }
 
-/// Which tools the caller runs, of those that the catalogue does not have.
+/// The tools that the caller runs, of those that the catalogue does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerRuns {
     /// None.
     #[default]
     Nothing,
-    /// These.
+    /// The tools in this list.
     These(Vec<ToolPath>),
     /// All tools.
     Anything,
@@ -74,7 +74,7 @@ impl CallRules {
         }
     }
 
-    /// Whether there is nothing to remember.
+    /// Whether there is nothing to store.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! Moments as people write them, in UTC.
+//! Times in UTC, formatted for people.
 
 use crate::Timestamp;
 use std::fmt;

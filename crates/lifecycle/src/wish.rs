@@ -1,31 +1,31 @@
-//! What a tool wants of a person in the middle of its call.
+//! The questions of tools to a person during a call.
 
 use crate::{CallId, Json, Question, QuestionId, QuestionKind, RandomSeed};
 
 /// The place in a link for the secret with which the visited page completes the question.
 const STATE_PLACE: &str = "{state}";
 
-/// Longest address we show: browsers and proxies take about as much.
+/// Longest URL that is shown: browsers and proxies accept about as much.
 const LINK_BYTES_MAX: usize = 8_192;
 
 /// Longest message to a person.
 const MESSAGE_BYTES_MAX: usize = 16_384;
 
-/// What a tool wants of a person in the middle of its call.
+/// A tool's question to a person during its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolPrompt {
-    /// Something filled in.
+    /// A form to fill in.
     Form {
-        /// What the person reads.
+        /// The message to the person.
         message: String,
-        /// JSON Schema that the content of an accepting answer fits.
+        /// JSON Schema of the content of an accepting answer.
         schema: Json,
     },
-    /// A visit to a page.
+    /// A page to open.
     Link {
-        /// What the person reads.
+        /// The message to the person.
         message: String,
-        /// Where to go. `{state}` in it becomes the secret that completes the question by callback.
+        /// The URL. `{state}` in it becomes the secret that completes the question by callback.
         url: String,
         /// Whether the tool has done nothing yet: a call that is lost while it asks this is made again.
         is_prior: bool,
@@ -33,7 +33,7 @@ pub enum ToolPrompt {
 }
 
 impl ToolPrompt {
-    /// Why it cannot be put to a person, if so.
+    /// Why it cannot be shown to a person, if it cannot.
     pub fn defect(&self) -> Option<&'static str> {
         let (Self::Form { message, .. } | Self::Link { message, .. }) = self;
         if message.len() > MESSAGE_BYTES_MAX {

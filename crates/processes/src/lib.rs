@@ -24,7 +24,6 @@ mod cage;
 mod error;
 mod fork_server;
 pub mod helper_process;
-mod spawn_order;
 mod output;
 mod process;
 mod processes;
@@ -33,6 +32,7 @@ mod pump;
 pub mod reaper;
 mod screen;
 mod spawn;
+mod spawn_order;
 mod spec;
 mod streams;
 mod subreaper_link;
@@ -44,7 +44,6 @@ pub use cage::{
 };
 pub use error::{SpawnError, WriteRefusal};
 pub use helper_process::enter_if_asked;
-pub use spawn_order::FamilySignal;
 pub use output::{
     CHUNK_BYTES_MAX, OutputChanges, OutputChunk, OutputFollower, OutputPage, OutputSeq,
     OutputStream, ProcessEvent, ProcessOutput, RETAINED_BYTES_MAX,
@@ -56,5 +55,6 @@ pub use screen::{
     CellColor, CellRun, CellStyle, CursorPosition, SCROLLBACK_ROWS_MAX, ScreenRow, ScreenSnapshot,
     TerminalModes, TerminalScreen,
 };
+pub use spawn_order::FamilySignal;
 pub use spec::{BadSpec, PipeInput, ProcessSpec, ProcessStreams, PtySize};
 pub use subreaper_pool::SPARES_MAX;

@@ -2,8 +2,8 @@
 
 use crate::answerer::TerminalAnswerer;
 use crate::error::WriteRefusal;
-use crate::spawn_order::FamilySignal;
 use crate::output::ProcessOutput;
+use crate::spawn_order::FamilySignal;
 use crate::spec::PtySize;
 use crate::streams::PtyHandle;
 use bytes::Bytes;
@@ -182,7 +182,7 @@ impl Process {
 
     fn wish(&self, wanted: PumpRequest) {
         if let Err(mpsc::error::TrySendError::Full(wanted)) = self.wishes.try_send(wanted) {
-            tracing::warn!(?wanted, "a pump does not keep up");
+            tracing::warn!(?wanted, "the request queue of a process is full");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Starts and ends all processes of one server.
 
 use crate::error::SpawnError;
-use crate::spawn_order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
 use crate::output::ProcessOutput;
 use crate::process::{Process, PumpHold};
 use crate::protected::{ProtectedPaths, ProtectionScope};
 use crate::pump::ProcessPump;
 use crate::spawn;
+use crate::spawn_order::{REPORT_BYTES, SpawnOrder, SubreaperReport};
 use crate::spec::{ProcessSpec, ProcessStreams};
 use crate::streams::open_streams;
 use crate::subreaper_pool::SubreaperPool;
@@ -109,7 +109,7 @@ impl ProcessSpawner {
         }
     }
 
-    /// Whether programs without a cage are kept away from protected paths, too, if the system allows it.
+    /// Whether programs without a cage are denied protected paths, too, if the system allows it.
     pub fn protects_every_program(&self) -> bool {
         let protected = self.shared.subreapers.protected();
         protected.scope == ProtectionScope::EveryProgram && !protected.is_empty()

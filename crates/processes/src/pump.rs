@@ -1,9 +1,9 @@
 //! The one task of a process: moves its output and its input, and orders the events: output, then the exit,
 //! then the remaining output of background children, then the end.
 
-use crate::spawn_order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
 use crate::output::{ProcessOutput, RETAINED_BYTES_MAX};
 use crate::process::{EndMode, PumpRequest, WISHES_MAX};
+use crate::spawn_order::{REPORT_BYTES, SubreaperReport, SubreaperRequest};
 use crate::streams::{InputSink, OutputSource, ParentEnds, StreamRead};
 use crate::subreaper_pool::{SubreaperLink, SubreaperPool};
 use bytes::{Buf as _, Bytes};

@@ -71,7 +71,7 @@ const ACCESSES: [PathAccess; 3] = [PathAccess::Read, PathAccess::Write, PathAcce
 const NETWORKS: [NetworkAccess; 3] =
     [NetworkAccess::All, NetworkAccess::Loopback, NetworkAccess::None];
 
-/// A byte that tells whether there is one; the network, three limits, and each path with its access.
+/// A byte for the presence of a cage; then the network, three limits, and each path with its access.
 fn put_cage(bytes: &mut Vec<u8>, cage: Option<&ProcessCage>) {
     let Some(ProcessCage { rules, network, limits }) = cage else { return bytes.push(0) };
     bytes.extend([1, *network as u8]);

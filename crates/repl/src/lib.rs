@@ -4,11 +4,11 @@
 mod call;
 mod client;
 mod completion;
-mod redact;
 mod evaluator;
+mod messages;
+mod redact;
 mod repl_store;
 mod session;
-mod messages;
 
 pub use session::AttachRequest;
 

@@ -1,8 +1,8 @@
 //! Converts values to and from JSON with the engine's own functions, so that a guest that replaces `JSON`
 //! has no effect here.
 
-use crate::host::payload_within;
 use crate::guest_world::PreludeHook;
+use crate::host::payload_within;
 use protocols::execbox::wire::RawJson;
 use protocols::execbox::{HOST_PAYLOAD_BYTES_MAX, PAYLOAD_BYTES_MAX};
 use rquickjs::{Coerced, Ctx, Function, IntoJs as _, Type, Value};

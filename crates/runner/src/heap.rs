@@ -10,19 +10,19 @@
 )]
 
 mod limit;
-mod system_blocks;
 mod restore;
 mod sizes;
+mod system_blocks;
 
 use limit::HeapLimit;
 pub(crate) use limit::RESERVE_BYTES;
 pub use limit::heap_bytes_max;
-use system_blocks::{BlockWord, SystemBlocks};
 use rquickjs::allocator::Allocator;
 use sizes::{ALIGN, BLOCK_BYTES_MAX, N_SIZES, WORD_BYTES, fitting};
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
+use system_blocks::{BlockWord, SystemBlocks};
 
 /// Holds a world and small programs. Larger programs get additional memory from the system, block by block.
 const REGION_BYTES: usize = 4 << 20;

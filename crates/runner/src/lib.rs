@@ -12,6 +12,7 @@ mod convert;
 mod domains;
 mod evaluator;
 mod failure;
+mod guest_world;
 mod heap;
 mod host;
 mod host_functions;
@@ -20,24 +21,23 @@ mod kinds;
 mod link;
 mod loops;
 mod naming;
-mod run_order;
 mod outcome;
 mod prelude;
 pub mod prepare;
-mod warm_up;
 mod rejections;
+mod run_order;
 mod session;
 mod stack;
 mod unseen;
 mod usage;
 mod verdict;
-mod guest_world;
+mod warm_up;
 
+pub use guest_world::GuestWorld;
 pub use heap::heap_bytes_max;
 pub use prelude::PRELUDE_VERSION;
-pub use warm_up::REHEARSAL;
 pub use stack::{STACK_BYTES, have_stack};
-pub use guest_world::GuestWorld;
+pub use warm_up::REHEARSAL;
 
 /// Everything besides the program and its inputs that could change what a program does. A replay under
 /// another fingerprint is verified before it is trusted. The tables of Unicode belong to the engine; the

@@ -6,12 +6,12 @@ pub(crate) use compile::compile;
 
 use crate::convert::{self, NoJsonForm};
 use crate::failure;
+use crate::guest_world::{GuestWorld, PreludeHook};
 use crate::host::GuestHost;
 use crate::link::LinkReader;
-use crate::run_order::{self, HostKind, HostedOrder, RunOrder};
 use crate::prepare;
+use crate::run_order::{self, HostKind, HostedOrder, RunOrder};
 use crate::verdict::{self, OutcomeJudge, SessionEnding, ThrownValue};
-use crate::guest_world::{GuestWorld, PreludeHook};
 use compile::ready_text;
 use lifecycle::{CallId, InputIndex, Timestamp};
 use protocols::execbox::wire::{

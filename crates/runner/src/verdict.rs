@@ -3,8 +3,8 @@
 use crate::clock::CLOCK_STANDS;
 use crate::convert::NoJsonForm;
 use crate::failure::{self, DescribedError};
-use crate::run_order::{HostKind, RunOrder};
 use crate::guest_world::{GuestWorld, PreludeHook};
+use crate::run_order::{HostKind, RunOrder};
 use protocols::execbox::wire::Failed;
 use rquickjs::{Persistent, Type, Value};
 

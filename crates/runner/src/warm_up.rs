@@ -2,9 +2,9 @@
 //! have it in memory.
 
 use crate::convert;
+use crate::guest_world::GuestWorld;
 use crate::prepare::{self, RunnableText};
 use crate::session::compile;
-use crate::guest_world::GuestWorld;
 use lifecycle::ValueConvention;
 use protocols::execbox::ToRunner;
 use rquickjs::{Promise, Value};

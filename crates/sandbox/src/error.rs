@@ -58,5 +58,5 @@ pub enum LeaseError {
 
 /// The runner accepts no more input. [`crate::Lease::receive`] returns the reason, after its last lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the runner is gone")]
+#[error("the runner has ended")]
 pub struct RunnerGone;

@@ -1,8 +1,8 @@
 //! One leased runner: lines in, lines out, and its end.
 
-use crate::fork_request::Runner;
 use crate::error::RunnerGone;
 use crate::exit::RunnerExit;
+use crate::fork_request::Runner;
 use crate::sandbox::SandboxShared;
 use crate::spin::{self, SpinWait};
 use crate::zygote::PinnedProcess;

@@ -9,24 +9,24 @@
 //! The messages of a runner are untrusted input. Only `driver` knows the meaning of the lines.
 
 mod admission;
-mod fork_request;
 mod config;
 mod cpu_shares;
 mod driver;
 mod error;
 mod exit;
+mod fork_request;
 mod jail;
-mod zygote_link;
 mod lease;
 mod memory;
-mod warm_pool;
 mod oom_kills;
 mod sandbox;
 mod spawn;
 mod spin;
 mod supervisor;
+mod warm_pool;
 #[doc(hidden)]
 pub mod zygote;
+mod zygote_link;
 
 pub use admission::ReleaseOffer;
 pub use config::{Config, MEMORY_BYTES_DEFAULT, RunnerProgramPath};

@@ -1,17 +1,17 @@
 //! The handle: start, lease, load, shut down.
 
 use crate::admission::{AdmissionQueue, CallerKey, ReleaseOffer};
-use crate::fork_request::{ForkRequest, Recipient, Runner};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::cpu_shares::CpuShares;
 use crate::error::{LeaseError, SandboxStartError};
+use crate::fork_request::{ForkRequest, Recipient, Runner};
 use crate::jail::JailTier;
 use crate::lease::Lease;
-use crate::warm_pool::WarmPool;
 use crate::oom_kills::OomKills;
 use crate::spawn;
 use crate::spin::BusyRunners;
 use crate::supervisor::ZygoteSupervisor;
+use crate::warm_pool::WarmPool;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -155,7 +155,7 @@ impl Sandbox {
         let mut share = match shared.admission.try_admit(&key, demand.memory_bytes)? {
             Some(share) => share,
             None => {
-                // Idle runners make room for waiting demands.
+                // Idle runners are released for waiting demands.
                 shared.release_kept();
                 shared.admission.admit_caller(&key, demand.memory_bytes).await?
             }

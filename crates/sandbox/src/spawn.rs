@@ -3,8 +3,8 @@
 use crate::config::RunnerProgramPath;
 use crate::error::SandboxStartError;
 use crate::jail::JailTier;
-use crate::zygote_link::next_report;
 use crate::zygote::{ControlSocket, VERB, ZygoteReport};
+use crate::zygote_link::next_report;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

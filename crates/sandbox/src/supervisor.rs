@@ -1,12 +1,12 @@
 //! Maintains a zygote and enough waiting runners. The only task that starts and replaces zygotes.
 
-use crate::fork_request::{ForkRequest, Recipient};
 use crate::config::{Config, MEMORY_BYTES_DEFAULT};
 use crate::error::{LeaseError, SandboxStartError};
-use crate::zygote_link::{BIRTHS_MAX, ZygoteLink};
-use crate::warm_pool::{WarmPool, ZygoteStatus};
+use crate::fork_request::{ForkRequest, Recipient};
 use crate::oom_kills::OomKills;
 use crate::spawn::{self, SpawnedZygote};
+use crate::warm_pool::{WarmPool, ZygoteStatus};
+use crate::zygote_link::{BIRTHS_MAX, ZygoteLink};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// More runners are ordered when at most this fraction of the desired number waits.
+/// More runners are ordered when at most one in this many of the desired runners waits.
 const FEW: usize = 4;
 
 /// Shared by leases, the keepers of zygotes, and the supervisor. Locked only briefly.

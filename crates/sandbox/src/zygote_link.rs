@@ -1,11 +1,11 @@
 //! The server's side of one zygote: forwards fork requests, delivers runners, receives notifications of
 //! ends.
 
-use crate::fork_request::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
 use crate::error::LeaseError;
-use crate::warm_pool::WarmPool;
+use crate::fork_request::{ForkRequest, Recipient, Runner, RunnerLife, RunnerOrigin};
 use crate::oom_kills::OomKills;
 use crate::spawn::SpawnedZygote;
+use crate::warm_pool::WarmPool;
 use crate::zygote::{
     ControlSocket, ForkOrder, ForkToken, ProcessEnd, ZygoteReport, ZygoteSocket, writable,
 };

@@ -9,7 +9,7 @@ use crate::shape::KeywordDefect;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How much must be right.
+/// How strictly schemas are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompileRigour {
     /// Everything: the result will be used.
@@ -18,7 +18,7 @@ pub(crate) enum CompileRigour {
     Shape,
 }
 
-/// One document on its way.
+/// One document that is being compiled.
 #[derive(Debug)]
 pub(crate) struct SchemaCompiler<'a> {
     document: &'a Value,
@@ -29,7 +29,7 @@ pub(crate) struct SchemaCompiler<'a> {
     found: Vec<SchemaHome<'a>>,
     numbers: HashMap<*const Value, NodeId>,
     nodes: Vec<SchemaNode>,
-    /// What references lead to.
+    /// The targets of references.
     pub(crate) targets: Vec<NodeId>,
 }
 

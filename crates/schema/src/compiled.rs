@@ -9,15 +9,15 @@ use crate::node::{NodeId, SchemaNode};
 use crate::readable::{self, NESTING_MAX, ReadableValue};
 use serde_json::Value;
 
-/// How many misfits are looked through where some of them are of our own making.
+/// How many misfits are examined if our own replacements may have caused some of them.
 const TAMED_MISFITS_MAX: usize = 1_000;
 
-/// Whether `format` counts or is a remark.
+/// Whether `format` is an assertion or an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatMode {
-    /// A remark, as the later drafts have it.
+    /// An annotation, as in the later drafts.
     Ignored,
-    /// Texts must have the formats that are known; those that are not known are remarks still.
+    /// Texts must have the known formats; unknown formats stay annotations.
     Checked,
 }
 
@@ -29,17 +29,17 @@ pub struct CompiledSchema {
 }
 
 impl CompiledSchema {
-    /// Compiles `schema`. All references must lead inside it: nothing is fetched.
+    /// Compiles `schema`. All references must resolve inside it: nothing is fetched.
     pub fn compile(schema: &Value, formats: FormatMode) -> Result<Self, SchemaDefect> {
         SchemaCompiler::new(schema, SchemaDraft::Of2020, formats).compile(CompileRigour::Full)
     }
 
-    /// Whether `value` fits. Quicker than asking for what does not.
+    /// Whether `value` matches. Faster than listing the misfits.
     pub fn is_valid(&self, value: &Value) -> bool {
         SchemaCheck::new(self, 0).run(value).is_ok()
     }
 
-    /// What does not fit, `n_max` at most and one at least; nothing when `value` fits.
+    /// The misfits, `n_max` at most and one at least; none if `value` matches.
     pub fn misfits(&self, value: &Value, n_max: usize) -> Vec<SchemaMisfit> {
         SchemaCheck::new(self, n_max.max(1)).run(value).err().unwrap_or_default()
     }

@@ -1,9 +1,9 @@
-//! What is wrong with a schema.
+//! Defects of schemas.
 
 use serde_json::Value;
 use std::fmt;
 
-/// Why a schema makes no sense: where, as a JSON pointer into it, and what.
+/// Why a schema is invalid: where, as a JSON pointer into it, and what.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SchemaDefect {
     /// JSON pointer into the schema; empty for the whole.
@@ -42,7 +42,7 @@ pub(crate) fn pointer_to(document: &Value, wanted: &Value) -> Option<String> {
     None
 }
 
-/// `path` with one more member name, escaped as pointers want it.
+/// `path` with one more member name, escaped as JSON pointers require.
 pub(crate) fn joined(path: &str, name: &str) -> String {
     format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"))
 }

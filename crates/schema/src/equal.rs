@@ -1,11 +1,11 @@
-//! When two JSON values are the same: `1` is `1.0`, and the order of members is nothing.
+//! Equality of JSON values: `1` equals `1.0`, and the order of members is irrelevant.
 
 use crate::numbers::{self, ExactNumber, exact};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
-/// Up to so many items each is compared with each; hashing a few costs more.
+/// Up to this many items each is compared with each; hashing so few would cost more.
 const PAIRWISE_ITEMS_MAX: usize = 8;
 
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
@@ -58,7 +58,7 @@ fn hash(value: &Value, hashes: &RandomState) -> u64 {
             items.iter().for_each(|item| hash(item, hashes).hash(&mut hasher));
         }
         Value::Object(members) => {
-            // A sum, for the order of members is nothing.
+            // A sum, because the order of members is irrelevant.
             let of_member =
                 |(name, value): (&String, &Value)| hashes.hash_one((name, hash(value, hashes)));
             members.iter().map(of_member).fold(0, u64::wrapping_add).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The formats of texts that are checked. Each is a rule of its own, small enough to read.
+//! The formats of texts that are checked. Each is a separate rule, small enough to read.
 
 use crate::pattern;
 use crate::uri::is_scheme;
@@ -90,7 +90,7 @@ fn is_date(text: &str) -> bool {
     (1..=n_days).contains(&day)
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly `n_digits` digits.
 fn number(text: &str, n_digits: usize) -> Option<u32> {
     let is_number = text.len() == n_digits && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
@@ -273,7 +273,7 @@ fn is_written(text: &str, more: &str) -> bool {
     true
 }
 
-/// Whether a text is an address with a scheme, as browsers take it for `url`, which JSON Schema calls `uri`.
+/// Whether a text is an absolute URL as browsers parse it, which JSON Schema calls `uri`.
 fn is_url(text: &str) -> bool {
     let is_plain = |c: char| !c.is_whitespace() && !c.is_control();
     text.split_once(':').is_some_and(|(scheme, rest)| {

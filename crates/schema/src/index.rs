@@ -6,7 +6,7 @@ use crate::uri;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// A schema with a name of its own, and what is not inside another such.
+/// A schema with its own identifier, without the schemas inside it that have one.
 #[derive(Debug)]
 pub(crate) struct SchemaResource<'a> {
     uri: String,
@@ -166,7 +166,7 @@ impl<'a> ResourceIndex<'a> {
             return around;
         }
         if std::ptr::eq(self.resources[around].root, schema) {
-            // The document's own name, besides the empty one.
+            // The document's own identifier, in addition to the empty one.
             self.by_uri.entry(uri.clone()).or_insert(around);
             self.resources[around].uri = uri;
             return around;

@@ -98,7 +98,7 @@ impl<'a> SchemaCompiler<'a> {
         Ok(())
     }
 
-    /// A pattern, where it is going to be used: compiling one takes time.
+    /// A pattern, compiled only if it will be used: compilation takes time.
     fn pattern(&self, source: &str) -> ShapeResult<Option<CompiledPattern>> {
         match self.rigour {
             CompileRigour::Full => {

@@ -1,5 +1,5 @@
-//! JSON Schema: compiles a schema once, then says whether a value fits and what does not. Drafts 4, 6,
-//! 7, 2019-09 and 2020-12. Fetches nothing, and is bounded whatever the value or the schema.
+//! JSON Schema: compiles a schema once, then checks whether a value matches it, and lists the misfits.
+//! Drafts 4, 6, 7, 2019-09 and 2020-12. Fetches nothing, and its cost is bounded for any value and schema.
 //!
 //! ```
 //! use schema::{CompiledSchema, FormatMode};

@@ -1,10 +1,10 @@
-//! What does not fit, as data and as a sentence. It never contains the value, which may be large or secret.
+//! Misfits, as data and as a sentence. They never contain the value, which may be large or secret.
 
 use crate::node::JsonTypes;
 use serde_json::{Number, Value};
 use std::fmt;
 
-/// One thing that does not fit.
+/// One violation of a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaMisfit {
     /// JSON pointer into the value; empty for the whole.
@@ -13,7 +13,7 @@ pub struct SchemaMisfit {
     pub kind: MisfitKind,
 }
 
-/// What can be wrong. Limits and names are the schema's own.
+/// The kinds of misfit. Limits and names are the schema's own.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each is the keyword of its name, with what that keyword says")]
 pub enum MisfitKind {
@@ -70,7 +70,7 @@ pub enum MisfitKind {
         format: &'static str,
     },
     UniqueItems,
-    /// Something that is no schema where the schema asks for one.
+    /// A value that is no schema, where the schema requires one.
     Metaschema,
     AdditionalProperties {
         unexpected: ExtraNames,
@@ -82,7 +82,7 @@ pub enum MisfitKind {
     Required {
         property: String,
     },
-    /// What is wrong with a member's name.
+    /// The misfits of a member's name.
     PropertyNames {
         name: String,
         misfits: Vec<SchemaMisfit>,
@@ -93,11 +93,11 @@ pub enum MisfitKind {
     MaxContains {
         most: u64,
     },
-    /// What is wrong by each of the alternatives.
+    /// The misfits of each alternative.
     AnyOf {
         context: Vec<Vec<SchemaMisfit>>,
     },
-    /// What is wrong by each of the alternatives.
+    /// The misfits of each alternative.
     OneOfNone {
         context: Vec<Vec<SchemaMisfit>>,
     },
@@ -109,11 +109,11 @@ pub enum MisfitKind {
     UnevaluatedItems {
         n_unexpected: usize,
     },
-    /// Checking was given up: more than so many steps.
+    /// The check was given up: the limit of steps was exceeded.
     TooLong {
         steps_max: usize,
     },
-    /// Checking was given up: schemas inside schemas, more than so many.
+    /// The check was given up: the limit of nested schemas was exceeded.
     TooDeep {
         depth_max: usize,
     },

@@ -1,5 +1,5 @@
-//! What a schema becomes: nodes that hold rules, and rules that name nodes. Nodes are numbered, so
-//! that schemas may refer to themselves.
+//! Compiled schemas: nodes that hold rules, and rules that refer to nodes. Nodes are numbered, so that
+//! schemas may refer to themselves.
 
 use crate::draft::SchemaDraft;
 use crate::equal::equal;
@@ -23,7 +23,7 @@ pub(crate) struct NodeId(pub(crate) usize);
 pub(crate) struct SchemaNode {
     /// Cheap ones first, which is also the order in which misfits are reported.
     pub(crate) rules: Vec<SchemaRule>,
-    /// Applied last: it is about what no rule has spoken of.
+    /// Applied last: it is about the parts that no other rule has evaluated.
     pub(crate) unevaluated: Option<UnevaluatedRule>,
     /// The resource the schema belongs to; entering another changes what dynamic references mean.
     pub(crate) resource: usize,
@@ -38,14 +38,14 @@ impl SchemaNode {
     }
 }
 
-/// What holds for the members or items that nothing else spoke of.
+/// The rule for members or items that no other rule has evaluated.
 #[derive(Debug)]
 pub(crate) struct UnevaluatedRule {
     pub(crate) properties: Option<NodeId>,
     pub(crate) items: Option<NodeId>,
 }
 
-/// One demand on a value.
+/// One assertion about a value.
 #[derive(Debug)]
 pub(crate) enum SchemaRule {
     Never,
@@ -133,7 +133,7 @@ impl EnumOptions {
         }
     }
 
-    /// How much work it is to look for something that is no text.
+    /// The cost of searching for a value that is no text.
     pub(crate) fn n_others(&self) -> usize {
         self.others.len()
     }
@@ -220,7 +220,7 @@ impl SchemaRule {
         }
     }
 
-    /// What is wrong where this rule does not hold.
+    /// The misfit of this rule.
     pub(crate) fn kind(&self) -> MisfitKind {
         match self {
             Self::Type { types, .. } => MisfitKind::Type { expected: *types },

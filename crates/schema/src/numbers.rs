@@ -1,9 +1,9 @@
-//! Numbers compared as what they are, not as what a float makes of them.
+//! Compares numbers by their exact values, not by their float approximations.
 
 use serde_json::Number;
 use std::cmp::Ordering;
 
-/// A number as an integer where it is one of manageable size.
+/// A number, as an integer if it is one of manageable size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ExactNumber {
     Whole(i128),

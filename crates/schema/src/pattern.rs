@@ -33,12 +33,12 @@ pub(crate) struct CompiledPattern {
     patient: OnceLock<Option<Regex>>,
 }
 
-/// What came of looking for a match.
+/// The result of matching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MatchOutcome {
-    /// Nothing where matching takes too long.
+    /// `None` if matching takes too long.
     pub(crate) is_match: Option<bool>,
-    /// How much work it was.
+    /// The cost of the match in steps.
     pub(crate) n_steps: usize,
 }
 
@@ -172,8 +172,8 @@ impl PatternRewriter<'_> {
             PatternEscape::Class { set, is_negated } => push_class(&mut self.text, set, is_negated),
             PatternEscape::Property(property) => self.text += &property,
             PatternEscape::Nothing => push_class(&mut self.text, ALL, true),
-            // The edge of a word is Unicode's here. JavaScript's differs beside letters that are not
-            // ASCII, and would need twice as many look-arounds.
+            // The word boundary is Unicode's here. JavaScript's differs beside letters that are not ASCII,
+            // and would need twice as many look-arounds.
             PatternEscape::Other(c @ ('b' | 'B' | 'k' | '1'..='9')) => {
                 self.text.push('\\');
                 self.text.push(c);

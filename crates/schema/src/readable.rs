@@ -87,7 +87,7 @@ fn push_text(out: &mut String, mut rest: &str) {
         let (kept, n_taken) = match (escaped_unit(rest), rest.get(6..).and_then(escaped_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (&rest[..12], 12),
             (Some(0xD800..=0xDFFF), _) => ("\\ufffd", 6),
-            // The escaped character goes along: `\\` is not two beginnings.
+            // The escaped character is skipped, too: `\\` does not begin two escapes.
             (_, _) => {
                 let n_taken = 1 + rest.chars().nth(1).map_or(0, char::len_utf8);
                 (&rest[..n_taken], n_taken)

@@ -3,7 +3,7 @@
 use crate::node::JsonTypes;
 use serde_json::{Map, Number, Value};
 
-/// What is wrong with a keyword, or the schema that holds it.
+/// The defect of a keyword, or of the schema that contains it.
 pub(crate) struct KeywordDefect {
     pub(crate) keyword: Option<String>,
     pub(crate) what: String,

@@ -106,7 +106,7 @@ pub(crate) fn read(locales: &str, bag: &OptionsBag) -> Result<(DateSettings, Val
     Ok((settings, shown))
 }
 
-/// One calendar is provided; the others are not passed over in silence.
+/// One calendar is supported; requests for others are refused, not ignored.
 fn check_calendar(bag: &OptionsBag, locale: &ResolvedLocale) -> Result<(), IntlError> {
     let option = type_option(bag, "calendar")?.map(str::to_ascii_lowercase);
     match option.or_else(|| locale.asked_keyword("ca")).as_deref() {
@@ -136,7 +136,7 @@ fn usual_calendar(id: &LanguageIdentifier) -> Option<&'static str> {
 
 struct HourCycle {
     letter: char,
-    /// Whether the guest asked for it.
+    /// Whether the guest requested it.
     is_asked: bool,
 }
 
@@ -250,7 +250,7 @@ impl DateComponents {
             || self.fraction.is_some()
     }
 
-    /// What is shown if nothing is asked for of what a method needs.
+    /// The default components if none of those that a method requires is requested.
     fn add_defaults(&mut self, required: Option<&str>, defaults: Option<&str>) {
         let (required, defaults) = (required.unwrap_or("any"), defaults.unwrap_or("date"));
         let is_needed = match required {

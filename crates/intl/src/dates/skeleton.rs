@@ -1,4 +1,4 @@
-//! Which pattern fits the fields that a guest asks for: UTS 35's matching of skeletons, as ICU does it.
+//! Finds the pattern for the fields that a guest requests: UTS 35's matching of skeletons, as in ICU.
 
 use super::fields::{DateField, FIELDS, PatternPiece, parse_pattern, pattern_of, quote};
 use crate::tables::LocaleTable;
@@ -297,7 +297,7 @@ fn adjusted(candidate: &PatternCandidate, request: &DateSkeleton, with_fraction:
     adjusted_text(candidate.pattern, candidate, request, with_fraction)
 }
 
-/// A pattern whose fields have the widths that were asked for.
+/// A pattern whose fields have the requested widths.
 fn adjusted_text(
     pattern: &str,
     candidate: &PatternCandidate,

@@ -4,7 +4,7 @@ use crate::failure::{IntlError, quoted};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// Longest name that is looked for.
+/// Longest name that is looked up.
 const NAME_BYTES_MAX: usize = 64;
 
 /// Names of universal time, all shown as `UTC`.

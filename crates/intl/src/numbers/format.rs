@@ -219,7 +219,7 @@ impl NumberFormatter {
         Ok(self.signed(&rounded, parts, operands))
     }
 
-    /// A mantissa and a power of ten whose exponent is a multiple of `step`.
+    /// The number as a mantissa and a power of ten whose exponent is a multiple of `step`.
     fn exponential(&self, value: &Decimal, step: i16) -> SignedParts {
         let scale = |magnitude: i16| {
             let exponent = magnitude.div_euclid(step) * step;

@@ -1,8 +1,8 @@
 //! The content of a terminal, maintained by an emulator that processes all output of a program.
 
-mod query_detector;
-mod flood;
 mod character_sets;
+mod flood;
+mod query_detector;
 mod snapshot;
 mod translate;
 
@@ -16,8 +16,8 @@ pub use snapshot::{
 
 use crate::output::OutputSeq;
 use crate::spec::PtySize;
-use query_detector::QueryAnswers;
 use bytes::Bytes;
+use query_detector::QueryAnswers;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use translate::{ScreenEmulator, SequenceTranslator};
@@ -147,7 +147,7 @@ impl TerminalScreen {
         // The emulator is a third-party crate: a panic in it must cost one screen, not the server.
         let said = catch_unwind(AssertUnwindSafe(|| translator.translate_bytes(bytes, emulator)));
         if said.is_err() {
-            tracing::warn!("the terminal emulator tripped over its input; its screen begins anew");
+            tracing::warn!("the terminal emulator panicked on its input; its screen was reset");
             self.parts = None;
         }
     }

@@ -5,22 +5,22 @@
 //! to end.
 
 mod codes;
+mod event;
 mod filter;
 mod ids;
 pub mod inbound;
-mod session_record;
 pub mod outbound;
 pub mod sealing;
+mod session_record;
 #[cfg(test)]
 mod tests;
-mod event;
 pub mod wire;
 
 pub use codes::{call_code, call_failure, call_message};
+pub use event::{EnclaveEvent, EnclaveEventKind};
 pub use filter::{BadFilter, EventFilter};
 pub use ids::{
     BadSessionId, EnclaveSessionId, call_name, execution_of, is_session, iso, parse_call_name,
 };
-pub use session_record::{EnclaveSessionRecord, SealingRecord};
 pub use outbound::EventRenderer;
-pub use event::{EnclaveEvent, EnclaveEventKind};
+pub use session_record::{EnclaveSessionRecord, SealingRecord};

@@ -190,12 +190,12 @@ impl EventRenderer {
         }
     }
 
-    /// A heartbeat. It is not in the journal and has no number of its own.
+    /// A heartbeat. It is not in the journal and repeats the number of the last event.
     pub fn heartbeat(&self, now: Timestamp) -> EnclaveEvent {
         EnclaveEvent::new(self.seq, now, EnclaveEventKind::Heartbeat, &Heartbeat { ts: iso(now) })
     }
 
-    /// A notification that the catalogue has changed. It has no number of its own.
+    /// A notification that the catalogue has changed. It repeats the number of the last event.
     pub fn catalog_changed(&self, now: Timestamp, changed: &CatalogChanged<'_>) -> EnclaveEvent {
         EnclaveEvent::new(self.seq, now, EnclaveEventKind::CatalogChanged, changed)
     }

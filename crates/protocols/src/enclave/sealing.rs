@@ -84,10 +84,10 @@ pub enum BadHello {
     #[error("its public key must be an uncompressed point on {CURVE}, 65 bytes in base64")]
     Key,
     /// Its curve is not supported.
-    #[error("only {CURVE} is spoken here")]
+    #[error("only {CURVE} is supported")]
     Curve,
     /// None of its ciphers is supported.
-    #[error("only {ALGORITHM} is spoken here")]
+    #[error("only {ALGORITHM} is supported")]
     Algorithm,
     /// The server does not have the pinned identity.
     #[error("the server's signature is not that of the pinned key")]

@@ -77,7 +77,7 @@ pub struct ExecParams {
     /// The proxy's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_network: Option<serde_json::Value>,
-    /// As above, for the other kind of proxy.
+    /// The proxy's configuration, under the other name that clients use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_proxy: Option<serde_json::Value>,
 }
@@ -170,7 +170,7 @@ pub struct ReadResponse {
     /// Why its end is unknown; always absent here.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Whether a sandbox denied something to it.
+    /// Whether the sandbox denied an operation.
     #[serde(default)]
     pub sandbox_denied: bool,
     /// The sandbox's messages about that.
@@ -375,7 +375,7 @@ pub struct ExecExitedNotification {
     pub seq: Option<u64>,
     /// The exit code; 128 + n for signal n.
     pub exit_code: i32,
-    /// Whether a sandbox denied something to it.
+    /// Whether the sandbox denied an operation.
     #[serde(default)]
     pub sandbox_denied: Option<bool>,
     /// The sandbox's messages about that.

@@ -104,7 +104,7 @@ enum EventMembers<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         content: Option<&'a RawValue>,
         by: &'a str,
-        /// The connection's subject; omitted for a person.
+        /// The role of the answerer; omitted for a person.
         #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
         role: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]

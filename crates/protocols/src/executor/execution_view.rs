@@ -1,7 +1,7 @@
 //! The state of an execution for Executor's clients: its questions, its answers and its end.
 
-use super::items;
 use super::bounded_outputs::BoundedOutputs;
+use super::items;
 use lifecycle::{
     CallId, CallerName, Entry, Event, ExecutionOutcome, Json, LogLevel, Question, QuestionId, Seq,
     ToolPath,

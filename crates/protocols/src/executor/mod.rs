@@ -4,19 +4,19 @@
 //! An [`ExecutionView`] applies a journal's entries and finds the event that a client waits for;
 //! [`outbound`] serializes it.
 
-mod execution_view;
+mod bounded_outputs;
 mod events;
+mod execution_view;
 mod inbound;
 mod items;
-mod bounded_outputs;
 pub mod outbound;
 pub mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use execution_view::{AskedQuestion, ExecutionView, WaitEnd};
 pub use events::kind;
+pub use execution_view::{AskedQuestion, ExecutionView, WaitEnd};
 pub use inbound::{
     AnswerBody, BadBody, ExecuteBody, ObjectMembers, answers, execute, member, members, resume,
     rider,

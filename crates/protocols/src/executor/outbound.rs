@@ -1,7 +1,7 @@
 //! Serializes responses in Executor's format.
 
-use super::execution_view::{AskedQuestion, ExecutionView};
 pub use super::events::{entry, result};
+use super::execution_view::{AskedQuestion, ExecutionView};
 
 use super::wire::{
     Bytes, Completed, Ended, Going, Interaction, More, Outputs, Paused, Questions, Rest, Waiting,
@@ -26,7 +26,7 @@ const IN_DOUBT_SCHEMA: &str = concat!(
     r#""required":["choice"]}"#,
 );
 
-/// The end of an execution. A value of more than `result_bytes_max` bytes is omitted, and `more` says where it is.
+/// The end of an execution. A value of more than `result_bytes_max` bytes is omitted, and `more` contains its URL.
 pub fn completed(
     execution: ExecutionId,
     account: &ExecutionView,

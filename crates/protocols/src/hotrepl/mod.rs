@@ -27,6 +27,6 @@ pub enum ValueProfile {
     /// As in the schemas: a value is JSON text in a string.
     #[default]
     Text,
-    /// As in later revisions: a value is JSON itself, with a flag that tells whether it was too long.
+    /// As in later revisions: a value is JSON itself, with a flag for values that were too long.
     Native,
 }

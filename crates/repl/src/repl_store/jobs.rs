@@ -1,8 +1,8 @@
 //! Jobs as polling clients see them: in memory while they run, and stored for later queries.
 
 use super::{ReplStore, millis};
-use crate::session::SessionNotice;
 use crate::messages;
+use crate::session::SessionNotice;
 use lifecycle::{ExecutionId, ExecutionOutcome, Timestamp};
 use protocols::hotrepl::outbound::envelope;
 use protocols::hotrepl::wire::{Artifacts, ErrorEnvelope, ErrorKind, JobState};

@@ -2,8 +2,8 @@
 
 use super::{ErrandResult, ReplSession, SessionTask};
 use crate::call::{self, CallSaid, ReplToolCall};
-use crate::repl_store::{JobView, JobWorker, PendingEntry, ended_view, millis};
 use crate::messages;
+use crate::repl_store::{JobView, JobWorker, PendingEntry, ended_view, millis};
 use futures_util::StreamExt as _;
 use lifecycle::{
     CallAdmission, ExecutionId, ExecutionOutcome, Failure, FailureCode, Json, ToolPath,

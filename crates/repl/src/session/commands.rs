@@ -3,8 +3,8 @@
 use super::calls::{ToolCalled, command_result};
 use super::{ErrandResult, ReplSession, SessionTask, TaskKind};
 use crate::EVAL_TIME_MAX;
-use crate::repl_store::{NewFile, TaskFile, millis};
 use crate::messages;
+use crate::repl_store::{NewFile, TaskFile, millis};
 use base64::Engine as _;
 use lifecycle::{Json, ToolPath};
 use protocols::execbox::session::{InvokeCommand, ToSession};

@@ -1,9 +1,9 @@
 //! Evals: one at a time, in order of arrival.
 
 use super::{ReplSession, SessionTask, TaskKind};
+use crate::messages::{self, StopReason};
 use crate::redact;
 use crate::repl_store::millis;
-use crate::messages::{self, StopReason};
 use crate::{EVAL_TIME, EVAL_TIME_MAX, QUEUED_MAX};
 use protocols::execbox::session::{EvalOrder, ToSession};
 use protocols::hotrepl::RESULT_BYTES_MAX;
@@ -42,9 +42,8 @@ impl ReplSession {
         {
             match self.evaluator.admit_program() {
                 Ok(()) => self.begin_eval(queued),
-                Err(refused) => {
-                    self.send_to_client(&trouble(Some(queued.id), messages::quota_reached(&refused)))
-                }
+                Err(refused) => self
+                    .send_to_client(&trouble(Some(queued.id), messages::quota_reached(&refused))),
             }
         }
     }

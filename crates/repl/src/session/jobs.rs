@@ -3,9 +3,9 @@
 use super::commands::checked;
 use super::{ErrandResult, ReplSession, SessionNotice, SessionTask, TaskKind};
 use crate::JOBS_MAX;
+use crate::messages::{self, StopReason};
 use crate::redact;
 use crate::repl_store::{JobView, JobWorker, PendingEntry, ReplStore, TaskFile, lost_job};
-use crate::messages::{self, StopReason};
 use lifecycle::{CallerName, ExecutionId};
 use protocols::hotrepl::ValueProfile;
 use protocols::hotrepl::outbound::{envelope, trouble};

@@ -2,7 +2,7 @@
 
 use super::{ENTRIES_USUAL, ErrandResult, ReplSession};
 use crate::completion::{self, CompletionCandidates};
-use crate::{QUEUED_MAX, repl_store, messages};
+use crate::{QUEUED_MAX, messages, repl_store};
 use protocols::execbox::session::{CompleteOrder, ToSession};
 use protocols::hotrepl::outbound::{envelope, trouble};
 use protocols::hotrepl::wire::{

@@ -1,8 +1,8 @@
 //! Watches: expressions that are evaluated repeatedly, driven by the frames of a virtual clock.
 
 use super::{ReplSession, SessionTask, TaskKind};
-use crate::repl_store::millis;
 use crate::messages;
+use crate::repl_store::millis;
 use crate::{EVAL_TIME, EVAL_TIME_MAX, WATCHES_MAX};
 use protocols::execbox::session::{EvalOrder, ToSession};
 use protocols::hotrepl::inbound::SubscribeRequest;

@@ -14,10 +14,10 @@ pub(crate) use evaluator_state::EvaluatorState;
 
 use crate::clock::CLOCK_STANDS;
 use crate::convert;
+use crate::guest_world::GuestWorld;
 use crate::link::LinkReader;
 use crate::prepare;
 use crate::session::{PROGRAM_FILE_NAME, millis};
-use crate::guest_world::GuestWorld;
 use evaluator_state::send_message;
 use lifecycle::CallId;
 use protocols::execbox::MESSAGE_BYTES_MAX;

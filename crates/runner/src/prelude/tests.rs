@@ -2,8 +2,8 @@
 
 use super::overlays::{OVERLAYS, PreludeOverlay, PreludePart};
 use super::{PRELUDE_VERSION, globals_table, overlays_of, part_named, setups_of};
-use crate::prepare::scopes::ScopeStack;
 use crate::guest_world::GuestWorld;
+use crate::prepare::scopes::ScopeStack;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     ArrayPattern, CallExpression, Expression, ForOfStatement, IdentifierReference, SpreadElement,

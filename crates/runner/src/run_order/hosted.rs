@@ -15,7 +15,7 @@ const LOG_CHARS_MAX: u64 = 1 << 20;
 /// Longest time limit that a host may set.
 const TIME_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What a host sends besides the program.
+/// The members of a host's order in addition to the program.
 pub(crate) struct HostedOrder {
     /// Namespaces, and the tools in each.
     pub(crate) providers: Vec<(String, Vec<String>)>,

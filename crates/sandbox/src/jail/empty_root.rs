@@ -7,7 +7,7 @@ use std::io;
 /// Directories over which the new root can be mounted. Every host has one of them, and nothing reads them afterwards.
 const MOUNT_POINTS: [&CStr; 5] = [c"/proc", c"/dev", c"/sys", c"/tmp", c"/run"];
 
-/// Mount flags of the new root: it ignores setuid programs and devices.
+/// Mount flags of the new root: no setuid programs, no devices, no executables.
 const FLAGS: u64 = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// Two inodes and one page: the kernel itself prevents the directory from being filled.

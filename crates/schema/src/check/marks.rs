@@ -1,5 +1,5 @@
-//! Which members and items the rules at one place have spoken of, for `unevaluated…`. A log: what a
-//! branch wrote that does not fit is cut off again.
+//! Records which members and items the rules at one place have evaluated, for `unevaluated…`. It is a log:
+//! the entries of a branch that does not match are truncated.
 
 use super::SchemaCheck;
 use super::place::ValuePlace;
@@ -7,7 +7,7 @@ use crate::misfit::{ExtraNames, MisfitKind};
 use crate::node::{NodeId, UnevaluatedRule};
 use serde_json::{Map, Value};
 
-/// One thing that was spoken of. Members are numbered in the order of their object.
+/// One evaluated part. Members are numbered in the order of their object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EvaluatedPart {
     Member(usize),
@@ -16,7 +16,7 @@ pub(super) enum EvaluatedPart {
     All,
 }
 
-/// Everything spoken of so far.
+/// All parts that were evaluated so far.
 #[derive(Debug, Default)]
 pub(super) struct EvaluatedParts(Vec<EvaluatedPart>);
 
@@ -110,7 +110,7 @@ impl SchemaCheck<'_> {
         fits
     }
 
-    /// For each of `n` members or items, whether it was spoken of.
+    /// For each of `n` members or items, whether it was evaluated.
     fn spoken_of(&mut self, n: usize, n_before: usize) -> Vec<bool> {
         let mut spoken_of = vec![false; n];
         let marks = self.marks.as_ref().map_or(&[][..], |marks| &marks.0[n_before..]);

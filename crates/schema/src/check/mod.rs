@@ -21,7 +21,7 @@ pub(crate) const STEPS_MAX: usize = 10_000_000;
 /// them fit on a small stack.
 pub(crate) const DEPTH_MAX: usize = 800;
 
-/// Misfits written down for one check, those of alternatives included.
+/// Limit of the misfits that one check records, those of alternatives included.
 pub(crate) const MISFITS_MAX: usize = 10_000;
 
 /// One value being checked.
@@ -34,7 +34,7 @@ pub(crate) struct SchemaCheck<'s> {
     scope: Vec<usize>,
     /// The targets of references that are being applied, and to which value.
     applied: Vec<(NodeId, *const Value)>,
-    /// The parts that rules evaluated at the present place, where that is needed.
+    /// The parts that rules evaluated at the present place, if that is needed.
     marks: Option<EvaluatedParts>,
     /// How many misfits are wanted. None: whether there is one is all that counts.
     n_max: usize,
@@ -58,7 +58,7 @@ impl<'s> SchemaCheck<'s> {
         }
     }
 
-    /// Nothing, or the misfits: empty where they were not requested.
+    /// Returns the misfits, if there are any; an empty list if they were not requested.
     pub(crate) fn run(mut self, value: &Value) -> Result<(), Vec<SchemaMisfit>> {
         let fits = self.check_node(self.schema.root, &ValuePlace::whole(value));
         match (self.given_up, fits) {
@@ -92,7 +92,7 @@ impl<'s> SchemaCheck<'s> {
         }
         let n_marks = self.n_marks();
         let mut fits = self.all_rules(&node.rules, place);
-        // Where something does not fit, what it would have spoken of is unknown.
+        // If a node does not match, it is unknown which parts it would have evaluated.
         if let Some(unevaluated) = node.unevaluated.as_ref().filter(|_| fits) {
             fits = self.unevaluated(unevaluated, n_marks, place);
         }
@@ -169,7 +169,7 @@ impl<'s> SchemaCheck<'s> {
         verdict.is_match
     }
 
-    /// Applies a node to a value inside the present one, whose marks are its own business.
+    /// Applies a node to a value inside the present one, which has its own marks.
     fn check_inside(&mut self, node: NodeId, place: &ValuePlace<'_>) -> bool {
         let marks = self.marks.take();
         let fits = self.check_node(node, place);
@@ -202,7 +202,7 @@ impl<'s> SchemaCheck<'s> {
         false
     }
 
-    /// Writes a misfit down. Ask [`Self::is_telling`] first: making one costs.
+    /// Records a misfit. Call [`Self::is_telling`] first: creating one is expensive.
     fn report_misfit(&mut self, place: &ValuePlace<'_>, kind: MisfitKind) -> bool {
         if self.is_telling() {
             self.n_written += 1;
@@ -219,7 +219,7 @@ impl<'s> SchemaCheck<'s> {
         self.misfits.len() >= self.n_max || self.given_up.is_some()
     }
 
-    /// Whether there are steps left for so many more.
+    /// Takes this many steps from the limit; returns whether there were enough.
     fn spend(&mut self, n_steps: usize) -> bool {
         match self.n_steps_left.checked_sub(n_steps) {
             Some(n_left) => self.n_steps_left = n_left,

@@ -79,7 +79,7 @@ impl SchemaCheck<'_> {
         fits
     }
 
-    /// One member by whichever of the three speak of it.
+    /// Applies those of the three keywords that match the member's name.
     fn member(
         &mut self,
         rule: &MemberRules,

@@ -3,7 +3,7 @@
 use crate::defect::joined;
 use serde_json::Value;
 
-/// A value, and how one comes to it.
+/// A value, and its location.
 pub(crate) struct ValuePlace<'p> {
     pub(crate) value: &'p Value,
     above: Option<(&'p Self, PathStep<'p>)>,

@@ -1,20 +1,20 @@
 //! `tools.process.run`: commands that programs run. It asks unless a policy decides otherwise, and exists only if the
 //! configuration enables it.
 
-mod command_output;
 mod command_description;
+mod command_output;
 
 use crate::config::ProcessRun;
+use command_description::CommandDescription;
+use command_output::CommandOutput;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use command_output::CommandOutput;
 use lifecycle::{Failure, FailureCode, Json, ToolPath};
 use processes::reaper::start_error;
 use processes::{
     EndMode, LimitExcess, PipeInput, Process, ProcessCage, ProcessEvent, ProcessSpawner,
     ProcessSpec, ProcessStreams, SpawnError,
 };
-use command_description::CommandDescription;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -7,68 +7,68 @@
 //! follow ──queue──> page readers, likewise; a page at a time for each follower
 //! ```
 
+mod append_log;
 mod checkpoint;
 #[doc(hidden)]
 pub mod decoders;
+mod directory_lock;
+mod entry_cache;
 mod files;
 mod follow;
 mod format;
 mod history;
 mod leases;
-mod tables;
-mod work_queue;
 mod mark;
 mod opening;
-mod directory_lock;
 mod pool;
 mod query;
-mod entry_cache;
-mod recovery;
 mod record_cache;
+mod recovery;
 mod rendered;
 mod rescue;
-mod wal_preallocator;
 mod row;
 mod seal;
 mod search;
-mod append_log;
+mod subscriptions;
+mod table_walk;
+mod tables;
 mod traits;
 mod trouble;
 mod wal;
-mod table_walk;
-mod subscriptions;
+mod wal_preallocator;
+mod work_queue;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub use directory_lock::{DirectoryOwner, directory_owner, lock_file, owner_of};
 pub use format::OpenError;
 pub use mark::BootId;
-pub use directory_lock::{DirectoryOwner, directory_owner, lock_file, owner_of};
 pub use recovery::{MarkReport, RecoveryReport, StoreReport};
 pub use table_walk::RowReport;
 
 use crate::{StoreError, StoredRecord};
+use append_log::AppendLog;
 use checkpoint::{CheckpointScheduler, LogMax};
+use directory_lock::DirectoryLock;
+use entry_cache::EntryCache;
 use files::BlobFolder;
 use format::{CheckExtent, DurabilityMode, OpenDatabase};
 use futures_util::future::BoxFuture;
 use leases::LeaseTable;
-use tables::{TableWrite, Tables};
 use lifecycle::Timestamp;
 use mark::{LogMarker, StoreMark};
 use opening::OpeningStore;
-use directory_lock::DirectoryLock;
 use pool::ThreadPool;
-use entry_cache::EntryCache;
 use record_cache::RecordCache;
-use wal_preallocator::WalPreallocator;
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use append_log::AppendLog;
 use subscriptions::SubscriptionTable;
+use tables::{TableWrite, Tables};
+use wal_preallocator::WalPreallocator;
 use writer::{FollowerIndex, JournalThread, WriteLine, WriteOutcome};
 
 /// Reads are short; more threads would wait for the same disk.

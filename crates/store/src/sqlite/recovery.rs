@@ -4,17 +4,17 @@
 //! the database itself is damaged. It ends without a mark and with a recorded loss, so that the next start parks what
 //! was unfinished.
 
+use super::append_log;
 use super::checkpoint;
+use super::directory_lock::DirectoryLock;
 use super::format::{self, CheckExtent, DurabilityMode, OpenDatabase, OpenError};
 use super::history::{self, StoreHistory};
-use super::tables::Tables;
 use super::mark::{
     self, BootId, FoundMark, LogMarker, StoreMark, find_files, read_mark, shortfalls,
 };
-use super::directory_lock::DirectoryLock;
 use super::rescue::{self, LogRescue};
-use super::append_log;
 use super::table_walk::{RowReport, walk};
+use super::tables::Tables;
 use crate::{DataLoss, LossCause, StoreError};
 use lifecycle::Timestamp;
 use rusqlite::Connection;
@@ -24,7 +24,8 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The files of a store that recovery copies to a backup.
-const FILES: [&str; 5] = [format::FILE, "store.db-wal", append_log::NAMES[0], append_log::NAMES[1], mark::FILE];
+const FILES: [&str; 5] =
+    [format::FILE, "store.db-wal", append_log::NAMES[0], append_log::NAMES[1], mark::FILE];
 
 /// The result of a check of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The tables as the writer changes them: what each write does within a transaction.
 
+use super::append_log::{FinishedExecution, LogFile};
 use super::query;
 use super::rendered::{EntrySpan, RenderedEntries};
 use super::row;
-use super::append_log::{FinishedExecution, LogFile};
 use crate::{JournalAppend, StoreError, StoredRecord};
 use lifecycle::{
     CallerName, Entry, Event, ExecutionId, ExecutionPhase, ExecutionSummary, QuestionId, Seq,

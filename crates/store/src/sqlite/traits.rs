@@ -1,7 +1,7 @@
 //! Implements the journal, the records and the notes: which queue or reader serves each method.
 
-use super::tables::TableWrite;
 use super::query::{self, PageMax};
+use super::tables::TableWrite;
 use super::{SqliteStore, follow, history, search};
 use crate::{
     DataLoss, ExecutionOverview, ExecutionSearch, FinishedTimes, Journal, JournalAppend,

@@ -1,16 +1,16 @@
 //! The only writer: takes all queued writes, performs them in one transaction, then acknowledges them.
 
+use super::append_log::AppendLog;
 use super::checkpoint::CheckpointScheduler;
+use super::entry_cache::EntryCache;
 use super::format::DurabilityMode;
 use super::history;
-use super::tables::{TableWrite, Tables, WriteRefused};
-use super::work_queue::{QueueClosed, QueueLimits, WorkQueue};
 use super::mark::{LogMarker, StoreMark, WalCommit};
-use super::entry_cache::EntryCache;
 use super::record_cache::RecordCache;
-use super::wal_preallocator::WalPreallocator;
-use super::append_log::AppendLog;
 use super::subscriptions::SubscriptionTable;
+use super::tables::{TableWrite, Tables, WriteRefused};
+use super::wal_preallocator::WalPreallocator;
+use super::work_queue::{QueueClosed, QueueLimits, WorkQueue};
 use crate::StoreError;
 use lifecycle::{Entry, ExecutionId, Seq};
 use std::sync::Arc;

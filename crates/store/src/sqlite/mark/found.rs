@@ -40,7 +40,11 @@ pub(in crate::sqlite) fn find_files(dir: &Path) -> io::Result<FoundFiles> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(error) => return Err(error),
     };
-    Ok(FoundFiles { log: find_log(&format::log_of(&main))?, main_bytes, tails: append_log::find(dir)? })
+    Ok(FoundFiles {
+        log: find_log(&format::log_of(&main))?,
+        main_bytes,
+        tails: append_log::find(dir)?,
+    })
 }
 
 /// The complete transactions at the beginning of a log.
