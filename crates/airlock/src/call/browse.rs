@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_there_is_said_what_was_looked_for() {
-        assert_eq!(nothing("git", Some("x")), "no tool below git has x in it");
+        assert_eq!(nothing("git", Some("x")), "no tool below git contains x");
         assert_eq!(nothing("", None), "there is no tool");
     }
 }
