@@ -2,7 +2,7 @@
 //! clock or environment is read, and the same request gives the same bytes on every machine. Data is loaded
 //! lazily.
 //!
-//! A guest's `Intl` objects are texts: the settings that [`answer`] returns for a `new:…` request, which every later request
+//! A guest's `Intl` objects are texts: the settings that [`answer_request`] returns for a `new:…` request, which every later request
 //! about the object passes again. So there is nothing to free, to forge or to restore.
 
 mod bag;

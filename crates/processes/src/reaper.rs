@@ -1,7 +1,7 @@
 //! A small process between the server and a program that the server started by itself. When the server is killed, it ends
 //! the program and everything in the program's process group, which nothing else would do.
 //!
-//! [`command`] is the server's side; [`run`] is the process. A program that [`crate::ProcessSpawner`] starts needs none: its
+//! [`command`] is the server's side; `run` is the process. A program that [`crate::ProcessSpawner`] starts needs none: its
 //! subreaper does this and more.
 
 use crate::helper_process::REAPER;
