@@ -102,7 +102,7 @@ impl ReplLocation {
 fn discovered() -> anyhow::Result<String> {
     let mut living = instance::living();
     match living.len() {
-        0 => anyhow::bail!("no running HotRepl server was found on this machine"),
+        0 => anyhow::bail!("no HotRepl server is running on this machine"),
         1 => Ok(living.remove(0)),
         _ => anyhow::bail!("several servers run; name one with --url: {}", living.join(", ")),
     }
