@@ -3,10 +3,14 @@
 use crate::cargo::CargoCall;
 use crate::nextest;
 use crate::print::print_line;
+use crate::tidy;
 use anyhow::Result;
 
 /// Runs the tests of one package or of all in rewrite mode.
 pub(crate) fn run(package: Option<&str>) -> Result<()> {
+    if package.is_none_or(|name| name == "xtask") {
+        tidy::public_api::write_listings()?;
+    }
     nextest::install()?;
     rewrite(package).run()?;
     print_line("Expectations are rewritten. Read the diff before you keep it.");

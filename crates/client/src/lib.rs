@@ -1,6 +1,26 @@
 //! Rust clients of Airlock's protocols. They know the wire formats and nothing of the engine.
 //!
-//! hyper and not reqwest: the server links it already, it streams bodies, and nothing else of reqwest is needed.
+//! | Client | Protocol |
+//! |---|---|
+//! | [`AirlockClient`] | Airlock's HTTP API: executions, questions, tools, policies, sources |
+//! | [`McpClient`] | MCP over HTTP |
+//! | [`enclave::EnclaveClient`] | sessions of EnclaveJS's streaming protocol |
+//! | [`exec_server`] | processes of an exec-server |
+//! | [`execbox`] | a host of execbox runners |
+//! | [`repl`] | sessions of HotRepl's protocol |
+//!
+//! ```no_run
+//! use client::AirlockClient;
+//!
+//! # async fn example() -> Result<(), client::Error> {
+//! let client = AirlockClient::new("http://127.0.0.1:4788", Some("the secret of a token"))?;
+//! let reply = client.execute("return await tools.demo.add({ a: 40, b: 2 })").await?;
+//! println!("{:?}", reply.standing);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It uses hyper and not reqwest: the server links hyper already, it streams bodies, and nothing else of reqwest is needed.
 
 mod address;
 mod connections;

@@ -6,6 +6,7 @@ mod doors;
 mod map;
 mod names;
 mod prose;
+pub(crate) mod public_api;
 mod rules;
 mod rust_text;
 mod sample;
@@ -86,6 +87,7 @@ pub(crate) fn run(options: TidyOptions) -> Result<()> {
     }
     findings.append(&mut source_kinds::check_files(&files));
     findings.append(&mut test_binaries::check_files(&files));
+    findings.append(&mut public_api::check_listings(&files));
     findings.append(&mut crate_order::check_files(&files));
     findings.append(&mut unsafe_places::check_files(&files));
     findings.append(&mut walks::check_files(&files));

@@ -69,6 +69,11 @@ impl RustText {
         self.production().filter_map(definition).collect()
     }
 
+    /// Every item that is `pub` without a restriction, as its kind and name. Items of private modules count too.
+    pub(super) fn public_items(&self) -> impl Iterator<Item = String> {
+        self.production().filter_map(|(_, line)| public_item(line))
+    }
+
     /// Every function that is defined outside tests and outside of trait implementations, whose names are the trait's.
     pub(super) fn function_definitions(&self) -> Vec<(usize, String)> {
         let implementations = self.trait_implementations();
@@ -130,6 +135,18 @@ pub(super) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = us
 
 fn first_word(text: &str) -> String {
     text.chars().take_while(|c| is_word(*c)).collect()
+}
+
+/// The kind and the name of the item that a line makes public.
+fn public_item(line: &str) -> Option<String> {
+    let words = line.trim_start().strip_prefix("pub ")?.split_whitespace();
+    let mut words = words.skip_while(|word| ["async", "const", "unsafe"].contains(word));
+    let kind = words.next()?;
+    if !["fn", "struct", "enum", "trait", "type", "mod"].contains(&kind) {
+        return None;
+    }
+    let name = first_word(words.next()?);
+    (!name.is_empty()).then(|| format!("{kind} {name}"))
 }
 
 /// The name of the type that a line defines.
