@@ -221,7 +221,7 @@ async fn evaluate(client: &ReplClient, code: &str) -> Result<(), ReplError> {
         print::printed(stdout.trim_end_matches('\n'));
     }
     if let Some(value) = &result.value {
-        print::print_evaluated(value.from_text());
+        print::print_evaluated(value.as_text());
     }
     Ok(())
 }

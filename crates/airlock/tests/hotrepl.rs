@@ -78,7 +78,7 @@ async fn a_page_of_another_origin_and_a_client_without_a_token_are_refused_at_th
     assert_eq!(status("Authorization", "Bearer alk_wrong".into()).await, 401);
     let with_token = format!("{}?token={}", repl_url(&server), token(&server));
     let client = ReplClient::connect(&with_token, None).await.unwrap();
-    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().from_text(), "2");
+    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().as_text(), "2");
 }
 
 #[tokio::test]

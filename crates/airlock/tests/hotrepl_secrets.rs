@@ -74,7 +74,7 @@ async fn values_prints_errors_names_and_watches_show_no_secret() {
         (format!("'{head}' + '{tail}'"), "[redacted]"),
         ("({ n: 90817263540 + 4 })".to_owned(), r#"{"n":"[redacted]"}"#),
     ] {
-        assert_eq!(native.eval(&code, None).await.unwrap().value.unwrap().from_text(), told);
+        assert_eq!(native.eval(&code, None).await.unwrap().value.unwrap().as_text(), told);
     }
 }
 

@@ -14,7 +14,7 @@ async fn the_rust_client_does_what_the_protocol_can() {
     assert_eq!(client.handshake().evaluator.name, "QuickJS");
     let (a, b) = tokio::join!(client.eval("20 + 1", None), client.eval("40 + 2", None));
     assert_eq!(
-        (a.unwrap().value.unwrap().from_text(), b.unwrap().value.unwrap().from_text()),
+        (a.unwrap().value.unwrap().as_text(), b.unwrap().value.unwrap().as_text()),
         ("21", "42")
     );
     let failed = client.eval("throw new RangeError('no')", None).await.unwrap_err();
@@ -25,7 +25,7 @@ async fn the_rust_client_does_what_the_protocol_can() {
     let mut watch = client.watch("++ticks", 1, Some(3)).await.unwrap();
     let mut seen = vec![];
     while let Some(tick) = watch.next().await {
-        seen.push(tick.unwrap().value.unwrap().from_text().to_owned());
+        seen.push(tick.unwrap().value.unwrap().as_text().to_owned());
     }
     assert_eq!(seen, ["1", "2", "3"]);
     let CommandOutcome::Job(job) = client.call("demo.sleep", json!({"ms": 5}), None).await.unwrap()
@@ -55,7 +55,7 @@ async fn the_lone_server_speaks_at_every_path_and_says_where_the_door_is_when_an
     let words = ["repl-server", "--listen", "ws://127.0.0.1:0", "--no-auth", "--data-dir", data];
     let server = Lone::start(&words, folder.path());
     let client = ReplClient::connect(&server.url, None).await.unwrap();
-    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().from_text(), "2");
+    assert_eq!(client.eval("1 + 1", None).await.unwrap().value.unwrap().as_text(), "2");
     let second = airlock(&words).output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(said.contains(&format!("its REPL is at {}/repl", server.url)), "{said}");

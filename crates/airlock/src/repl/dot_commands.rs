@@ -157,7 +157,7 @@ async fn watch(client: &ReplClient, rest: &str) -> Result<(), ReplError> {
     let mut watch = client.watch(code, INTERVAL_FRAMES, Some(limit)).await?;
     while let Some(tick) = watch.next().await {
         let tick = tick?;
-        let shown = tick.value.as_ref().map_or("undefined", |value| value.from_text());
+        let shown = tick.value.as_ref().map_or("undefined", |value| value.as_text());
         print::print_evaluated(shown);
     }
     Ok(())

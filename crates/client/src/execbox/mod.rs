@@ -13,7 +13,7 @@
 //!
 //! let executor = OneShot::new(RunnerCommand::new("airlock").arg("runner"));
 //! let result = executor.execute(ExecboxProgram::new("await tools.greet('Ann')").provider(tools)).await;
-//! assert_eq!(result.outcome?.unwrap().text(), "\"Hello, Ann!\"");
+//! assert_eq!(result.outcome?.unwrap().as_text(), "\"Hello, Ann!\"");
 //! # Ok(())
 //! # }
 //! ```

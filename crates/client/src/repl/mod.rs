@@ -7,7 +7,7 @@
 //! let repl = ReplClient::connect("ws://127.0.0.1:18590", None).await?;
 //! repl.eval("let answer = 42", None).await?;
 //! let result = repl.eval("answer + 0", None).await?;
-//! assert_eq!(result.value.map(|value| value.text().to_owned()).as_deref(), Some("42"));
+//! assert_eq!(result.value.map(|value| value.as_text().to_owned()).as_deref(), Some("42"));
 //! # Ok(())
 //! # }
 //! ```

@@ -84,7 +84,7 @@ pub enum Shown {
 
 impl Shown {
     /// The JSON text in either form.
-    pub fn from_text(&self) -> &str {
+    pub fn as_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
             Self::Native(raw) => raw.get(),
@@ -95,7 +95,7 @@ impl Shown {
 impl PartialEq for Shown {
     fn eq(&self, other: &Self) -> bool {
         matches!(self, Self::Text(_)) == matches!(other, Self::Text(_))
-            && self.from_text() == other.from_text()
+            && self.as_text() == other.as_text()
     }
 }
 
