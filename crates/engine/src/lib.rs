@@ -14,7 +14,7 @@
 //! let engine = Engine::start(Config::new(store, catalogue)).await?;
 //! let execution = engine.run("return await tools.demo.add({ a: 1, b: 2 })").await?;
 //! let ExecutionOutcome::Completed { value } = engine.outcome(execution).await? else { panic!("it failed") };
-//! println!("{}", value.expect("it returns a value").text());
+//! println!("{}", value.expect("it returns a value").as_text());
 //! engine.shutdown().await;
 //! # Ok(()) }
 //! ```
